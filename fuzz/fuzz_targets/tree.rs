@@ -1,10 +1,10 @@
-//! A tree's metadata: of every tree in a file, or a payload alone. What its branches hold is decided as well.
+//! A tree's metadata and outline: of every tree in a file, or a payload alone. What its branches hold is decided as well.
 #![no_main]
 
 use sapwood_fuzz::{Whole, as_record};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Record, StreamerInfos};
-use sapwood_ttree::{Tree, interpret};
+use sapwood_ttree::{Tree, TreeOutline, interpret};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Some(whole) = Whole::open(data) else {
@@ -20,6 +20,11 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
 });
 
 fn parse(class_name: &str, record: &Record, file_size: u64, streamers: &StreamerInfos) {
+    let outline = TreeOutline::parse(class_name, &record.payload, record.key_len, file_size, streamers);
+    if let Ok((tree, outline)) = outline {
+        assert_eq!(tree.stored_branches().count(), outline.branches.len());
+        let _ = outline.unchanged(record.key_len);
+    }
     let Ok(tree) = Tree::parse(class_name, &record.payload, record.key_len, file_size, streamers) else {
         return;
     };

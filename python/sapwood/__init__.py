@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
-from ._moved import NOW, install
-
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
     from . import errors, monitoring
     from ._core import __version__
     from .integrations import edm, xaod
@@ -121,9 +122,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     home = _MODULES.get(name) or _HOMES.get(name)
-    if home is None and name in NOW:
-        return importlib.import_module(f".{name}", __name__)
     if home is None:
+        if _OldNames.find_spec(f"{__name__}.{name}") is not None:
+            return importlib.import_module(f".{name}", __name__)
         raise AttributeError(f"module 'sapwood' has no attribute {name!r}")
     module = importlib.import_module(f".{home}", __name__)
     value = module if name in _MODULES else getattr(module, name)
@@ -135,7 +136,22 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-install()
+class _OldNames:
+    """Finds modules by the names that they had: see :mod:`sapwood._moved`."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """How a module with an old name is loaded; None for any other."""
+        if not name.startswith(f"{__name__}.") or name == f"{__name__}._moved":
+            return None
+        # Not before a module of this package is looked for: ``import sapwood`` alone should wait for nothing.
+        from ._moved import spec_of
+
+        return spec_of(name)
+
+
+# Before the others: a module in a package that moved would else be found there, and loaded twice.
+sys.meta_path.insert(0, _OldNames)
 
 if os.environ.get("SAPWOOD_TRACE"):
     from .report.tracing import follow_environment

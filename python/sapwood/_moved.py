@@ -1,19 +1,18 @@
 """Modules under the names that they had before: old imports and old pickles find them.
 
 Only what users could name is here: modules that the documentation named, and those with classes whose
-instances are pickled. An old name is the same module as the new one, and is found only after all others.
+instances are pickled. Both names mean the same module.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
+from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from importlib.abc import Loader
-    from importlib.machinery import ModuleSpec
     from types import ModuleType
 
 NOW = {
@@ -49,12 +48,6 @@ NOW = {
 """Old name to new name, both within the package; the modules inside of a package moved with it."""
 
 
-def install() -> None:
-    """Lets ``import`` find modules by their old names."""
-    # Before the others: a module in a package that moved would else be found there, and loaded twice.
-    sys.meta_path.insert(0, _Finder())
-
-
 def name_now(name: str) -> str | None:
     """The name that a module has now, or None if it has no other.
 
@@ -70,20 +63,10 @@ def name_now(name: str) -> str | None:
     return None
 
 
-class _Finder:
-    """What ``import`` asks for modules."""
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """How a module with an old name is loaded."""
-        now = name_now(name)
-        if now is None:
-            return None
-        # Most programs need it never, and all of them wait for what is imported here.
-        from importlib.machinery import ModuleSpec
-
-        return ModuleSpec(name, cast("Loader", _Alias(now)))
+def spec_of(name: str) -> ModuleSpec | None:
+    """How a module with an old name is loaded; None for any other."""
+    now = name_now(name)
+    return None if now is None else ModuleSpec(name, cast("Loader", _Alias(now)))
 
 
 class _Alias:

@@ -2,6 +2,7 @@
 
 use crate::{Deadline, Error, ErrorKind};
 use std::fmt;
+use std::time::Duration;
 
 /// Asked about ten times a second during a wait: true gives up, with an error of kind `Cancelled`.
 pub type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
@@ -25,6 +26,21 @@ impl<'a> Call<'a> {
     /// A call that gives up at `deadline`, or as soon as `interrupt` returns true.
     pub fn new(deadline: Deadline, interrupt: Interrupt<'a>) -> Call<'a> {
         Call { deadline, interrupt }
+    }
+
+    /// The same call for one step of it, which may take an hour at most.
+    pub fn step(&mut self) -> Call<'_> {
+        self.within(Deadline::DEFAULT)
+    }
+
+    /// The same call with at most `time` from now.
+    pub fn within(&mut self, time: Duration) -> Call<'_> {
+        Call { deadline: self.deadline.within(time), interrupt: &mut *self.interrupt }
+    }
+
+    /// The same call with another deadline.
+    pub fn until(&mut self, deadline: Deadline) -> Call<'_> {
+        Call { deadline, interrupt: &mut *self.interrupt }
     }
 
     /// When it gives up.

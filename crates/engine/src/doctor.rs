@@ -1,10 +1,8 @@
 //! Why a file can or cannot be read: the steps to its bytes, and whether they are a ROOT file.
 
-use crate::File;
-use crate::dataset::Named;
-use sapwood_core::Interrupt;
-use sapwood_core::{Deadline, Result};
-use sapwood_fetch::wait;
+use sapwood_core::{Call, Deadline, Result};
+use sapwood_dataset::{Named, view_of};
+use sapwood_root::File;
 use sapwood_source::{Diagnosis, OpenOptions, Outcome, Step};
 use sapwood_table::pool;
 use std::time::{Duration, Instant};
@@ -19,17 +17,17 @@ pub fn diagnose(
     url: &str,
     options: &OpenOptions,
     longest: Duration,
-    interrupt: Interrupt<'_>,
+    call: &mut Call<'_>,
 ) -> Result<Vec<Step>> {
-    let mut diagnosis = reached(url, options, longest, interrupt)?;
+    let mut diagnosis = reached(url, options, longest, call)?;
     if diagnosis.opened.is_none()
         && let Some(mark) = Named::mark(url, options)
     {
-        let other = reached(&mark, options, longest, interrupt)?;
+        let other = reached(&mark, options, longest, call)?;
         if other.opened.is_some() {
             let begin = Instant::now();
             let options = OpenOptions { deadline: options.deadline.within(longest), ..options.clone() };
-            let (outcome, facts) = match File::open(url, options, interrupt) {
+            let (outcome, facts) = match crate::open(url, options, call) {
                 Ok(file) => told(&file),
                 Err(error) => (Outcome::Failed(error), Vec::new()),
             };
@@ -41,8 +39,8 @@ pub fn diagnose(
     let begin = Instant::now();
     let (outcome, facts) = match diagnosis.opened.take() {
         None => (Outcome::Skipped("there are no bytes".to_owned()), Vec::new()),
-        Some(opened) => match File::from_source(opened.source, options.deadline.within(longest), interrupt) {
-            Ok(file) => described(&file, options.deadline.within(longest), interrupt),
+        Some(opened) => match File::from_source(opened.source, &mut call.within(longest)) {
+            Ok(file) => described(&file, &mut call.within(longest)),
             Err(error) => (Outcome::Failed(error), Vec::new()),
         },
     };
@@ -51,25 +49,20 @@ pub fn diagnose(
 }
 
 /// The steps to the bytes at a URL.
-fn reached(
-    url: &str,
-    options: &OpenOptions,
-    longest: Duration,
-    interrupt: Interrupt<'_>,
-) -> Result<Diagnosis> {
+fn reached(url: &str, options: &OpenOptions, longest: Duration, call: &mut Call<'_>) -> Result<Diagnosis> {
     let diagnosis = async { Ok(sapwood_source::diagnose(url, options, longest).await) };
     // The steps keep the deadline themselves, so that those before the one that failed are told.
     let patience = Deadline::after(options.deadline.remaining() + Duration::from_secs(1));
-    wait(&pool::runtime()?, diagnosis, patience, interrupt)
+    pool::wait(diagnosis, &mut call.until(patience))
 }
 
 /// What a dataset says of itself.
 fn told(file: &File) -> (Outcome, Vec<(String, String)>) {
-    let Some(dataset) = &file.0.dataset else {
+    let Some(dataset) = view_of(file) else {
         return (Outcome::Passed("a file has come in its place".to_owned()), Vec::new());
     };
     let snapshot = &dataset.snapshot;
-    let entries = file.dataset_entries(&snapshot.tree).unwrap_or_default();
+    let entries = file.contents().virtual_entries().unwrap_or_default();
     let facts = [
         ("tree", snapshot.tree.clone()),
         ("entries", entries.to_string()),
@@ -80,10 +73,10 @@ fn told(file: &File) -> (Outcome, Vec<(String, String)>) {
     (Outcome::Passed(format!("opened as {}", dataset.url())), facts)
 }
 
-fn described(file: &File, deadline: Deadline, interrupt: Interrupt<'_>) -> (Outcome, Vec<(String, String)>) {
+fn described(file: &File, call: &mut Call<'_>) -> (Outcome, Vec<(String, String)>) {
     let version = file.header().version % 1_000_000;
     let version = format!("{}.{:02}/{:02}", version / 10_000, version / 100 % 100, version % 100);
-    let keys = match file.root_keys(deadline, interrupt) {
+    let keys = match file.root_keys(call) {
         Ok(keys) => keys.len(),
         Err(error) => return (Outcome::Failed(error), Vec::new()),
     };

@@ -192,7 +192,7 @@ pub(crate) fn find_baskets(
     let deadline = self::deadline(deadline)?;
     match tree.file().dataset_tree() {
         None => Ok(()),
-        Some(_) => detached(py, |interrupt| tree.find_baskets(branches, deadline, interrupt)),
+        Some(_) => detached(py, deadline, |call| tree.find_baskets(branches, call)),
     }
 }
 

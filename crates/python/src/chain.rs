@@ -62,9 +62,9 @@ pub(crate) fn chain<'py>(
         entries: running.entries,
         compression: compression.map_err(|error| exception(&error))?,
         layout,
-        deadline: self::deadline(deadline.or(Some(Deadline::LONGEST.as_secs_f64())))?,
     };
-    let report = detached(py, |interrupt| {
+    let deadline = self::deadline(deadline.or(Some(Deadline::LONGEST.as_secs_f64())))?;
+    let report = detached(py, deadline, |call| {
         let (kind, place) = output;
         let output = match kind.as_str() {
             "none" => ChainOutput::Nothing,
@@ -77,7 +77,7 @@ pub(crate) fn chain<'py>(
             "flat" => ChainOutput::Flat(create_sink(&place)?),
             other => return Err(Error::usage(format!("there is no output '{other}'"))),
         };
-        run_chain(&source, output, &chain_options, interrupt)
+        run_chain(&source, output, &chain_options, call)
     })?;
     let result = PyDict::new(py);
     result.set_item("events", report.events)?;

@@ -7,7 +7,7 @@ use crate::tree::{QueryArgument, Tree};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use sapwood::{Call, CutCosts, CutOptions, CutQuery, CutStage, EntrySelection};
+use sapwood::{CutCosts, CutOptions, CutQuery, CutStage, Deadline, EntrySelection};
 use std::sync::{Mutex, PoisonError};
 
 /// A read of steps in two stages: what a cut needs, then what else the passing entries need.
@@ -76,16 +76,15 @@ impl CutRead {
         let excluded = excluded.into_iter().map(|(start, stop)| start..stop).collect();
         let options = CutOptions { threads, excluded, costs };
         let deadline = self::deadline(deadline)?;
-        let read = detached(py, |interrupt| {
-            sapwood::CutRead::new(&query, steps, options, &mut Call::new(deadline, interrupt))
-        })?;
+        let read = detached(py, deadline, |call| sapwood::CutRead::new(&query, steps, options, call))?;
         Ok(CutRead { first: read.first(), second: read.second(), read: Mutex::new(read) })
     }
 
     /// The first stage of the next step, or the second of the earliest that lacks it; None after the last.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let stage = detached(py, |interrupt| {
-            self.read.lock().unwrap_or_else(PoisonError::into_inner).next(interrupt).transpose()
+        let stage = detached(py, Deadline::default(), |call| {
+            let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+            read.next(call.interrupt()).transpose()
         })?;
         Ok(match stage {
             None => None,
@@ -106,8 +105,9 @@ impl CutRead {
     /// Takes the mask of the step whose first stage came last.
     fn cut(&self, py: Python<'_>, mask: Option<PyReadonlyArray1<'_, bool>>) -> PyResult<()> {
         let mask = mask.as_ref().map(|mask| mask.as_slice()).transpose()?;
-        detached(py, |interrupt| {
-            self.read.lock().unwrap_or_else(PoisonError::into_inner).cut(mask, interrupt)
+        detached(py, Deadline::default(), |call| {
+            let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+            read.cut(mask, call.interrupt())
         })
     }
 }

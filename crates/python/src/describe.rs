@@ -25,7 +25,9 @@ pub(crate) fn describe_dataset(
     let version: Version =
         version.map_or(Ok(Version::Latest), str::parse).map_err(|error| exception(&error))?;
     let log = log.map(log_of).transpose()?;
-    detached(py, |interrupt| json(&dataset::describe(url, log, &version, sizes, &options, interrupt)?))
+    detached(py, options.deadline, |call| {
+        json(&dataset::describe(url, log, &version, sizes, &options, call)?)
+    })
 }
 
 /// The entries of a log after a number.
@@ -41,7 +43,7 @@ pub(crate) fn dataset_log(
 ) -> PyResult<String> {
     let options = open_options(deadline, options)?;
     let log = log.map(log_of).transpose()?;
-    detached(py, |interrupt| json(&dataset::log_after(url, log, after, &options, interrupt)?))
+    detached(py, options.deadline, |call| json(&dataset::log_after(url, log, after, &options, call)?))
 }
 
 fn json(value: &impl Serialize) -> Result<String> {

@@ -17,7 +17,7 @@ pub(crate) fn diagnose<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let (options, longest) = (open_options(deadline, options)?, seconds("longest", longest)?);
-    let steps = detached(py, |interrupt| sapwood::diagnose(url, &options, longest, interrupt))?;
+    let steps = detached(py, options.deadline, |call| sapwood::diagnose(url, &options, longest, call))?;
     steps.iter().map(|step| step_dict(py, step)).collect()
 }
 

@@ -4,7 +4,7 @@ use crate::logging;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use sapwood::{Error, ErrorKind, Interrupt, Result, Told};
+use sapwood::{Call, Deadline, Error, ErrorKind, Result, Told};
 
 create_exception!(
     sapwood._core,
@@ -45,7 +45,8 @@ pub(crate) fn happening(told: &Told) -> Happening {
 /// end meanwhile, that would end the thread in the middle of its work, and the process with it.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
-    work: impl FnOnce(Interrupt<'_>) -> Result<T> + Send,
+    deadline: Deadline,
+    work: impl FnOnce(&mut Call<'_>) -> Result<T> + Send,
 ) -> PyResult<T> {
     let mut signal: Option<PyErr> = None;
     let is_main = is_main_thread(py)?;
@@ -57,7 +58,7 @@ pub(crate) fn detached<T: Send>(
             }
             signal.is_some()
         };
-        work(&mut interrupt)
+        work(&mut Call::new(deadline, &mut interrupt))
     });
     let handed_on = logging::hand_on(py);
     match (signal, result) {

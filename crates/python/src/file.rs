@@ -103,9 +103,9 @@ impl File {
     ) -> PyResult<File> {
         let options = open_options(deadline, options)?;
         let log = log.map(log_of).transpose()?;
-        let opened = detached(py, |interrupt| match log {
-            Some(log) => sapwood::File::open_dataset(url, log, &options, interrupt),
-            None => sapwood::File::open(url, options, interrupt),
+        let opened = detached(py, options.deadline, |call| match log {
+            Some(log) => sapwood::dataset::open_dataset(url, log, &options, call),
+            None => sapwood::open(url, options, call),
         });
         opened.map(File::new)
     }
@@ -124,7 +124,7 @@ impl File {
             Ok(bytes) => Arc::new(MemorySource::named(name, None, Bytes::from_owner(bytes))),
             Err(_) => Arc::new(ObjectSource::new(obj, name)?),
         };
-        detached(py, |interrupt| sapwood::File::from_source(source, deadline, interrupt)).map(File::new)
+        detached(py, deadline, |call| sapwood::File::from_source(source, call)).map(File::new)
     }
 
     #[getter]
@@ -153,9 +153,9 @@ impl File {
     #[pyo3(signature = (recursive=true, deadline=None))]
     fn keys(&self, py: Python<'_>, recursive: bool, deadline: Option<f64>) -> PyResult<Vec<Key>> {
         let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
-        let keys = detached(py, |interrupt| match recursive {
-            true => file.keys(deadline, interrupt),
-            false => file.root_keys(deadline, interrupt),
+        let keys = detached(py, deadline, |call| match recursive {
+            true => file.keys(call),
+            false => file.root_keys(call),
         })?;
         Ok(keys
             .into_iter()
@@ -184,7 +184,7 @@ impl File {
         deadline: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
-        match detached(py, |interrupt| file.item(path, cycle, deadline, interrupt))? {
+        match detached(py, deadline, |call| file.item(path, cycle, call))? {
             Item::Tree(tree) => Ok(Tree::new(tree).into_pyobject(py)?.into_any()),
             Item::Object(object) => Ok(Object::new(py, object)?.into_pyobject(py)?.into_any()),
         }
@@ -200,7 +200,7 @@ impl File {
     #[pyo3(signature = (deadline=None))]
     fn streamers<'py>(&self, py: Python<'py>, deadline: Option<f64>) -> PyResult<Bound<'py, PyList>> {
         let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
-        let streamers = detached(py, |interrupt| file.streamers(deadline, interrupt))?;
+        let streamers = detached(py, deadline, |call| file.streamers(call))?;
         let infos = streamers.iter().map(|info| {
             let dict = PyDict::new(py);
             dict.set_item("name", &info.name)?;

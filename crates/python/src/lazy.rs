@@ -5,7 +5,6 @@ use crate::column::columns;
 use crate::error::detached;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use sapwood::Call;
 use std::time::Duration;
 
 /// A reader that learns what is needed.
@@ -35,8 +34,7 @@ impl Lazy {
         deadline: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let deadline = deadline_in(deadline)?;
-        let column =
-            detached(py, |interrupt| self.0.column(query, window, &mut Call::new(deadline, interrupt)))?;
+        let column = detached(py, deadline, |call| self.0.column(query, window, call))?;
         columns(py, vec![column])?.get_item(0)
     }
 
@@ -50,7 +48,7 @@ impl Lazy {
         deadline: Option<f64>,
     ) -> PyResult<()> {
         let deadline = deadline_in(deadline)?;
-        detached(py, |interrupt| self.0.touch(&queries, window, &mut Call::new(deadline, interrupt)))
+        detached(py, deadline, |call| self.0.touch(&queries, window, call))
     }
 
     /// Says that nobody needs a window any more.

@@ -15,7 +15,7 @@ pub(crate) fn list_directory(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<(String, bool)>> {
     let options = open_options(deadline, options)?;
-    let entries = detached(py, |interrupt| sapwood::list_directory(url, &options, interrupt))?;
+    let entries = detached(py, options.deadline, |call| sapwood::list_directory(url, &options, call))?;
     Ok(entries.into_iter().map(|entry| (entry.name, entry.is_directory)).collect())
 }
 

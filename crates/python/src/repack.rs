@@ -54,17 +54,17 @@ pub(crate) fn repack<'py>(
         sets,
         threads,
         keep_every: keep_every.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e9))),
-        deadline: whole(deadline)?,
     };
+    let deadline = whole(deadline)?;
     let url: Option<String> = target.extract().ok();
     let object = if url.is_none() { Some(ObjectSink::new(target, name)) } else { None };
-    let report = detached(py, |interrupt| {
+    let report = detached(py, deadline, |call| {
         let sink = match (url, object) {
             (Some(url), _) => create_sink(&url)?,
             (None, Some(object)) => Box::new(object),
             (None, None) => return Err(Error::usage("there is no place to write to")),
         };
-        sapwood::repack::repack(&inputs, sink, name, &options, interrupt)
+        sapwood::repack::repack(&inputs, sink, name, &options, call)
     })?;
     let result = PyDict::new(py);
     result.set_item("bytes", report.bytes)?;
@@ -87,7 +87,7 @@ pub(crate) fn input(one: &Bound<'_, PyAny>, deadline: Option<f64>) -> PyResult<I
     }
     let (url, options): (String, Bound<'_, PyDict>) = one.extract()?;
     let options = open_options(deadline, Some(&options))?;
-    Ok(Input::At(url, Box::new(OpenOptions { deadline: whole(deadline)?, ..options })))
+    Ok(sapwood::input(&url, OpenOptions { deadline: whole(deadline)?, ..options }))
 }
 
 /// When the whole is given up: it may take days, where each of its steps may not.

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList};
 use sapwood::dataset::{AddOptions, Chosen, Place, WriteOptions, Written};
 use sapwood::repack::Input;
 use sapwood::write::Compression;
-use sapwood::{Deadline, Interrupt, Result};
+use sapwood::{Call, Deadline, Result};
 use sapwood_stripe::{
     Change, Dataset, EventId, GcOptions, Keep, LayoutOptions, LumiMask, Made, Receipt, VerifyOptions,
 };
@@ -49,7 +49,7 @@ struct Writing {
 }
 
 impl Writing {
-    fn options(self, deadline: Deadline) -> Result<WriteOptions> {
+    fn options(self) -> Result<WriteOptions> {
         let defaults = LayoutOptions::default();
         let layout = LayoutOptions {
             target: self.stripe_size.unwrap_or(defaults.target),
@@ -69,7 +69,6 @@ impl Writing {
             layout,
             without_statistics,
             threads,
-            deadline,
             who,
             job,
             parameters,
@@ -104,21 +103,21 @@ impl Stripes {
 
     /// The number of a version, such as `v3`, `latest` or a tag.
     fn version(&self, py: Python<'_>, version: &str) -> PyResult<u64> {
-        self.run(py, |place, deadline, interrupt| Ok(place.open(version, deadline, interrupt)?.version()))
+        self.run(py, |place, call| Ok(place.open(version, call)?.version()))
     }
 
     /// The identity of the dataset that is there; with a tree, of one that is to be created with its log elsewhere.
     #[pyo3(signature = (tree=None))]
     fn identity(&self, py: Python<'_>, tree: Option<&str>) -> PyResult<Option<String>> {
-        self.run(py, |place, deadline, interrupt| {
-            let (store, _) = place.parts();
+        self.run(py, |place, call| {
+            let ((store, _), deadline) = (place.parts(), call.deadline());
             let name = async {
                 match tree {
                     Some(tree) => Dataset::name_for(&*store, tree, TOOL, deadline).await.map(Some),
                     None => Dataset::name(&*store, deadline).await,
                 }
             };
-            Ok(place.wait(name, deadline, interrupt)?.map(|name| name.to_string()))
+            Ok(place.wait(name, call)?.map(|name| name.to_string()))
         })
     }
 
@@ -137,9 +136,9 @@ impl Stripes {
         writing: Writing,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inputs = self.inputs(&inputs)?;
-        let written = self.run(py, |place, deadline, interrupt| {
-            let options = writing.options(deadline)?;
-            sapwood::dataset::create(place, tree, &inputs, &options, interrupt)
+        let written = self.run(py, |place, call| {
+            let options = writing.options()?;
+            sapwood::dataset::create(place, tree, &inputs, &options, call)
         })?;
         told(py, &written)
     }
@@ -152,10 +151,10 @@ impl Stripes {
         writing: Writing,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inputs = self.inputs(&inputs)?;
-        let written = self.run(py, |place, deadline, interrupt| {
-            let options = writing.options(deadline)?;
-            let dataset = place.open("latest", deadline, interrupt)?;
-            sapwood::dataset::append(&dataset, &inputs, &options, interrupt)
+        let written = self.run(py, |place, call| {
+            let options = writing.options()?;
+            let dataset = place.open("latest", call)?;
+            sapwood::dataset::append(&dataset, &inputs, &options, call)
         })?;
         told(py, &written)
     }
@@ -168,10 +167,10 @@ impl Stripes {
         writing: Writing,
     ) -> PyResult<(Bound<'py, PyDict>, String)> {
         let inputs = self.inputs(&inputs)?;
-        let (written, receipt) = self.run(py, |place, deadline, interrupt| {
-            let options = writing.options(deadline)?;
-            let dataset = place.open("latest", deadline, interrupt)?;
-            let (receipt, written) = sapwood::dataset::write_receipt(&dataset, &inputs, &options, interrupt)?;
+        let (written, receipt) = self.run(py, |place, call| {
+            let options = writing.options()?;
+            let dataset = place.open("latest", call)?;
+            let (receipt, written) = sapwood::dataset::write_receipt(&dataset, &inputs, &options, call)?;
             Ok((written, receipt.to_json()?))
         })?;
         Ok((told(py, &written)?, receipt))
@@ -184,12 +183,12 @@ impl Stripes {
         receipts: Vec<String>,
         writing: Writing,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let written = self.run(py, |place, deadline, interrupt| {
-            let options = writing.options(deadline)?;
+        let written = self.run(py, |place, call| {
+            let options = writing.options()?;
             let receipts =
                 receipts.iter().map(|text| Receipt::from_json(text)).collect::<Result<Vec<_>>>()?;
-            let dataset = place.open("latest", deadline, interrupt)?;
-            sapwood::dataset::commit_receipts(&dataset, &receipts, &options, interrupt)
+            let dataset = place.open("latest", call)?;
+            sapwood::dataset::commit_receipts(&dataset, &receipts, &options, call)
         })?;
         told(py, &written)
     }
@@ -202,10 +201,10 @@ impl Stripes {
         dry_run: bool,
         writing: Writing,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let done = self.run(py, |place, deadline, interrupt| {
-            let options = writing.options(deadline)?;
-            let dataset = place.open("latest", deadline, interrupt)?;
-            sapwood::dataset::consolidate(&dataset, products.as_deref(), &options, dry_run, interrupt)
+        let done = self.run(py, |place, call| {
+            let options = writing.options()?;
+            let dataset = place.open("latest", call)?;
+            sapwood::dataset::consolidate(&dataset, products.as_deref(), &options, dry_run, call)
         })?;
         let result = PyDict::new(py);
         result.set_item("version", done.version)?;
@@ -228,11 +227,11 @@ impl Stripes {
         writing: Writing,
     ) -> PyResult<Bound<'py, PyDict>> {
         let source = input(source, self.deadline)?;
-        let written = self.run(py, |place, deadline, interrupt| {
-            let options = writing.options(deadline)?;
-            let dataset = place.open("latest", deadline, interrupt)?;
+        let written = self.run(py, |place, call| {
+            let options = writing.options()?;
+            let dataset = place.open("latest", call)?;
             let what = AddOptions { products, by_position };
-            sapwood::dataset::add(&dataset, &source, tree, &what, &options, interrupt)
+            sapwood::dataset::add(&dataset, &source, tree, &what, &options, call)
         })?;
         told(py, &written)
     }
@@ -354,10 +353,10 @@ impl Stripes {
     fn run<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&Place, Deadline, Interrupt<'_>) -> Result<T> + Send,
+        work: impl FnOnce(&Place, &mut Call<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
         let deadline = deadline(self.deadline)?;
-        detached(py, |interrupt| work(&self.place, deadline, interrupt))
+        detached(py, deadline, |call| work(&self.place, call))
     }
 
     /// Does something with a version.
@@ -367,9 +366,9 @@ impl Stripes {
         version: &str,
         work: impl FnOnce(Dataset, Deadline) -> F + Send,
     ) -> PyResult<T> {
-        self.run(py, |place, deadline, interrupt| {
-            let dataset = place.open(version, deadline, interrupt)?;
-            place.wait(work(dataset, deadline), deadline, interrupt)
+        self.run(py, |place, call| {
+            let dataset = place.open(version, call)?;
+            place.wait(work(dataset, call.deadline()), call)
         })
     }
 

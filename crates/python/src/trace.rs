@@ -3,6 +3,7 @@
 use crate::error::{detached, exception};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+use sapwood::Deadline;
 use sapwood::replay::{self, Job, Line, Place, Policy};
 use sapwood::{Error, ErrorKind};
 use sapwood_source::record::{self, Recording};
@@ -42,7 +43,7 @@ pub(crate) fn trace_is_on() -> bool {
 /// What a recording tells, as JSON.
 #[pyfunction]
 pub(crate) fn trace_summary(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    detached(py, |_| Ok(replay::summary(&job(&path)?).to_string()))
+    detached(py, Deadline::default(), |_| Ok(replay::summary(&job(&path)?).to_string()))
 }
 
 /// A line: round trip in seconds, bytes per second, seconds for each request, requests at the same time.
@@ -69,7 +70,7 @@ pub(crate) fn replay_job(
             Place::Model { servers, others, replicas }
         }
     };
-    detached(py, move |interrupt| {
+    detached(py, Deadline::default(), move |call| {
         let (job, policy, cancelled) = (job(&path)?, Policy::parse(&policy)?, AtomicBool::new(false));
         std::thread::scope(|scope| {
             let (done, result) = sync_channel(1);
@@ -80,7 +81,7 @@ pub(crate) fn replay_job(
                 match result.recv_timeout(HEARTBEAT) {
                     Ok(cost) => return cost.map(|cost| replay::cost_json(&cost).to_string()),
                     Err(RecvTimeoutError::Timeout) => {
-                        if interrupt() {
+                        if call.is_interrupted() {
                             cancelled.store(true, Ordering::Relaxed);
                         }
                     }

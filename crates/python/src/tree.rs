@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use sapwood::dataset::Extremes;
-use sapwood::{Call, EntryRead, ExcludedEntries, LazyOptions, Query, ReadOptions, Table, count_excluded};
+use sapwood::{Deadline, EntryRead, ExcludedEntries, LazyOptions, Query, ReadOptions, Table, count_excluded};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,10 +26,6 @@ impl Tree {
     pub(crate) fn table(&self) -> Arc<dyn Table> {
         self.0.table()
     }
-}
-
-fn read_options(threads: Option<usize>, seconds: Option<f64>) -> PyResult<ReadOptions> {
-    Ok(ReadOptions { threads, deadline: deadline(seconds)? })
 }
 
 /// What the values are (`i8`, `u8` or `f8` as NumPy has it), and columns of a row for each stripe.
@@ -134,7 +130,7 @@ impl Tree {
         deadline: Option<f64>,
     ) -> PyResult<KnownColumns<'py>> {
         let deadline = self::deadline(deadline)?;
-        let known = detached(py, |interrupt| self.0.known_values(branch, deadline, interrupt))?;
+        let known = detached(py, deadline, |call| self.0.known_values(branch, call))?;
         let kind = known.iter().find_map(|one| one.statistics?.extremes).map(|one| extremes(one).0);
         let mut columns: [Vec<u64>; 6] = Default::default();
         for one in known {
@@ -175,7 +171,7 @@ impl Tree {
     #[pyo3(signature = (deadline=None))]
     fn settled(&self, py: Python<'_>, deadline: Option<f64>) -> PyResult<Option<Tree>> {
         let deadline = self::deadline(deadline)?;
-        detached(py, |interrupt| self.0.settled(deadline, interrupt)).map(|tree| tree.map(Tree))
+        detached(py, deadline, |call| self.0.file().settled(&self.0, call)).map(|tree| tree.map(Tree))
     }
 
     /// The entries of branches or of members in them.
@@ -189,9 +185,9 @@ impl Tree {
         threads: Option<usize>,
         deadline: Option<f64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let options = read_options(threads, deadline)?;
+        let (options, deadline) = (ReadOptions { threads }, self::deadline(deadline)?);
         let read =
-            detached(py, |interrupt| self.0.read(&queries, entry_start..entry_stop, &options, interrupt))?;
+            detached(py, deadline, |call| self.0.read(&queries, entry_start..entry_stop, &options, call))?;
         columns(py, read)
     }
 
@@ -205,9 +201,9 @@ impl Tree {
         threads: Option<usize>,
         deadline: Option<f64>,
     ) -> PyResult<Scan> {
-        let options = read_options(threads, deadline)?;
+        let (options, deadline) = (ReadOptions { threads }, self::deadline(deadline)?);
         let ranges: Vec<Range<u64>> = entry_ranges.into_iter().map(|(start, stop)| start..stop).collect();
-        let scan = detached(py, |interrupt| self.0.scan(&queries, ranges, &options, interrupt))?;
+        let scan = detached(py, deadline, |call| self.0.scan(&queries, ranges, &options, call))?;
         Ok(Scan(Mutex::new(scan)))
     }
 
@@ -222,11 +218,11 @@ impl Tree {
         threads: Option<usize>,
         deadline: Option<f64>,
     ) -> PyResult<Entries> {
-        let options = read_options(threads, deadline)?;
+        let (options, deadline) = (ReadOptions { threads }, self::deadline(deadline)?);
         let entries = entries.as_slice()?;
         let within = within.0..within.1;
         let read =
-            detached(py, |interrupt| self.0.start_entries(&queries, entries, within, &options, interrupt))?;
+            detached(py, deadline, |call| self.0.start_entries(&queries, entries, within, &options, call))?;
         Ok(Entries(Mutex::new(Some(read))))
     }
 
@@ -267,8 +263,7 @@ impl Tree {
             begin: None,
         };
         let deadline = arguments::deadline(deadline)?;
-        detached(py, |interrupt| self.0.lazy(&queries, options, &mut Call::new(deadline, interrupt)))
-            .map(Lazy::new)
+        detached(py, deadline, |call| self.0.lazy(&queries, options, call)).map(Lazy::new)
     }
 }
 
@@ -289,9 +284,9 @@ impl Scan {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
-        let next = detached(py, |interrupt| {
+        let next = detached(py, Deadline::default(), |call| {
             let mut scan = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            scan.next(interrupt).transpose()
+            scan.next(call.interrupt()).transpose()
         })?;
         next.map(|read| columns(py, read)).transpose()
     }
@@ -309,6 +304,6 @@ impl Entries {
         let deadline = self::deadline(deadline)?;
         let read = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let read = read.ok_or_else(|| PyValueError::new_err("these entries were read before"))?;
-        columns(py, detached(py, |interrupt| read.finish(&mut Call::new(deadline, interrupt)))?)
+        columns(py, detached(py, deadline, |call| read.finish(call))?)
     }
 }

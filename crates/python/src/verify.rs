@@ -4,6 +4,7 @@ use crate::arguments::{open_options, seconds};
 use crate::error::{detached, exception};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sapwood::Deadline;
 use sapwood::verify::{Finding, Progress, Severity, TreeReport, VerifyOptions, VerifyReport};
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ pub(crate) fn verify<'py>(
     let longest = longest.unwrap_or(VerifyOptions::default().longest);
     let options = VerifyOptions { trees, threads, longest, most_findings };
     let mut raised: Option<PyErr> = None;
-    let report = detached(py, |interrupt| {
+    let report = detached(py, Deadline::default(), |call| {
         let mut told: Option<Instant> = None;
         let mut tell = |now: Progress| {
             let due = now.done == now.total || told.is_none_or(|told| told.elapsed() >= EVERY);
@@ -40,7 +41,7 @@ pub(crate) fn verify<'py>(
                 raised = Python::attach(|py| callable.call1(py, arguments)).err();
             }
         };
-        sapwood::verify::verify(url, open, &options, &mut tell, interrupt)
+        sapwood::verify::verify(url, open, &options, &mut tell, call)
     });
     match raised {
         Some(error) => Err(error),

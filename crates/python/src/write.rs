@@ -6,8 +6,9 @@ use numpy::{PyReadonlyArray1, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use sapwood::Deadline;
 use sapwood::write::{
-    BranchSpec, Class, ClusterSize, ColumnView, Compression, Item, Member, Storage, TreeId, Value,
+    BranchSpec, Class, ClusterSize, ColumnView, Compression, Member, Storage, TreeId, Value, VectorItem,
     WriterOptions, create_sink, split,
 };
 use sapwood::{Error, Primitive, Result};
@@ -46,7 +47,7 @@ impl Writer {
             WriterOptions { compression, title: title.to_owned(), threads, ..WriterOptions::default() };
         let url: Option<String> = target.extract().ok();
         let object = if url.is_none() { Some(ObjectSink::new(target, name)) } else { None };
-        let writer = detached(py, |_| {
+        let writer = detached(py, Deadline::default(), |_| {
             let sink = match (url, object) {
                 (Some(url), _) => create_sink(&url)?,
                 (None, Some(object)) => Box::new(object),
@@ -63,7 +64,7 @@ impl Writer {
     fn update(py: Python<'_>, target: &str, compression: i32, threads: Option<usize>) -> PyResult<Writer> {
         let compression = Compression::from_number(compression).map_err(|error| exception(&error))?;
         let options = WriterOptions { compression, threads, ..WriterOptions::default() };
-        let writer = detached(py, |_| sapwood::write::Writer::update(target, &options))?;
+        let writer = detached(py, Deadline::default(), |_| sapwood::write::Writer::update(target, &options))?;
         Ok(Writer(Mutex::new(Some(Open { writer, trees: Vec::new() }))))
     }
 
@@ -126,11 +127,11 @@ impl Writer {
                 Ok(ColumnView { length: entries, buffers: buffers.collect::<PyResult<_>>()? })
             })
             .collect::<PyResult<Vec<_>>>()?;
-        detached(py, |interrupt| {
+        detached(py, Deadline::default(), |call| {
             let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let open = guard.as_mut().ok_or_else(closed)?;
             let tree = *open.trees.get(tree).ok_or_else(|| Error::usage("there is no such tree"))?;
-            open.writer.extend(tree, &columns, entries, interrupt)
+            open.writer.extend(tree, &columns, entries, call)
         })
     }
 
@@ -153,9 +154,9 @@ impl Writer {
 
     /// Ends the file and puts it in its place; the number of its bytes.
     fn commit(&self, py: Python<'_>) -> PyResult<u64> {
-        detached(py, |interrupt| {
+        detached(py, Deadline::default(), |call| {
             let open = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-            open.ok_or_else(closed)?.writer.commit(interrupt)
+            open.ok_or_else(closed)?.writer.commit(call)
         })
     }
 
@@ -167,7 +168,7 @@ impl Writer {
 
 impl Writer {
     fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Open) -> Result<T> + Send) -> PyResult<T> {
-        detached(py, |_| {
+        detached(py, Deadline::default(), |_| {
             let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             work(guard.as_mut().ok_or_else(closed)?)
         })
@@ -248,21 +249,21 @@ fn described<'py>(py: Python<'py>, storage: &Storage) -> PyResult<Bound<'py, PyT
     }
 }
 
-fn described_item<'py>(py: Python<'py>, item: &Item) -> PyResult<Bound<'py, PyAny>> {
+fn described_item<'py>(py: Python<'py>, item: &VectorItem) -> PyResult<Bound<'py, PyAny>> {
     Ok(match item {
-        Item::Number(primitive) => primitive.numpy_name().into_pyobject(py)?.into_any(),
-        Item::String => ("string",).into_pyobject(py)?.into_any(),
-        Item::Vector(item) => ("vector", described_item(py, item)?).into_pyobject(py)?.into_any(),
+        VectorItem::Number(primitive) => primitive.numpy_name().into_pyobject(py)?.into_any(),
+        VectorItem::String => ("string",).into_pyobject(py)?.into_any(),
+        VectorItem::Vector(item) => ("vector", described_item(py, item)?).into_pyobject(py)?.into_any(),
     })
 }
 
 /// What a vector holds: a dtype, `("string",)`, or `("vector", item)`.
-fn item(form: &Bound<'_, PyAny>) -> PyResult<Item> {
-    let Ok(tuple) = form.cast::<PyTuple>() else { return Ok(Item::Number(dtype(form)?)) };
+fn item(form: &Bound<'_, PyAny>) -> PyResult<VectorItem> {
+    let Ok(tuple) = form.cast::<PyTuple>() else { return Ok(VectorItem::Number(dtype(form)?)) };
     let kind: String = tuple.get_item(0)?.extract()?;
     Ok(match kind.as_str() {
-        "string" => Item::String,
-        _ => Item::Vector(Box::new(item(&tuple.get_item(1)?)?)),
+        "string" => VectorItem::String,
+        _ => VectorItem::Vector(Box::new(item(&tuple.get_item(1)?)?)),
     })
 }
 

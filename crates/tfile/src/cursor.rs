@@ -2,7 +2,7 @@
 
 mod objects;
 
-pub(crate) use objects::{CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
+pub(crate) use objects::{BYTE_COUNT_MASK, CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
 pub use objects::{Named, ObjectBase, ObjectHeader, ObjectSlot};
 
 use sapwood_core::{Error, ErrorKind, Result};
@@ -130,6 +130,11 @@ impl<'a> Cursor<'a> {
     /// True if no bytes are left.
     pub fn is_at_end(&self) -> bool {
         self.remaining() == 0
+    }
+
+    /// All bytes of the record's payload.
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        self.record
     }
 
     /// The bytes left, not consumed.

@@ -30,7 +30,7 @@ pub use file::{HEAD_LEN, TAIL_LEN, TFile};
 pub use find::Entry;
 pub use header::FileHeader;
 pub use key::Key;
-pub use outline::{Edits, Marker, Outline, Slot, Target};
+pub use outline::{Edits, Outline, Pointer, PointerTarget, Walker};
 pub use record::Record;
 pub use streamers::{StreamerInfo, StreamerInfos};
 pub use survey::Survey;

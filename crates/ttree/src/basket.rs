@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use sapwood_codec::{begins_block, is_compressed, uncompressed_len, with_decoder};
 use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_tfile::Cursor;
 
 /// What a basket's key and header say, readable without decompressing anything (root-io-spec TBasket §1-4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,22 +38,22 @@ impl BasketHeader {
     /// `Truncated` if the header is not whole, `Corrupt` if it contradicts itself, `Unsupported` if it
     /// asks for a feature that this version does not know. Offsets count from the record's start.
     pub fn parse(record: &[u8]) -> Result<Self> {
-        let mut at = Reader { bytes: record, position: 0 };
-        let record_len = at.length("the record")?;
-        let version = at.i16()?;
-        let object_len = at.length("the content")?;
-        at.skip(4)?;
-        let key_len = usize::from(at.u16()?);
-        at.skip(2 + if version > 1000 { 16 } else { 8 })?;
+        let mut cursor = Cursor::new(record, 0);
+        let record_len = length(&mut cursor, "the record")?;
+        let version = cursor.i16()?;
+        let object_len = length(&mut cursor, "the content")?;
+        cursor.skip(4)?;
+        let key_len = usize::from(cursor.u16()?);
+        cursor.skip(2 + if version > 1000 { 16 } else { 8 })?;
         for _ in 0..3 {
-            at.skip_string()?;
+            cursor.tstring_bytes()?;
         }
-        at.skip(2 + 4)?;
-        let mut entry_size = at.i32()?;
+        cursor.skip(2 + 4)?;
+        let mut entry_size = cursor.i32()?;
         let mut holds_sizes = false;
         if entry_size < 0 {
             entry_size = entry_size.saturating_neg();
-            let features = at.u8()?;
+            let features = cursor.u8()?;
             if features != GENERATE_OFFSETS {
                 return Err(Error::unsupported(format!(
                     "a basket asks for unknown features {features:#04x}"
@@ -61,9 +62,9 @@ impl BasketHeader {
             }
             holds_sizes = true;
         }
-        let entries = at.length("the entries")?;
-        let last = at.length("the entry data")?;
-        let flag = at.u8()?;
+        let entries = length(&mut cursor, "the entries")?;
+        let last = length(&mut cursor, "the entry data")?;
+        let flag = cursor.u8()?;
         let Some(data_len) = last.checked_sub(key_len) else {
             return Err(Error::corrupt(format!(
                 "a basket's data end at {last}, inside its key of {key_len} bytes"
@@ -78,7 +79,7 @@ impl BasketHeader {
             data_len,
             holds_sizes,
             flag,
-            end: at.position,
+            end: cursor.position(),
         })
     }
 
@@ -312,54 +313,10 @@ fn damaged_table(header: &BasketHeader) -> Error {
     Error::corrupt(format!("the table of offsets of {} entries is damaged", header.entries))
 }
 
-/// A cursor over the first bytes of a record.
-struct Reader<'a> {
-    bytes: &'a [u8],
-    position: usize,
-}
-
-impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let bytes = self.bytes.get(self.position..).and_then(|rest| rest.first_chunk::<N>());
-        self.position += N;
-        bytes.copied().ok_or_else(|| {
-            Error::new(ErrorKind::Truncated, "a basket's header is cut off").at(self.position as u64)
-        })
-    }
-
-    fn skip(&mut self, len: usize) -> Result<()> {
-        self.position += len;
-        Ok(())
-    }
-
-    fn skip_string(&mut self) -> Result<()> {
-        let len = match self.u8()? {
-            255 => self.length("a name")?,
-            short => usize::from(short),
-        };
-        self.skip(len)
-    }
-
-    fn u8(&mut self) -> Result<u8> {
-        self.take::<1>().map(|[byte]| byte)
-    }
-
-    fn u16(&mut self) -> Result<u16> {
-        self.take().map(u16::from_be_bytes)
-    }
-
-    fn i16(&mut self) -> Result<i16> {
-        self.take().map(i16::from_be_bytes)
-    }
-
-    fn i32(&mut self) -> Result<i32> {
-        self.take().map(i32::from_be_bytes)
-    }
-
-    fn length(&mut self, what: &str) -> Result<usize> {
-        let value = self.i32()?;
-        usize::try_from(value).map_err(|_| {
-            Error::corrupt(format!("a basket announces {value} for {what}")).at(self.position as u64 - 4)
-        })
-    }
+/// Reads a number of bytes or entries.
+fn length(cursor: &mut Cursor<'_>, what: &str) -> Result<usize> {
+    let at = cursor.position();
+    let value = cursor.i32()?;
+    usize::try_from(value)
+        .map_err(|_| cursor.corrupt_at(at, format!("a basket announces {value} for {what}")))
 }

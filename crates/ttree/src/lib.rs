@@ -7,17 +7,19 @@
 
 mod basket;
 mod decode;
+mod edit;
 mod interpret;
 mod meta;
-mod outline;
+mod record;
 mod recut;
 mod table;
 pub mod write;
 
 pub use basket::{BasketHeader, inflated};
 pub use decode::{BasketBytes, Counts, Interpretation, Layout, decode};
+pub use edit::{BranchChange, ClusterChange, TreeChange};
 pub use interpret::{Meaning, Outcome, interpret};
 pub use meta::{BasketRef, Baskets, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, Tree};
-pub use outline::{BranchChange, BranchOutline, ClusterChange, Maximum, TreeChange, TreeOutline};
-pub use recut::{Cut, Cutter, Entries, References, serialised};
+pub use record::{BranchOutline, Maximum, TreeOutline};
+pub use recut::{Cutter, Entries, NewBasket, References, serialised};
 pub use table::{BasketStorage, TreeTable, integers};

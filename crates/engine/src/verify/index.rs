@@ -2,15 +2,13 @@
 
 use super::report::{Finding, Findings, Place, TreeReport};
 use super::structure::check_branches;
-use crate::file::{RNTUPLES, is_tree};
-use crate::{File, Tree};
-use sapwood_core::Interrupt;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments, Step};
-use sapwood_fetch::wait;
+use sapwood_core::{ByteRange, Call, Error, ErrorKind, Result, Segments, Step};
+use sapwood_root::{File, Tree};
+use sapwood_root::{RNTUPLES, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
 use sapwood_tfile::{Entry, Key, Record, StreamerInfos, Survey, TFile};
-use sapwood_ttree::{BasketRef, TreeOutline};
+use sapwood_ttree::BasketRef;
 use std::collections::HashSet;
 
 /// Most bytes of what was read to make the index that are held, so that they are not read again.
@@ -42,8 +40,6 @@ pub(super) enum What {
 pub(super) struct CheckedTree {
     pub(super) tree: Tree,
     pub(super) report: TreeReport,
-    /// Name and baskets of branches that the tree does not list: that of references (`fBranchRef`).
-    pub(super) hidden: Vec<(String, Vec<BasketRef>)>,
 }
 
 /// All of that.
@@ -77,16 +73,11 @@ impl CheckedTree {
     }
 
     pub(super) fn branch_path(&self, branch: usize) -> &str {
-        let hidden = || self.hidden.get(branch.checked_sub(self.tree.branches().len())?);
-        let listed = self.tree.branches().get(branch).map(|branch| branch.path.as_str());
-        listed.or_else(|| hidden().map(|(name, _)| name.as_str())).unwrap_or("")
+        self.tree.metadata().stored_branch(branch).map_or("", |branch| &branch.path)
     }
 
     pub(super) fn basket(&self, branch: usize, basket: usize) -> Option<&BasketRef> {
-        match self.tree.branches().get(branch) {
-            Some(branch) => branch.baskets.get(basket),
-            None => self.hidden.get(branch.checked_sub(self.tree.branches().len())?)?.1.get(basket),
-        }
+        self.tree.metadata().stored_branch(branch)?.baskets.get(basket)
     }
 }
 
@@ -102,25 +93,24 @@ pub(super) struct Structure<'f> {
     file: &'f File,
     tfile: TFile,
     known: Segments,
-    deadline: Deadline,
 }
 
 impl<'f> Structure<'f> {
-    pub(super) fn new(file: &'f File, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Structure<'f>> {
-        let found = file.0.keys.get(&file.0.fetcher, deadline, interrupt)?;
+    pub(super) fn new(file: &'f File, call: &mut Call<'_>) -> Result<Structure<'f>> {
+        let found = file.root().tfile(call)?;
         let (tfile, known) = &*found;
-        Ok(Structure { file, tfile: tfile.clone(), known: known.clone(), deadline })
+        Ok(Structure { file, tfile: tfile.clone(), known: known.clone() })
     }
 
     fn parse<T>(
         &mut self,
-        interrupt: Interrupt<'_>,
+        call: &mut Call<'_>,
         mut step: impl FnMut(&TFile, &Segments) -> Result<Step<T>>,
     ) -> Result<T> {
         let tfile = &self.tfile;
-        let fetcher = &self.file.0.fetcher;
-        let parse = fetcher.satisfy(&mut self.known, self.deadline, |known| step(tfile, known));
-        wait(&pool::runtime()?, parse, self.deadline, interrupt)
+        let fetcher = &self.file.fetcher();
+        let parse = fetcher.satisfy(&mut self.known, call.deadline(), |known| step(tfile, known));
+        pool::wait(parse, call)
     }
 
     /// Makes the index. What is broken becomes a finding; errors are those of the source.
@@ -128,22 +118,22 @@ impl<'f> Structure<'f> {
         mut self,
         trees: Option<&[String]>,
         findings: &mut Findings,
-        interrupt: Interrupt<'_>,
+        call: &mut Call<'_>,
     ) -> Result<Index> {
         let mut index = Index { is_complete: true, ..Index::default() };
-        let survey = damage(self.parse(&mut *interrupt, TFile::survey))?.unwrap_or_else(|error| {
+        let survey = damage(self.parse(call, TFile::survey))?.unwrap_or_else(|error| {
             findings.add(Finding::damage(None, Place::of("/"), &error));
             index.is_complete = false;
             Survey::default()
         });
-        let streamers = damage(self.parse(&mut *interrupt, TFile::streamers))?;
+        let streamers = damage(self.parse(call, TFile::streamers))?;
         let streamers = streamers.unwrap_or_else(|error| {
             let range = self.of_header("the streamer information");
             findings.add(Finding::damage(range, Place::of("StreamerInfo"), &error));
             StreamerInfos::default()
         });
         if trees.is_none() {
-            self.bookkeeping(&mut index, &survey, findings, &mut *interrupt)?;
+            self.bookkeeping(&mut index, &survey, findings, call)?;
         }
         index.compiler = Some(Compiler::with_identities(streamers.clone()));
         let mut elsewhere: Vec<(String, Vec<Item>)> = Vec::new();
@@ -176,7 +166,7 @@ impl<'f> Structure<'f> {
                     continue;
                 };
                 left = rest;
-                match self.tree(&entry, &streamers, &mut *interrupt)? {
+                match self.tree(&entry, &streamers, call)? {
                     Ok(tree) => {
                         let number = u32::try_from(index.trees.len()).unwrap_or(u32::MAX);
                         baskets(&tree, number, &mut index.items, &mut elsewhere);
@@ -205,7 +195,7 @@ impl<'f> Structure<'f> {
         }
         index.elsewhere = elsewhere;
         index.known =
-            if self.known.byte_count() <= MOST_HELD { self.known } else { self.file.0.known.clone() };
+            if self.known.byte_count() <= MOST_HELD { self.known } else { self.file.root().known().clone() };
         Ok(index)
     }
 
@@ -215,7 +205,7 @@ impl<'f> Structure<'f> {
         index: &mut Index,
         survey: &Survey,
         findings: &mut Findings,
-        interrupt: Interrupt<'_>,
+        call: &mut Call<'_>,
     ) -> Result<()> {
         let header = self.tfile.header.clone();
         if header.end > self.tfile.size {
@@ -235,7 +225,7 @@ impl<'f> Structure<'f> {
             index.items.push(Item { offset: range.start, len: range.len, what });
             index.key_lists.push(path.clone());
         }
-        let free = damage(self.parse(interrupt, TFile::free_segments))?;
+        let free = damage(self.parse(call, TFile::free_segments))?;
         index.free = free.unwrap_or_else(|error| {
             let range = self.of_header("the list of free segments");
             findings.add(Finding::damage(range, Place::of("the list of free segments"), &error));
@@ -267,10 +257,10 @@ impl<'f> Structure<'f> {
         &mut self,
         entry: &Entry,
         streamers: &StreamerInfos,
-        interrupt: Interrupt<'_>,
+        call: &mut Call<'_>,
     ) -> Result<Result<CheckedTree>> {
         let key: &Key = &entry.key;
-        let record = match damage(self.parse(interrupt, |tfile, known| tfile.record(known, key)))? {
+        let record = match damage(self.parse(call, |tfile, known| tfile.record(known, key)))? {
             Ok(record) => record,
             Err(error) => return Ok(Err(error)),
         };
@@ -282,12 +272,7 @@ impl<'f> Structure<'f> {
         // Baskets behind the end of the file are reported one by one; a bound would give up their branches as a whole.
         let (payload, len, size) = (&record.payload, record.key_len, u64::MAX);
         let meta = sapwood_ttree::Tree::parse(class, payload, len, size, streamers)?;
-        let outline = TreeOutline::parse(class, payload, len, size, streamers).ok();
-        let listed = meta.branches.len();
-        let hidden = outline.into_iter().flat_map(|outline| outline.branches.into_iter().skip(listed));
-        let hidden: Vec<_> = hidden.map(|branch| (branch.name, branch.baskets)).collect();
-        let baskets = meta.branches.iter().map(|branch| branch.baskets.len());
-        let baskets: usize = baskets.chain(hidden.iter().map(|(_, baskets)| baskets.len())).sum();
+        let baskets: usize = meta.stored_branches().map(|branch| branch.baskets.len()).sum();
         let report = TreeReport {
             path: entry.path.clone(),
             cycle: entry.key.cycle,
@@ -296,17 +281,15 @@ impl<'f> Structure<'f> {
             baskets: baskets as u64,
             ..TreeReport::default()
         };
-        let tree = Tree::parsed(self.file.clone(), &entry.path, record.offset, meta, streamers);
-        Ok(CheckedTree { tree, report, hidden })
+        let tree = Tree::of_record(self.file.clone(), &entry.path, record.offset, meta, streamers);
+        Ok(CheckedTree { tree, report })
     }
 }
 
 /// Adds the baskets of a tree.
 fn baskets(tree: &CheckedTree, number: u32, items: &mut Vec<Item>, elsewhere: &mut Vec<(String, Vec<Item>)>) {
-    let listed = tree.tree.branches().iter().map(|branch| (branch.file_name.as_str(), &*branch.baskets));
-    let hidden = tree.hidden.iter().map(|(_, baskets)| ("", baskets.as_slice()));
-    for (branch, (file_name, baskets)) in listed.chain(hidden).enumerate() {
-        let of_file = match file_name {
+    for (branch, described) in tree.tree.metadata().stored_branches().enumerate() {
+        let of_file = match described.file_name.as_str() {
             "" => &mut *items,
             name => {
                 let position = elsewhere.iter().position(|(known, _)| known == name);
@@ -317,7 +300,8 @@ fn baskets(tree: &CheckedTree, number: u32, items: &mut Vec<Item>, elsewhere: &m
                 elsewhere.get_mut(position).map_or(&mut *items, |(_, items)| items)
             }
         };
-        for (basket, found) in baskets.iter().enumerate().filter(|(_, found)| found.embedded.is_none()) {
+        let baskets = described.baskets.iter().enumerate();
+        for (basket, found) in baskets.filter(|(_, found)| found.embedded.is_none()) {
             let (offset, len) = (found.offset, found.len);
             let [branch, basket] = [branch, basket].map(|place| u32::try_from(place).unwrap_or(u32::MAX));
             of_file.push(Item { offset, len, what: What::Basket { tree: number, branch, basket } });

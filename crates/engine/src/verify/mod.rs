@@ -19,14 +19,14 @@ mod walk;
 
 pub use report::{Finding, Place, Severity, TreeReport, VerifyReport};
 
-use crate::{File, opening};
 use attempts::Found;
 use index::{Index, Item, Structure, damage};
 use pass::{Pass, Watch};
 use report::merge;
-use sapwood_core::Interrupt;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_fetch::{Fetcher, wait};
+use sapwood_core::{ByteRange, Call, Deadline, Error, ErrorKind, Result};
+use sapwood_fetch::Fetcher;
+use sapwood_root::File;
+use sapwood_root::open_source;
 use sapwood_source::{OpenOptions, Trace};
 use sapwood_table::pool;
 use sapwood_tfile::FileHeader;
@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 pub struct VerifyOptions {
     /// Paths of the trees to check, with or without cycles. Default: all of the file, every byte of it.
     pub trees: Option<Vec<String>>,
-    /// Number of computing threads, as in [`ReadOptions`](crate::ReadOptions).
+    /// Number of computing threads, as in [`ReadOptions`](sapwood_root::ReadOptions).
     pub threads: Option<usize>,
     /// The longest time that one step may take: opening, or fetching the next window. Default: one hour.
     pub longest: Duration,
@@ -53,8 +53,8 @@ impl Default for VerifyOptions {
 
 impl VerifyOptions {
     /// When a step that begins now is given up.
-    fn step(&self) -> Deadline {
-        Deadline::after(self.longest)
+    fn step<'c>(&self, call: &'c mut Call<'_>) -> Call<'c> {
+        call.until(Deadline::after(self.longest))
     }
 }
 
@@ -81,22 +81,22 @@ pub fn verify(
     open: OpenOptions,
     options: &VerifyOptions,
     progress: &mut dyn FnMut(Progress),
-    interrupt: Interrupt<'_>,
+    call: &mut Call<'_>,
 ) -> Result<VerifyReport> {
-    let open = OpenOptions { deadline: options.step(), ..open };
-    let opened = File::open(url, open.clone(), &mut *interrupt).and_then(|file| {
+    let open = OpenOptions { deadline: options.step(call).deadline(), ..open };
+    let opened = crate::open(url, open.clone(), &mut options.step(call)).and_then(|file| {
         if file.dataset_tree().is_some() {
             let error = Error::usage("this is a dataset, not a file").url(file.url());
             return Err(error.hint("'sapwood stripe verify' checks datasets"));
         }
         // Keys of a distant file may still be on their way.
-        file.0.keys.get(&file.0.fetcher, options.step(), &mut *interrupt)?;
+        file.root().tfile(&mut options.step(call))?;
         Ok(file)
     });
     match damage(opened)? {
-        Ok(file) => verify_open(&file, options, progress, interrupt),
+        Ok(file) => verify_open(&file, options, progress, call),
         Err(error) if options.trees.is_some() => Err(error),
-        Err(error) => unopened(url, &open, error, options, progress, interrupt),
+        Err(error) => unopened(url, &open, error, options, progress, call),
     }
 }
 
@@ -108,12 +108,12 @@ pub fn verify_open(
     file: &File,
     options: &VerifyOptions,
     progress: &mut dyn FnMut(Progress),
-    interrupt: Interrupt<'_>,
+    call: &mut Call<'_>,
 ) -> Result<VerifyReport> {
     let mut found = Found::new(options.most_findings);
     let trees = options.trees.as_deref();
-    let structure = Structure::new(file, options.step(), &mut *interrupt)?;
-    let mut index = structure.index(trees, &mut found.findings, &mut *interrupt)?;
+    let structure = Structure::new(file, &mut options.step(call))?;
+    let mut index = structure.index(trees, &mut found.findings, call)?;
     if let Some(missing) = trees.and_then(|trees| trees.iter().find(|tree| !index.has_tree(tree))) {
         return Err(Error::new(ErrorKind::Missing, format!("there is no tree '{missing}'")).url(file.url()));
     }
@@ -121,7 +121,7 @@ pub fn verify_open(
     let mut pass = Pass {
         index: &index,
         items: &index.items,
-        fetcher: file.0.fetcher.clone().with_known(index.known.clone()),
+        fetcher: file.fetcher().clone().with_known(index.known.clone()),
         size,
         options,
     };
@@ -130,7 +130,7 @@ pub fn verify_open(
     check_free(&index, &items, &mut found);
     let chosen: u64 = items.iter().map(|item| item.len).sum();
     let total = if trees.is_some() { chosen } else { size };
-    let mut watch = Watch { total, done: 0, progress, interrupt };
+    let mut watch = Watch { total, done: 0, progress, call };
     let ended = run(file, &pass, &mut found, &mut watch);
     pass.settle(&mut found);
     let error = match ended {
@@ -164,7 +164,7 @@ fn check_free(index: &Index, items: &[Item], found: &mut Found) {
 }
 
 /// Checks the file, the baskets in the records of its trees, and those in other files.
-fn run(file: &File, pass: &Pass<'_>, found: &mut Found, watch: &mut Watch<'_, '_>) -> Result<()> {
+fn run(file: &File, pass: &Pass<'_>, found: &mut Found, watch: &mut Watch<'_, '_, '_>) -> Result<()> {
     let (header, trees) = (file.header(), pass.options.trees.is_some());
     if trees {
         pass.chosen(found, watch)?;
@@ -179,7 +179,7 @@ fn run(file: &File, pass: &Pass<'_>, found: &mut Found, watch: &mut Watch<'_, '_
     pass.embedded(found, watch)?;
     for (name, items) in &pass.index.elsewhere {
         let here = |fetcher, size| Pass { items, fetcher, size, ..*pass };
-        let opened = file.open_beside(name, pass.options.step(), watch.interrupt);
+        let opened = file.root().open_beside(name, &mut pass.options.step(watch.call));
         let other = match opened {
             Ok(other) => other,
             Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
@@ -194,7 +194,7 @@ fn run(file: &File, pass: &Pass<'_>, found: &mut Found, watch: &mut Watch<'_, '_
                 continue;
             }
         };
-        let mut here = here(other.0.fetcher.clone(), other.size());
+        let mut here = here(other.fetcher().clone(), other.size());
         let items = here.in_file(found);
         here.items = &items;
         here.chosen(found, watch)?;
@@ -209,26 +209,26 @@ fn unopened(
     why: Error,
     options: &VerifyOptions,
     progress: &mut dyn FnMut(Progress),
-    interrupt: Interrupt<'_>,
+    call: &mut Call<'_>,
 ) -> Result<VerifyReport> {
     let mut found = Found::new(options.most_findings);
     let hint = why.hint_text().map(|hint| format!(" ({hint})")).unwrap_or_default();
     let message = format!("the file cannot be opened, so nothing in it can be read: {}{hint}", why.message());
     let range = why.offset().map(|start| ByteRange { start, len: 0 });
     found.findings.add(Finding::damage(range, Place::default(), &Error::new(why.kind(), message)));
-    let open = OpenOptions { deadline: options.step(), ..open.clone() };
-    let reach = opening::open(url, &open, Trace::new(Instant::now()));
-    let reached = wait(&pool::runtime()?, reach, open.deadline, &mut *interrupt)?;
+    let open = OpenOptions { deadline: options.step(call).deadline(), ..open.clone() };
+    let reach = open_source(url, &open, Trace::new(Instant::now()));
+    let reached = pool::wait(reach, &mut options.step(call))?;
     let (identity, index) = (reached.source.identity().clone(), Index::default());
     let fetcher = Fetcher::new(reached.source, open.counters.clone()).with_budget(pool::budget()?);
     let first = ByteRange { start: 0, len: identity.size.min(1024) };
     let first =
-        wait(&pool::runtime()?, fetcher.fetch(&[first], options.step()), options.step(), &mut *interrupt)?;
+        pool::wait(fetcher.fetch(&[first], Deadline::after(options.longest)), &mut options.step(call))?;
     let header = FileHeader::parse(first.first().map_or(&[], |bytes| bytes));
     let mut error = None;
     if let Ok(header) = header {
         let pass = Pass { index: &index, items: &[], fetcher, size: identity.size, options };
-        let mut watch = Watch { total: identity.size, done: 0, progress, interrupt };
+        let mut watch = Watch { total: identity.size, done: 0, progress, call };
         error = pass.whole(header.begin, header.end, &mut found, &mut watch).err();
     }
     if error.as_ref().is_some_and(|error| error.kind() == ErrorKind::Cancelled) {

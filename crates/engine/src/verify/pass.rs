@@ -10,10 +10,10 @@ use super::walk::{Met, Walk};
 use super::{Progress, VerifyOptions, record};
 use bytes::Bytes;
 use rayon::prelude::*;
-use sapwood_core::Interrupt;
+use sapwood_core::Call;
 use sapwood_core::{ByteRange, Counters, Error, ErrorKind, Result};
-use sapwood_core::{Call, Deadline};
-use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead, wait};
+use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
+use sapwood_table::pool::wait;
 use sapwood_table::pool::{compute, computing, runtime};
 use sapwood_tfile::Key;
 use sapwood_ttree::BasketRef;
@@ -26,11 +26,11 @@ use std::sync::atomic::Ordering;
 const MOST_SHARED: u64 = 16;
 
 /// Who is told how far it is, and who may end it.
-pub(super) struct Watch<'a, 'p> {
+pub(super) struct Watch<'a, 'p, 'c> {
     pub(super) total: u64,
     pub(super) done: u64,
     pub(super) progress: &'a mut (dyn FnMut(Progress) + 'p),
-    pub(super) interrupt: Interrupt<'a>,
+    pub(super) call: &'a mut Call<'c>,
 }
 
 /// A record that is to be checked.
@@ -69,14 +69,15 @@ impl Pass<'_> {
         begin: u64,
         end: u64,
         found: &mut Found,
-        watch: &mut Watch<'_, '_>,
+        watch: &mut Watch<'_, '_, '_>,
     ) -> Result<()> {
         let mut walk = Walk::new(self.items, &self.index.free, begin, end.min(self.size));
         let jobs = windows(self.size, &self.index.known);
         let mut held = Held::new(self.index);
         let mut overlapped = Vec::new();
         let mut ahead = self.ahead(jobs)?;
-        while let Some(answer) = ahead.next(self.options.step(), watch.interrupt) {
+        while let Some(answer) = ahead.next(self.options.step(watch.call).deadline(), watch.call.interrupt())
+        {
             let (pieces, bytes): (Vec<ByteRange>, _) = answer?;
             let mut met = Vec::new();
             for (piece, bytes) in pieces.iter().zip(&bytes) {
@@ -94,10 +95,11 @@ impl Pass<'_> {
     }
 
     /// Reads the items only.
-    pub(super) fn chosen(&self, found: &mut Found, watch: &mut Watch<'_, '_>) -> Result<()> {
+    pub(super) fn chosen(&self, found: &mut Found, watch: &mut Watch<'_, '_, '_>) -> Result<()> {
         let mut held = Held::new(self.index);
         let mut ahead = self.ahead(places(self.items))?;
-        while let Some(answer) = ahead.next(self.options.step(), watch.interrupt) {
+        while let Some(answer) = ahead.next(self.options.step(watch.call).deadline(), watch.call.interrupt())
+        {
             let (groups, records) = answer?;
             let mut met = Vec::new();
             for (items, bytes) in groups.into_iter().zip(records) {
@@ -119,7 +121,7 @@ impl Pass<'_> {
 
     /// Checks items that begin inside of others: they were not cut out of the windows, and are fetched again. What does
     /// not fit into the size of the file twice is left: a file that has so many of them is no file.
-    fn overlapped(&self, items: Vec<usize>, found: &mut Found, watch: &mut Watch<'_, '_>) -> Result<()> {
+    fn overlapped(&self, items: Vec<usize>, found: &mut Found, watch: &mut Watch<'_, '_, '_>) -> Result<()> {
         let mut left = self.size;
         let mut held = Held::new(self.index);
         for place in items {
@@ -141,9 +143,10 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn fetch(&self, ranges: &[ByteRange], watch: &mut Watch<'_, '_>) -> Result<Vec<Bytes>> {
-        let deadline = self.options.step();
-        wait(&runtime()?, self.fetcher.fetch(ranges, deadline), deadline, watch.interrupt)
+    fn fetch(&self, ranges: &[ByteRange], watch: &mut Watch<'_, '_, '_>) -> Result<Vec<Bytes>> {
+        let mut call = self.options.step(watch.call);
+        let fetch = self.fetcher.fetch(ranges, call.deadline());
+        wait(fetch, &mut call)
     }
 
     /// Checks what the walk met; answers the items that it passed over.
@@ -152,7 +155,7 @@ impl Pass<'_> {
         met: Vec<Met>,
         held: &mut Held,
         found: &mut Found,
-        watch: &mut Watch<'_, '_>,
+        watch: &mut Watch<'_, '_, '_>,
     ) -> Result<Vec<usize>> {
         let (mut work, mut overlapped) = (Vec::new(), Vec::new());
         for met in met {
@@ -172,14 +175,13 @@ impl Pass<'_> {
         }
         let counters = self.fetcher.counters();
         let pool = computing(self.options.threads)?;
-        let checked: Vec<Checked> =
-            compute(&pool, &mut Call::new(Deadline::default(), watch.interrupt), |cancelled| {
-                let one = |work: &Work| match cancelled.load(Ordering::Relaxed) {
-                    true => Err(Call::interrupted()),
-                    false => Ok(self.check(work, counters)),
-                };
-                work.par_iter().map(one).collect()
-            })?;
+        let checked: Vec<Checked> = compute(&pool, watch.call, |cancelled| {
+            let one = |work: &Work| match cancelled.load(Ordering::Relaxed) {
+                true => Err(Call::interrupted()),
+                false => Ok(self.check(work, counters)),
+            };
+            work.par_iter().map(one).collect()
+        })?;
         for (work, checked) in work.iter().zip(checked) {
             let items = self.items.get(work.items.clone()).unwrap_or_default();
             found.records += 1;
@@ -301,13 +303,13 @@ impl Pass<'_> {
     }
 
     /// Checks baskets that lie in the records of trees.
-    pub(super) fn embedded(&self, found: &mut Found, watch: &mut Watch<'_, '_>) -> Result<()> {
+    pub(super) fn embedded(&self, found: &mut Found, watch: &mut Watch<'_, '_, '_>) -> Result<()> {
         let counters = self.fetcher.counters();
         for (number, tree) in (0..).zip(&self.index.trees) {
             for (branch, listed) in tree.tree.branches().iter().enumerate() {
                 for (place, basket) in listed.baskets.iter().enumerate() {
                     let Some(bytes) = &basket.embedded else { continue };
-                    if (watch.interrupt)() {
+                    if watch.call.is_interrupted() {
                         return Err(Call::interrupted());
                     }
                     found.baskets += 1;
@@ -327,7 +329,7 @@ impl Pass<'_> {
 
     /// Finds the baskets that count the items of others: among those that come together, those that passed, or in the
     /// file.
-    fn add_counts(&self, work: &mut [Work], held: &mut Held, watch: &mut Watch<'_, '_>) -> Result<()> {
+    fn add_counts(&self, work: &mut [Work], held: &mut Held, watch: &mut Watch<'_, '_, '_>) -> Result<()> {
         let baskets = |one: &Work| {
             let items = self.items.get(one.items.clone()).unwrap_or_default().iter();
             let baskets = items.zip(one.items.clone()).filter_map(|(item, place)| match item.what {
@@ -367,7 +369,7 @@ impl Pass<'_> {
         branch: usize,
         basket: &BasketRef,
         at_hand: &dyn Fn(u64) -> Option<Arc<CountBasket>>,
-        watch: &mut Watch<'_, '_>,
+        watch: &mut Watch<'_, '_, '_>,
     ) -> Result<Option<CountBaskets>> {
         let Some((count, needed)) = counted_by(tree, branch) else { return Ok(None) };
         let mut baskets = Vec::new();
@@ -467,7 +469,7 @@ impl Pass<'_> {
     }
 }
 
-impl Watch<'_, '_> {
+impl Watch<'_, '_, '_> {
     fn tell(&mut self, found: &Found) {
         let (done, total) = (self.done.min(self.total), self.total);
         (self.progress)(Progress { done, total, damage: found.findings.damage });

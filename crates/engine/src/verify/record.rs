@@ -1,11 +1,11 @@
 //! One record that is not a basket in use: an object, a key list, or something that nothing refers to.
 
 use super::basket::Verdict;
-use crate::Object;
-use crate::file::RNTUPLES;
 use bytes::Bytes;
 use sapwood_codec::{blocks, checksummed_len};
 use sapwood_core::{Error, Result};
+use sapwood_root::Object;
+use sapwood_root::RNTUPLES;
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Entry, Key, Record};
 use sapwood_ttree::inflated;

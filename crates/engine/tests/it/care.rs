@@ -1,9 +1,9 @@
 //! Datasets that are written again in larger pieces, and what keeps the objects of those who write.
 
-use crate::inputs::{MIXED, never, open, readable};
+use crate::inputs::{MIXED, open, readable};
 use sapwood::dataset::{AddOptions, Consolidation, WriteOptions, Written, add, append, consolidate};
 use sapwood::repack::Input;
-use sapwood::{Column, Deadline, ErrorKind, File, OpenOptions, ReadOptions, Result};
+use sapwood::{Column, Deadline, ErrorKind, OpenOptions, ReadOptions, Result};
 use sapwood_source::{FaultyStore, MemoryStore, Store, StoreFault};
 use sapwood_stripe::{Change, Dataset, GcOptions, LayoutOptions, Made, Segment, Version, keys};
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ fn in_layout(pieces: usize, layout: &LayoutOptions) -> Arc<MemoryStore> {
     let mut dataset = now(Dataset::create(handle, None, "tree", Made::default(), Deadline::default()));
     let options = WriteOptions { layout: layout.clone(), ..WriteOptions::default() };
     for _ in 0..pieces {
-        dataset = append(&dataset, &[input()], &options, &mut never()).unwrap().dataset;
+        dataset = append(&dataset, &[input()], &options, call!()).unwrap().dataset;
     }
     store
 }
@@ -58,17 +58,17 @@ fn copy(store: &MemoryStore) -> Arc<MemoryStore> {
 
 /// The values of all columns that can be read.
 fn values(dataset: &Dataset) -> BTreeMap<String, Column> {
-    let file = File::of_dataset(dataset, &OpenOptions::default(), &mut never()).unwrap();
-    let tree = file.tree("tree", None, Deadline::default(), &mut never()).unwrap();
+    let file = sapwood::dataset::file_of_dataset(dataset, &OpenOptions::default(), call!()).unwrap();
+    let tree = file.tree("tree", None, call!()).unwrap();
     let columns = readable(&tree).into_iter().map(|branch| {
-        let read = tree.read(&[branch], 0..tree.entries(), &ReadOptions::default(), &mut never());
+        let read = tree.read(&[branch], 0..tree.entries(), &ReadOptions::default(), call!());
         (tree.branches()[branch].path.clone(), read.unwrap().remove(0))
     });
     columns.collect()
 }
 
 fn larger(dataset: &Dataset) -> Result<Consolidation> {
-    consolidate(dataset, None, &WriteOptions::default(), false, &mut never())
+    consolidate(dataset, None, &WriteOptions::default(), false, call!())
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn pieces_become_one_segment_with_the_same_values() {
     let store = in_batches(6, Some(7));
     let before = latest(&store);
     let wanted = values(&before);
-    let would = consolidate(&before, None, &WriteOptions::default(), true, &mut never()).unwrap();
+    let would = consolidate(&before, None, &WriteOptions::default(), true, call!()).unwrap();
     assert_eq!((would.segments, would.version, latest(&store).version()), ((6, 1), 7, 7));
     let done = larger(&before).unwrap();
     assert_eq!((done.segments, done.version, done.notes), ((6, 1), 8, vec![]));
@@ -90,7 +90,7 @@ fn pieces_become_one_segment_with_the_same_values() {
     let again = larger(&after).unwrap();
     assert_eq!((again.segments, again.version), ((0, 0), 8));
     // What comes later is written into it, too.
-    append(&after, &[input()], &WriteOptions::default(), &mut never()).unwrap();
+    append(&after, &[input()], &WriteOptions::default(), call!()).unwrap();
     assert_eq!(larger(&latest(&store)).unwrap().segments, (2, 1));
     assert_eq!(latest(&store).snapshot().segments.len(), 1);
 }
@@ -104,7 +104,7 @@ fn chosen_products_lie_in_fewer_objects_and_all_else_where_it_was() {
     let chosen: Vec<_> = old.products.iter().take(3).map(|one| one.name.clone()).collect();
     let ids: Vec<u32> = old.products.iter().take(3).map(|one| one.id).collect();
     let restripe = |dataset: &Dataset, dry_run| {
-        consolidate(dataset, Some(&chosen), &WriteOptions::default(), dry_run, &mut never()).unwrap()
+        consolidate(dataset, Some(&chosen), &WriteOptions::default(), dry_run, call!()).unwrap()
     };
     let objects = || now(store.list(keys::DATA, Deadline::default())).len() as u64;
     let (would, stored) = (restripe(&before, true), objects());
@@ -127,8 +127,7 @@ fn chosen_products_lie_in_fewer_objects_and_all_else_where_it_was() {
     assert!(now(after.verify(Default::default(), Deadline::default())).wrong.is_empty());
     assert_eq!(restripe(&after, false).version, after.version(), "there is no more to be done");
     let unknown = ["Nothing".to_owned()];
-    let error =
-        consolidate(&after, Some(&unknown), &WriteOptions::default(), false, &mut never()).unwrap_err();
+    let error = consolidate(&after, Some(&unknown), &WriteOptions::default(), false, call!()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Missing);
 }
 
@@ -174,7 +173,7 @@ fn who_changed_the_same_entries_first_is_not_written_over() {
     let first = before.snapshot().products[0].name.clone();
     let change = Change::Drop { products: vec![first.clone()] };
     now(before.commit(&change, Made::default(), Deadline::default()));
-    append(&latest(&store), &[], &WriteOptions::default(), &mut never()).unwrap_err();
+    append(&latest(&store), &[], &WriteOptions::default(), call!()).unwrap_err();
     larger(&before).unwrap();
     let names: Vec<_> = latest(&store).snapshot().products.iter().map(|one| one.name.clone()).collect();
     assert!(!names.contains(&first), "{names:?}");
@@ -217,13 +216,27 @@ fn what_is_written_is_not_collected_before_it_is_committed() {
     let options = WriteOptions::default();
     let version = |written: Result<Written>| written.unwrap().dataset.version();
     while_others_collect(&in_pieces(1), |dataset, interrupt| {
-        version(append(dataset, &[input()], &options, interrupt))
+        version(append(
+            dataset,
+            &[input()],
+            &options,
+            &mut sapwood::Call::new(Deadline::default(), interrupt),
+        ))
     });
     let by_position = AddOptions { products: None, by_position: true };
     while_others_collect(&in_pieces(1), |dataset, interrupt| {
-        version(add(dataset, &input(), "tree", &by_position, &options, interrupt))
+        version(add(
+            dataset,
+            &input(),
+            "tree",
+            &by_position,
+            &options,
+            &mut sapwood::Call::new(Deadline::default(), interrupt),
+        ))
     });
     while_others_collect(&in_pieces(3), |dataset, interrupt| {
-        consolidate(dataset, None, &options, false, interrupt).unwrap().version
+        consolidate(dataset, None, &options, false, &mut sapwood::Call::new(Deadline::default(), interrupt))
+            .unwrap()
+            .version
     });
 }

@@ -1,7 +1,7 @@
 //! Split collections of objects that each count what they hold, on a file that ROOT wrote.
 
-use crate::inputs::{never, open, open_distant};
-use sapwood::{Column, Deadline, Form, Primitive, Query, ReadOptions, Tree};
+use crate::inputs::{open, open_distant};
+use sapwood::{Column, Form, Primitive, Query, ReadOptions, Tree};
 use std::ops::Range;
 
 /// Made by `make.py` beside it.
@@ -11,11 +11,11 @@ const COLUMNS: [&str; 6] = ["list.x", "list.hits", "list.packed", "clones.x", "c
 
 fn tree(distant: bool) -> Tree {
     let file = if distant { open_distant(COUNTED) } else { open(COUNTED) }.unwrap();
-    file.tree("tree", None, Deadline::default(), &mut never()).unwrap()
+    file.tree("tree", None, call!()).unwrap()
 }
 
 fn read(tree: &Tree, request: Query, entries: Range<u64>) -> Column {
-    tree.read(&[request], entries, &ReadOptions::default(), &mut never()).unwrap().remove(0)
+    tree.read(&[request], entries, &ReadOptions::default(), call!()).unwrap().remove(0)
 }
 
 fn split(tree: &Tree, column: &str) -> usize {
@@ -66,7 +66,7 @@ fn split_and_unsplit_objects_count_the_same_in_any_range() {
 fn a_scan_brings_the_counts_along() {
     let tree = tree(true);
     let requests: Vec<Query> = COLUMNS.iter().map(|column| split(&tree, column).into()).collect();
-    let together = tree.read(&requests, 0..40, &ReadOptions::default(), &mut never()).unwrap();
+    let together = tree.read(&requests, 0..40, &ReadOptions::default(), call!()).unwrap();
     for (request, column) in requests.into_iter().zip(together) {
         let parts: Vec<Column> = [0..11, 11..15, 15..40]
             .into_iter()

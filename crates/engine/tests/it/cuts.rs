@@ -32,8 +32,8 @@ fn mask(columns: &[Column], passes: impl Fn(i64) -> bool) -> Vec<bool> {
 }
 
 fn whole(tree: &Tree, columns: &[usize]) -> Vec<Column> {
-    let options = ReadOptions { threads: Some(2), ..ReadOptions::default() };
-    tree.read(columns, 0..tree.entries(), &options, &mut never()).unwrap()
+    let options = ReadOptions { threads: Some(2) };
+    tree.read(columns, 0..tree.entries(), &options, call!()).unwrap()
 }
 
 fn read(tree: &Tree, range: Range<u64>, passes: impl Fn(i64) -> bool, options: CutOptions) -> PassingEntries {

@@ -1,7 +1,7 @@
 //! Damaged files end in typed errors: no panic, no hang, no memory beyond what the file could hold.
 
-use crate::inputs::{MIXED, corpus, never, open, readable, trees};
-use sapwood::{Deadline, ErrorKind, Form, Query, ReadOptions};
+use crate::inputs::{MIXED, corpus, open, readable, trees};
+use sapwood::{ErrorKind, Form, Query, ReadOptions};
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -38,19 +38,19 @@ fn read_everything(content: &[u8]) {
         // A hostile number of entries is refused by the baskets; asking for fewer is quicker.
         let entries = tree.entries().min(100_000);
         for branch in readable(&tree) {
-            let whole = tree.read(&[branch], 0..entries, &options, &mut never());
+            let whole = tree.read(&[branch], 0..entries, &options, call!());
             let members = whole.as_ref().map_or(Vec::new(), |columns| members(&columns[0].form));
             let one = members.last().map(|member| Query::from((branch, member.as_str())));
-            let one = one.map(|one| tree.read(&[one], 0..entries, &options, &mut never()));
+            let one = one.map(|one| tree.read(&[one], 0..entries, &options, call!()));
             for error in [whole.err(), one.and_then(Result::err)].into_iter().flatten() {
                 assert!(is_about_the_file(error.kind()), "{error:?}");
             }
         }
     }
-    let objects = file.keys(Deadline::default(), &mut never()).unwrap_or_default();
+    let objects = file.keys(call!()).unwrap_or_default();
     for object in objects.iter().filter(|object| !object.key.is_directory()) {
         let cycle = Some(object.key.cycle);
-        if let Err(error) = file.item(&object.path, cycle, Deadline::default(), &mut never()) {
+        if let Err(error) = file.item(&object.path, cycle, call!()) {
             assert!(is_about_the_file(error.kind()), "{error:?}");
         }
     }
@@ -136,7 +136,7 @@ fn no_single_flipped_bit_of_a_basket_goes_unseen_where_the_sizes_tell() {
             content[place] ^= 1 << bit;
             let file = open(&content).unwrap();
             let tree = trees(&file).remove(0);
-            let result = tree.read(&[branch], 0..500, &ReadOptions::default(), &mut never());
+            let result = tree.read(&[branch], 0..500, &ReadOptions::default(), call!());
             let error = result.expect_err("sizes that contradict each other are an error");
             assert!(is_about_the_file(error.kind()), "{error:?}");
             assert!(error.offset().is_some() && error.branch_name() == Some("number"), "{error:?}");

@@ -1,8 +1,8 @@
 //! Datasets of product stripes, made of files by copying their baskets: what is read is what the files hold.
 
-use crate::inputs::{MIXED, corpus, never, open, readable, trees};
+use crate::inputs::{MIXED, corpus, open, readable, trees};
 use bytes::Bytes;
-use sapwood::{Column, Deadline, Error, ErrorKind, File, OpenOptions, ReadOptions, Tree};
+use sapwood::{Column, Deadline, Error, ErrorKind, OpenOptions, ReadOptions, Tree};
 use sapwood_source::{CountingStore, MemoryStore, Store, StoreOperation};
 use sapwood_stripe::{
     Change, Dataset, Id, ListBuilder, Made, NewProduct, NewSegment, ObjectBuilder, ObjectName, StripeList,
@@ -113,16 +113,16 @@ fn counted(url: &str) -> Arc<Counted> {
 
 fn open_tree(dataset: &Dataset) -> Tree {
     let path = dataset.snapshot().tree.clone();
-    let file = File::of_dataset(dataset, &OpenOptions::default(), &mut never()).unwrap();
-    file.tree(&path, None, Deadline::default(), &mut never()).unwrap()
+    let file = sapwood::dataset::file_of_dataset(dataset, &OpenOptions::default(), call!()).unwrap();
+    file.tree(&path, None, call!()).unwrap()
 }
 
 fn read(tree: &Tree, branches: &[usize]) -> sapwood::Result<Vec<Column>> {
-    tree.read(branches, 0..tree.entries(), &ReadOptions::default(), &mut never())
+    tree.read(branches, 0..tree.entries(), &ReadOptions::default(), call!())
 }
 
 fn mixed() -> Tree {
-    open(MIXED).unwrap().tree("tree", None, Deadline::default(), &mut never()).unwrap()
+    open(MIXED).unwrap().tree("tree", None, call!()).unwrap()
 }
 
 /// Compares all branches of a tree with those of a dataset made of it; how many there were.
@@ -161,7 +161,7 @@ fn every_class_of_the_corpus_is_read_from_stripes_as_from_files() {
     for (name, content) in corpus(300_000) {
         let Ok(file) = open(&content) else { continue };
         for tree in trees(&file) {
-            let same = file.tree(tree.path(), None, Deadline::default(), &mut never());
+            let same = file.tree(tree.path(), None, call!());
             if same.is_ok_and(|same| same.entries() == tree.entries()) && tree.entries() > 0 {
                 compared += compare(&name, &tree, &content, "memory:near");
             }
@@ -181,7 +181,7 @@ fn a_read_asks_for_the_lists_once_and_for_each_stripe_once() {
     assert_eq!(store.take().len(), 3, "the hint, the next entry of the log, and the snapshot");
     let branch = other.find_branch(&large(&tree)).unwrap();
     let tree_branch = &tree.branches()[tree.find_branch(&large(&tree)).unwrap()];
-    let part = |end| other.read(&[branch], 0..end, &ReadOptions::default(), &mut never()).unwrap();
+    let part = |end| other.read(&[branch], 0..end, &ReadOptions::default(), call!()).unwrap();
     part(tree_branch.baskets[0].entries);
     let calls = store.take();
     let keys = |prefix: &str| calls.iter().filter(|call| call.key.starts_with(prefix)).count();

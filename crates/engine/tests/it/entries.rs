@@ -1,7 +1,7 @@
 //! Chosen entries are those of the whole column, and cost only the baskets that hold them.
 
-use crate::inputs::{MIXED, column, corpus, never, open, open_distant, readable, trees};
-use sapwood::{Call, Column, Deadline, ErrorKind, ReadOptions, Tree};
+use crate::inputs::{MIXED, column, corpus, open, open_distant, readable, trees};
+use sapwood::{Column, Deadline, ErrorKind, ReadOptions, Tree};
 
 /// Large enough to meet every kind of branch, small enough to be quick.
 const SMALL: u64 = 150_000;
@@ -51,7 +51,7 @@ fn chosen_entries_are_those_of_the_whole_column() {
             let branches: Vec<usize> = wholes.iter().map(|(branch, _)| *branch).collect();
             for entries in if branches.is_empty() { Vec::new() } else { lists(near.entries()) } {
                 for tree in [&near, &far] {
-                    let read = tree.read_entries(&branches, &entries, all.clone(), &options(), &mut never());
+                    let read = tree.read_entries(&branches, &entries, all.clone(), &options(), call!());
                     for (column, (branch, whole)) in read.unwrap().into_iter().zip(&wholes) {
                         let path = &tree.branches()[*branch].path;
                         assert_same(column, whole, &entries, &format!("{name} {path} {}", entries.len()));
@@ -81,8 +81,7 @@ fn only_baskets_with_chosen_entries_are_read() {
         let bytes = |number: usize| baskets[number].len;
         let (first, last) = (baskets[0].first_entry, baskets[baskets.len() - 1].first_entry);
         let before = tree.file().counters().snapshot();
-        tree.read_entries(&[branch], &[last, first, last], 0..tree.entries(), &options(), &mut never())
-            .unwrap();
+        tree.read_entries(&[branch], &[last, first, last], 0..tree.entries(), &options(), call!()).unwrap();
         let after = tree.file().counters().snapshot();
         let wanted = bytes(0) + bytes(baskets.len() - 1);
         assert_eq!(after.baskets - before.baskets, 2);
@@ -96,7 +95,7 @@ fn only_baskets_with_chosen_entries_are_read() {
 fn a_read_that_was_started_is_fetched_while_nobody_waits() {
     let tree = mixed(true);
     let branch = in_baskets(&tree);
-    let started = tree.start_entries(&[branch], &[0], 0..tree.entries(), &options(), &mut never()).unwrap();
+    let started = tree.start_entries(&[branch], &[0], 0..tree.entries(), &options(), call!()).unwrap();
     let fetched = || tree.file().counters().snapshot().wanted_bytes;
     let wanted = tree.branches()[branch].baskets[0].len;
     let (before, deadline) = (fetched(), Deadline::after(std::time::Duration::from_secs(20)));
@@ -104,7 +103,7 @@ fn a_read_that_was_started_is_fetched_while_nobody_waits() {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     assert!(fetched() >= wanted);
-    assert_eq!(started.finish(&mut Call::new(Deadline::default(), &mut never())).unwrap()[0].length, 1);
+    assert_eq!(started.finish(call!()).unwrap()[0].length, 1);
 }
 
 #[test]
@@ -112,7 +111,7 @@ fn entries_beyond_the_range_or_the_branch_are_refused() {
     let tree = mixed(false);
     let branch = in_baskets(&tree);
     for within in [0..3, 0..tree.entries() + 1] {
-        let error = tree.read_entries(&[branch], &[3], within, &options(), &mut never()).unwrap_err();
+        let error = tree.read_entries(&[branch], &[3], within, &options(), call!()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage);
     }
 }

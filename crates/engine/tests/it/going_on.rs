@@ -1,9 +1,9 @@
 //! Files that are written out of files by several runs, of which all but the last were killed.
 
-use crate::inputs::{MIXED, never, open};
+use crate::inputs::{MIXED, open};
 use sapwood::repack::{Choice, Input, RepackOptions, RepackReport, repack};
 use sapwood::write::{ClusterSize, Compression, Piece, Sink};
-use sapwood::{Deadline, Error, ErrorKind, File, Result};
+use sapwood::{Error, ErrorKind, File, Result};
 use sapwood_source::MemorySource;
 use sapwood_source::sink::{Left, LocalSink};
 use std::fs;
@@ -160,7 +160,7 @@ fn inputs() -> Vec<Input> {
 
 fn written(directory: &Directory, inputs: &[Input], options: &RepackOptions) -> Result<RepackReport> {
     let sink = LocalSink::create(directory.target())?;
-    repack(inputs, Box::new(sink), "out.root", options, &mut never())
+    repack(inputs, Box::new(sink), "out.root", options, call!())
 }
 
 fn bytes(directory: &Directory) -> Vec<u8> {
@@ -176,7 +176,7 @@ fn watched(name: &str, options: &RepackOptions) -> (Directory, RepackReport, Vec
     let directory = Directory::new(name);
     let sink = Watched::new(&directory, usize::MAX);
     let states = Arc::clone(&sink.states);
-    let report = repack(&inputs(), Box::new(sink), "out.root", options, &mut never()).unwrap();
+    let report = repack(&inputs(), Box::new(sink), "out.root", options, call!()).unwrap();
     let states = std::mem::take(&mut *states.lock().unwrap());
     (directory, report, states)
 }
@@ -210,7 +210,7 @@ fn runs_that_fail_one_after_the_other_come_to_an_end() {
         let mut runs = 0;
         let report = loop {
             let sink = Box::new(Watched::new(&directory, most));
-            match repack(&inputs(), sink, "out.root", &options, &mut never()) {
+            match repack(&inputs(), sink, "out.root", &options, call!()) {
                 Ok(report) => break report,
                 Err(error) => {
                     assert!(error.hint_text().unwrap().contains("goes on from there"), "{error}");
@@ -257,7 +257,7 @@ fn what_is_of_another_job_is_of_no_use() {
     assert!(notes.iter().any(|note| note.contains("of other files")), "{notes:?}");
     // The same place, the same size, another version of it.
     let source = MemorySource::named("memory.root", Some("another".to_owned()), MIXED.to_vec());
-    let other = File::from_source(Arc::new(source), Deadline::default(), &mut never()).unwrap();
+    let other = File::from_source(Arc::new(source), call!()).unwrap();
     let mut inputs = inputs();
     inputs[3] = Input::Open(other);
     let notes = begun_anew("changed", |_| {}, &options, &inputs);

@@ -1,6 +1,6 @@
 //! What the tests read: `data/mixed.root`, and the small files of the corpus where it is at hand.
 
-use sapwood::{Column, Deadline, File, Meaning, ReadOptions, Tree};
+use sapwood::{Column, File, Meaning, ReadOptions, Tree};
 use sapwood_source::{DelayedSource, MemorySource};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,24 +35,22 @@ pub(crate) fn never() -> impl FnMut() -> bool {
 /// A file in memory.
 pub(crate) fn open(content: &[u8]) -> sapwood::Result<File> {
     let source = MemorySource::named("memory.root", None, content.to_vec());
-    File::from_source(Arc::new(source), Deadline::default(), &mut never())
+    File::from_source(Arc::new(source), call!())
 }
 
 /// A file behind a source that has to be waited for.
 pub(crate) fn open_distant(content: &[u8]) -> sapwood::Result<File> {
     let source = MemorySource::named("distant.root", None, content.to_vec());
     let distant = DelayedSource::new(Arc::new(source), Duration::ZERO, None);
-    File::from_source(Arc::new(distant), Deadline::default(), &mut never())
+    File::from_source(Arc::new(distant), call!())
 }
 
 /// The trees of a file that can be opened, by path and cycle.
 pub(crate) fn trees(file: &File) -> Vec<Tree> {
-    let keys = file.keys(Deadline::default(), &mut never()).unwrap_or_default();
+    let keys = file.keys(call!()).unwrap_or_default();
     keys.iter()
         .filter(|entry| ["TTree", "TNtuple", "TNtupleD"].contains(&entry.key.class_name.as_str()))
-        .filter_map(|entry| {
-            file.tree(&entry.path, Some(entry.key.cycle), Deadline::default(), &mut never()).ok()
-        })
+        .filter_map(|entry| file.tree(&entry.path, Some(entry.key.cycle), call!()).ok())
         .collect()
 }
 
@@ -68,5 +66,5 @@ pub(crate) fn readable(tree: &Tree) -> Vec<usize> {
 /// Entries of one branch, on two threads.
 pub(crate) fn column(tree: &Tree, branch: usize, entries: std::ops::Range<u64>) -> sapwood::Result<Column> {
     let options = ReadOptions { threads: Some(2), ..ReadOptions::default() };
-    tree.read(&[branch], entries, &options, &mut never()).map(|mut columns| columns.remove(0))
+    tree.read(&[branch], entries, &options, call!()).map(|mut columns| columns.remove(0))
 }

@@ -1,30 +1,25 @@
 //! Lazy readers: the same columns as an eager read, in any order, from several threads.
 
-use crate::inputs::{MIXED, corpus, never, open, open_distant, readable, trees};
-use sapwood::{Call, Column, Deadline, ErrorKind, Kind, Lazy, LazyOptions, Query, ReadOptions, Tree};
+use crate::inputs::{MIXED, corpus, open, open_distant, readable, trees};
+use sapwood::{Column, ErrorKind, Kind, Lazy, LazyOptions, Query, ReadOptions, Tree};
 use std::ops::Range;
 
 fn mixed(distant: bool) -> Tree {
     let file = if distant { open_distant(MIXED) } else { open(MIXED) }.unwrap();
-    file.tree("tree", None, Deadline::default(), &mut never()).unwrap()
+    file.tree("tree", None, call!()).unwrap()
 }
 
 fn lazy(tree: &Tree, options: LazyOptions) -> Lazy {
-    tree.lazy(
-        &readable(tree),
-        LazyOptions { threads: Some(2), ..options },
-        &mut Call::new(Deadline::default(), &mut never()),
-    )
-    .unwrap()
+    tree.lazy(&readable(tree), LazyOptions { threads: Some(2), ..options }, call!()).unwrap()
 }
 
 fn column(lazy: &Lazy, request: usize, window: usize) -> sapwood::Result<Column> {
-    lazy.column(request, window, &mut Call::new(Deadline::default(), &mut never()))
+    lazy.column(request, window, call!())
 }
 
 fn eager(tree: &Tree, request: impl Into<Query> + Clone, entries: Range<u64>) -> sapwood::Result<Column> {
     let options = ReadOptions { threads: Some(2), ..ReadOptions::default() };
-    tree.read(&[request], entries, &options, &mut never()).map(|mut columns| columns.remove(0))
+    tree.read(&[request], entries, &options, call!()).map(|mut columns| columns.remove(0))
 }
 
 #[test]
@@ -53,8 +48,7 @@ fn every_column_of_the_corpus_is_the_same_on_several_threads() {
         for tree in trees(&file) {
             let branches = readable(&tree);
             let options = LazyOptions { startup_entries: 7, memory_bytes: 1 << 16, ..LazyOptions::default() };
-            let Ok(lazy) = tree.lazy(&branches, options, &mut Call::new(Deadline::default(), &mut never()))
-            else {
+            let Ok(lazy) = tree.lazy(&branches, options, call!()) else {
                 continue;
             };
             std::thread::scope(|scope| {
@@ -113,7 +107,7 @@ fn a_local_file_is_read_no_further_than_it_is_touched() {
     let tree = mixed(false);
     let lazy = lazy(&tree, LazyOptions::default());
     column(&lazy, 0, 0).unwrap();
-    lazy.touch(&[2, 3], 0, &mut Call::new(Deadline::default(), &mut never())).unwrap();
+    lazy.touch(&[2, 3], 0, call!()).unwrap();
     let wanted = tree.file().counters().snapshot().wanted_bytes;
     column(&lazy, 2, 0).unwrap();
     column(&lazy, 0, 0).unwrap();
@@ -129,12 +123,12 @@ fn members_of_one_branch_share_its_baskets() {
     let tree = {
         let content: &[u8] = include_bytes!("../../../../tests/data/trees/counted.root");
         let file = open_distant(content).unwrap();
-        file.tree("tree", None, Deadline::default(), &mut never()).unwrap()
+        file.tree("tree", None, call!()).unwrap()
     };
     let whole = tree.find_branch("whole.").unwrap();
     let requests = ["list.x", "list.hits"].map(|member| Query::from((whole, member)));
     let options = LazyOptions { startup: false, trigger: false, ..LazyOptions::default() };
-    let lazy = tree.lazy(&requests, options, &mut Call::new(Deadline::default(), &mut never())).unwrap();
+    let lazy = tree.lazy(&requests, options, call!()).unwrap();
     for (index, request) in requests.iter().enumerate() {
         let expected = eager(&tree, request.clone(), lazy.windows()[0].clone()).unwrap();
         assert_eq!(column(&lazy, index, 0).unwrap(), expected);
@@ -149,10 +143,7 @@ fn what_is_not_there_is_said() {
     assert_eq!(column(&lazy, 99, 0).unwrap_err().kind(), ErrorKind::Usage);
     assert_eq!(column(&lazy, 0, 99).unwrap_err().kind(), ErrorKind::Usage);
     let beyond = LazyOptions { entries: Some(0..501), ..LazyOptions::default() };
-    assert_eq!(
-        tree.lazy(&[0], beyond, &mut Call::new(Deadline::default(), &mut never())).unwrap_err().kind(),
-        ErrorKind::Usage
-    );
+    assert_eq!(tree.lazy(&[0], beyond, call!()).unwrap_err().kind(), ErrorKind::Usage);
     lazy.release(99);
 }
 

@@ -1,18 +1,17 @@
 //! Members of objects, and baskets in another file, on files that ROOT wrote.
 
-use crate::inputs::never;
-use sapwood::{Column, ErrorKind, File, Form, OpenOptions, Primitive, Query, ReadOptions, Tree};
+use sapwood::{Column, ErrorKind, Form, OpenOptions, Primitive, Query, ReadOptions, Tree};
 use std::path::Path;
 
 fn tree(name: &str) -> Tree {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/trees");
     let path = folder.join(name).to_string_lossy().into_owned();
-    let file = File::open(&path, OpenOptions::default(), &mut never()).unwrap();
-    file.tree("tree", None, Default::default(), &mut never()).unwrap()
+    let file = sapwood::open(&path, OpenOptions::default(), call!()).unwrap();
+    file.tree("tree", None, call!()).unwrap()
 }
 
 fn read(tree: &Tree, requests: &[Query]) -> sapwood::Result<Vec<Column>> {
-    tree.read(requests, 0..tree.entries(), &ReadOptions::default(), &mut never())
+    tree.read(requests, 0..tree.entries(), &ReadOptions::default(), call!())
 }
 
 #[test]

@@ -50,12 +50,12 @@ fn a_distant_file_and_scans_give_the_same() {
             let mut branches = readable(&near);
             branches.retain(|branch| column(&near, *branch, 0..near.entries()).is_ok());
             let options = ReadOptions { threads: Some(2), ..ReadOptions::default() };
-            let expected = near.read(&branches, 0..near.entries(), &options, &mut never()).unwrap();
-            let read = far.read(&branches, 0..far.entries(), &options, &mut never()).unwrap();
+            let expected = near.read(&branches, 0..near.entries(), &options, call!()).unwrap();
+            let read = far.read(&branches, 0..far.entries(), &options, call!()).unwrap();
             assert_eq!(read, expected, "{name}");
             for tree in [&near, &far] {
                 let ranges = cuts(tree.entries());
-                let mut scan = tree.scan(&branches, ranges, &options, &mut never()).unwrap();
+                let mut scan = tree.scan(&branches, ranges, &options, call!()).unwrap();
                 let mut parts = vec![Vec::new(); branches.len()];
                 while let Some(columns) = scan.next(&mut never()) {
                     for (part, column) in parts.iter_mut().zip(columns.unwrap()) {

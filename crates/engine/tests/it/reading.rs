@@ -1,11 +1,11 @@
 //! Values, errors of usage, counters, cancelling.
 
-use crate::inputs::{MIXED, column, never, open, open_distant, readable};
+use crate::inputs::{MIXED, column, open, open_distant, readable};
 use sapwood::{Deadline, ErrorKind, ReadOptions, Tree};
 use std::time::Duration;
 
 fn mixed() -> Tree {
-    open(MIXED).unwrap().tree("tree", None, Deadline::default(), &mut never()).unwrap()
+    open(MIXED).unwrap().tree("tree", None, call!()).unwrap()
 }
 
 fn index(tree: &Tree, name: &str) -> usize {
@@ -61,10 +61,8 @@ fn strings_and_nested_lists_have_the_values_that_were_written() {
 fn columns_that_one_branch_counts_share_their_offsets() {
     let tree = mixed();
     let branches = [index(&tree, "jagged"), index(&tree, "number"), index(&tree, "pairs")];
-    for tree in
-        [tree, open_distant(MIXED).unwrap().tree("tree", None, Deadline::default(), &mut never()).unwrap()]
-    {
-        let columns = tree.read(&branches, 0..500, &ReadOptions::default(), &mut never()).unwrap();
+    for tree in [tree, open_distant(MIXED).unwrap().tree("tree", None, call!()).unwrap()] {
+        let columns = tree.read(&branches, 0..500, &ReadOptions::default(), call!()).unwrap();
         assert!(std::sync::Arc::ptr_eq(&columns[0].buffers[0], &columns[2].buffers[0]));
         assert_eq!(columns[1].buffers[0].view::<i32>()[0], -100);
         assert_eq!(columns[2].buffers[1].len(), 2 * columns[0].buffers[1].len());
@@ -80,24 +78,30 @@ fn what_makes_no_sense_is_an_error_of_usage() {
     usage(column(&tree, 0, std::ops::Range { start: 2, end: 1 }));
     usage(column(&tree, 99, 0..1));
     let file = open(MIXED).unwrap();
-    let missing = file.tree("trees", None, Deadline::default(), &mut never()).unwrap_err();
+    let missing = file.tree("trees", None, call!()).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::Missing);
 }
 
 #[test]
 fn an_interruption_cancels_the_read() {
     let file = open_distant(MIXED).unwrap();
-    let tree = file.tree("tree", None, Deadline::default(), &mut never()).unwrap();
-    let result = tree.read(&readable(&tree), 0..500, &ReadOptions::default(), &mut || true);
+    let tree = file.tree("tree", None, call!()).unwrap();
+    let result = tree.read(
+        &readable(&tree),
+        0..500,
+        &ReadOptions::default(),
+        &mut sapwood::Call::new(Deadline::default(), &mut || true),
+    );
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Cancelled);
 }
 
 #[test]
 fn a_deadline_that_has_passed_is_an_error_that_names_the_file() {
     let file = open_distant(MIXED).unwrap();
-    let tree = file.tree("tree", None, Deadline::default(), &mut never()).unwrap();
-    let options = ReadOptions { deadline: Deadline::after(Duration::ZERO), ..ReadOptions::default() };
-    match tree.read(&readable(&tree), 0..500, &options, &mut never()) {
+    let tree = file.tree("tree", None, call!()).unwrap();
+    let mut never = || false;
+    let mut late = sapwood::Call::new(Deadline::after(Duration::ZERO), &mut never);
+    match tree.read(&readable(&tree), 0..500, &ReadOptions::default(), &mut late) {
         // What lies in the tail that came with opening needs no request.
         Ok(columns) => assert_eq!(columns[0].length, 500),
         Err(error) => {
@@ -110,8 +114,8 @@ fn a_deadline_that_has_passed_is_an_error_that_names_the_file() {
 #[test]
 fn the_counters_say_what_was_read_and_nothing_was_unplanned() {
     let file = open(MIXED).unwrap();
-    let tree = file.tree("tree", None, Deadline::default(), &mut never()).unwrap();
-    let columns = tree.read(&readable(&tree), 0..500, &ReadOptions::default(), &mut never()).unwrap();
+    let tree = file.tree("tree", None, call!()).unwrap();
+    let columns = tree.read(&readable(&tree), 0..500, &ReadOptions::default(), call!()).unwrap();
     let counters = file.counters().snapshot();
     let baskets: usize = readable(&tree).iter().map(|index| tree.branches()[*index].baskets.len()).sum();
     assert_eq!(counters.baskets, baskets as u64);

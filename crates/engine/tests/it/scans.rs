@@ -1,7 +1,7 @@
 //! What a scan does beside its user's work.
 
 use crate::inputs::{MIXED, never, open, readable, trees};
-use sapwood::{Deadline, ErrorKind, File, ReadOptions, Scan, Tree};
+use sapwood::{ErrorKind, File, ReadOptions, Scan, Tree};
 use sapwood_source::{DelayedSource, MemorySource};
 use std::sync::Arc;
 use std::thread::sleep;
@@ -12,7 +12,7 @@ const STEPS: u64 = 4;
 fn scan(tree: &Tree, threads: usize) -> Scan {
     let ranges = (0..STEPS).map(|step| step * tree.entries() / STEPS..(step + 1) * tree.entries() / STEPS);
     let options = ReadOptions { threads: Some(threads), ..ReadOptions::default() };
-    tree.scan(&readable(tree)[..1], ranges.collect(), &options, &mut never()).unwrap()
+    tree.scan(&readable(tree)[..1], ranges.collect(), &options, call!()).unwrap()
 }
 
 /// Whether so many bytes are decoded before `patience` ends.
@@ -53,7 +53,7 @@ fn the_next_range_is_decoded_before_it_is_asked_for_if_there_is_more_than_one_th
 fn slow(round_trip: Duration) -> File {
     let source = MemorySource::named("slow.root", None, MIXED.to_vec());
     let slow = DelayedSource::new(Arc::new(source), round_trip, None);
-    File::from_source(Arc::new(slow), Deadline::default(), &mut never()).unwrap()
+    File::from_source(Arc::new(slow), call!()).unwrap()
 }
 
 #[test]

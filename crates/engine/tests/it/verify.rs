@@ -1,12 +1,12 @@
 //! `verify`: sound files are sound, and damage anywhere ends in findings: no panic, no hang, no other kind of error.
 
-use crate::inputs::{MIXED, corpus, never, open, open_distant};
+use crate::inputs::{MIXED, corpus, open, open_distant};
 use sapwood::verify::{Progress, Severity, VerifyOptions, VerifyReport, verify_open};
 use sapwood::{ErrorKind, File};
 use std::time::{Duration, Instant};
 
 fn report(file: &File) -> VerifyReport {
-    verify_open(file, &VerifyOptions::default(), &mut |_| {}, &mut never()).unwrap()
+    verify_open(file, &VerifyOptions::default(), &mut |_| {}, call!()).unwrap()
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn any_changed_bytes_end_in_findings_and_nothing_else() {
         }
         let Ok(file) = open(&content) else { continue };
         let options = VerifyOptions { threads: Some(1), ..VerifyOptions::default() };
-        match verify_open(&file, &options, &mut |_| {}, &mut never()) {
+        match verify_open(&file, &options, &mut |_| {}, call!()) {
             Ok(report) => assert!(report.error.is_none(), "{name}: {:?}", report.error),
             Err(error) => panic!("{name}, changed at {at}: {error:?}"),
         }
@@ -51,7 +51,7 @@ fn any_changed_bytes_end_in_findings_and_nothing_else() {
 fn progress_ends_with_all_bytes() {
     let mut last = None;
     let mut tell = |now: Progress| last = Some(now);
-    verify_open(&open(MIXED).unwrap(), &VerifyOptions::default(), &mut tell, &mut never()).unwrap();
+    verify_open(&open(MIXED).unwrap(), &VerifyOptions::default(), &mut tell, call!()).unwrap();
     let last = last.unwrap();
     assert_eq!((last.done, last.total, last.damage), (MIXED.len() as u64, MIXED.len() as u64, 0));
 }
@@ -59,7 +59,7 @@ fn progress_ends_with_all_bytes() {
 #[test]
 fn a_tree_that_is_not_there_is_missing() {
     let options = VerifyOptions { trees: Some(vec!["no such tree".to_owned()]), ..VerifyOptions::default() };
-    let error = verify_open(&open(MIXED).unwrap(), &options, &mut |_| {}, &mut never()).unwrap_err();
+    let error = verify_open(&open(MIXED).unwrap(), &options, &mut |_| {}, call!()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Missing);
 }
 

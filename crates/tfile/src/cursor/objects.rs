@@ -4,7 +4,7 @@ use super::Cursor;
 use sapwood_core::Result;
 
 /// Marks a word as a byte count (root-io-spec Buffer §1).
-const BYTE_COUNT_MASK: u32 = 0x4000_0000;
+pub(crate) const BYTE_COUNT_MASK: u32 = 0x4000_0000;
 /// Tag: a class name follows.
 pub(crate) const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
 /// Tag: the class was named earlier in the record.
@@ -65,6 +65,8 @@ pub enum ObjectSlot<'a> {
     Object {
         /// Its class.
         class_name: &'a str,
+        /// Position of the tag by which its class was named first.
+        class_at: usize,
         /// What references to this object name.
         id: u64,
         /// Reads the object, from its version header on. The outer cursor has passed the object if `bounded`.
@@ -224,11 +226,11 @@ impl<'a> Cursor<'a> {
         if end.is_some_and(|end| end < self.position) {
             return Err(self.corrupt_at(tag_at, "a byte count is too small for a class tag"));
         }
-        let class_name = if tag == NEW_CLASS_TAG {
+        let (class_name, class_at) = if tag == NEW_CLASS_TAG {
             let mut body = self.nested(end)?;
             let name = body.class_name()?;
             self.position = body.position;
-            name
+            (name, tag_at)
         } else if tag & CLASS_MASK != 0 {
             self.class_at(tag & !CLASS_MASK, tag_at)?
         } else {
@@ -241,11 +243,11 @@ impl<'a> Cursor<'a> {
         if let Some(end) = end {
             self.position = end;
         }
-        Ok(ObjectSlot::Object { class_name, id, body, bounded: end.is_some() })
+        Ok(ObjectSlot::Object { class_name, class_at, id, body, bounded: end.is_some() })
     }
 
     /// Reads a class name.
-    pub(crate) fn class_name(&mut self) -> Result<&'a str> {
+    fn class_name(&mut self) -> Result<&'a str> {
         let at = self.position;
         let mut ahead = Cursor { end: self.end.min(at + MAX_CLASS_NAME), ..self.clone() };
         let name = std::str::from_utf8(ahead.cstring_bytes()?).ok().filter(|name| !name.is_empty());
@@ -253,9 +255,9 @@ impl<'a> Cursor<'a> {
         name.ok_or_else(|| self.corrupt_at(at, "a class name is not text"))
     }
 
-    /// The class named at a position of the object map. The name is read where it stands, so that it is
-    /// found even if what holds it was passed over (Buffer §6.1).
-    pub(crate) fn class_at(&self, reference: u32, tag_at: usize) -> Result<&'a str> {
+    /// The class named at a position of the object map, and where its tag stands in the payload. The name is read
+    /// there, so that it is found even if what holds it was passed over (Buffer §6.1).
+    fn class_at(&self, reference: u32, tag_at: usize) -> Result<(&'a str, usize)> {
         let wrong = || {
             self.corrupt_at(tag_at, format!("a class tag refers to position {reference}, where no class is"))
         };
@@ -264,7 +266,7 @@ impl<'a> Cursor<'a> {
         if earlier.u32().map_err(|_| wrong())? != NEW_CLASS_TAG {
             return Err(wrong());
         }
-        earlier.class_name().map_err(|_| wrong())
+        Ok((earlier.class_name().map_err(|_| wrong())?, tag))
     }
 
     /// What references call an object whose byte count stands at `position`.
@@ -273,7 +275,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Where in the payload the thing stands that a reference means.
-    fn position_of(&self, id: u64) -> Option<usize> {
+    pub(crate) fn position_of(&self, id: u64) -> Option<usize> {
         usize::try_from(id.checked_sub(self.key_len + MAP_OFFSET)?).ok().filter(|&p| p < self.record.len())
     }
 }
@@ -325,7 +327,8 @@ mod tests {
         let bytes = tagged();
         let mut cursor = Cursor::new(&bytes, 55);
         for (version, at) in [(1, 57), (2, 55 + 13 + 2)] {
-            let ObjectSlot::Object { class_name, id, mut body, bounded } = cursor.read_object_any().unwrap()
+            let ObjectSlot::Object { class_name, id, mut body, bounded, .. } =
+                cursor.read_object_any().unwrap()
             else {
                 panic!("not an object")
             };

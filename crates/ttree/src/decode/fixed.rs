@@ -1,50 +1,50 @@
 //! Entries of one size: a number, or a fixed array of numbers.
 
-use super::piece::Piece;
+use super::slice::BasketSlice;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, Error, Result};
 use sapwood_streamer::Number;
 
-/// The values of all pieces, one buffer.
-pub(super) fn decode(number: Number, values: usize, pieces: &[Piece<'_>]) -> Result<Buffer> {
+/// The values of all slices, one buffer.
+pub(super) fn decode(number: Number, values: usize, slices: &[BasketSlice<'_>]) -> Result<Buffer> {
     let stride = number.size_on_file().saturating_mul(values);
-    for piece in pieces {
-        check(piece, stride)?;
+    for slice in slices {
+        check(slice, stride)?;
     }
-    let place_len = |piece: &Piece<'_>| piece.len() * values * number.size();
-    let mut buffer = Buffer::zeroed(pieces.iter().map(place_len).sum());
-    let mut work = Vec::with_capacity(pieces.len());
+    let place_len = |slice: &BasketSlice<'_>| slice.len() * values * number.size();
+    let mut buffer = Buffer::zeroed(slices.iter().map(place_len).sum());
+    let mut work = Vec::with_capacity(slices.len());
     let mut rest = buffer.as_bytes_mut();
-    for piece in pieces {
-        let (place, after) = rest.split_at_mut(place_len(piece));
-        work.push((piece, place));
+    for slice in slices {
+        let (place, after) = rest.split_at_mut(place_len(slice));
+        work.push((slice, place));
         rest = after;
     }
-    work.into_par_iter().try_for_each(|(piece, place)| decode_piece(number, stride, piece, place))?;
+    work.into_par_iter().try_for_each(|(slice, place)| decode_slice(number, stride, slice, place))?;
     Ok(buffer)
 }
 
 /// Entries may have a table of offsets that says nothing new (some writers other than ROOT keep one),
 /// but they must have the size of the type: checked before memory is taken.
-fn check(piece: &Piece<'_>, stride: usize) -> Result<()> {
-    let header = &piece.header;
+fn check(slice: &BasketSlice<'_>, stride: usize) -> Result<()> {
+    let header = &slice.header;
     if header.entries.checked_mul(stride) == Some(header.data_len) {
         return Ok(());
     }
-    Err(piece.placed(Error::corrupt(format!(
+    Err(slice.placed(Error::corrupt(format!(
         "a basket has {} bytes for {} entries of {stride} bytes",
         header.data_len, header.entries
     ))))
 }
 
-fn decode_piece(number: Number, stride: usize, piece: &Piece<'_>, place: &mut [u8]) -> Result<()> {
-    if number.keeps_size() && piece.decompress_whole(place, |place| number.decode_in_place(place))? {
+fn decode_slice(number: Number, stride: usize, slice: &BasketSlice<'_>, place: &mut [u8]) -> Result<()> {
+    if number.keeps_size() && slice.decompress_whole(place, |place| number.decode_in_place(place))? {
         return Ok(());
     }
-    piece.with_content(|content| {
+    slice.with_content(|content| {
         let bytes = content
             .data
-            .get(piece.wanted.start * stride..piece.wanted.end * stride)
+            .get(slice.wanted.start * stride..slice.wanted.end * stride)
             .ok_or_else(|| Error::corrupt("a basket has fewer entries than it announces"))?;
         number.decode(bytes, place);
         Ok(())

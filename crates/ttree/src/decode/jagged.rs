@@ -1,6 +1,6 @@
 //! Entries of any number of items: counted leaves, counted pointers, vectors of numbers.
 
-use super::piece::Piece;
+use super::slice::BasketSlice;
 use crate::basket::{Bounds, Content};
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// What an entry consists of: `header` bytes, then items of `values` numbers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Item {
+pub(super) struct ItemLayout {
     number: Number,
     values: usize,
     header: usize,
@@ -18,9 +18,9 @@ pub(super) struct Item {
     size: usize,
 }
 
-impl Item {
+impl ItemLayout {
     pub(super) fn new(number: Number, values: usize, header: usize) -> Self {
-        Item { number, values, header, size: (number.size_on_file() * values).max(1) }
+        ItemLayout { number, values, header, size: (number.size_on_file() * values).max(1) }
     }
 
     fn size_in_memory(self) -> usize {
@@ -40,76 +40,76 @@ impl Item {
     }
 }
 
-/// Offsets and values of all pieces. The offsets are `likely` if those prove right.
+/// Offsets and values of all slices. The offsets are `likely` if those prove right.
 pub(super) fn decode(
-    item: Item,
-    pieces: &[Piece<'_>],
+    item: ItemLayout,
+    slices: &[BasketSlice<'_>],
     likely: Option<&Arc<Buffer>>,
 ) -> Result<Vec<Arc<Buffer>>> {
-    // The number of items follows from the headers, so that memory is taken once and each piece is
-    // decoded in its place. Only a piece that is cut must be decompressed for it, at most two.
-    let items: Vec<usize> = pieces.iter().map(|piece| count_items(item, piece)).collect::<Result<_>>()?;
+    // The number of items follows from the headers, so that memory is taken once and each slice is
+    // decoded in its place. Only a slice that is cut must be decompressed for it, at most two.
+    let items: Vec<usize> = slices.iter().map(|slice| count_items(item, slice)).collect::<Result<_>>()?;
     let mut values = Buffer::zeroed(items.iter().sum::<usize>() * item.size_in_memory());
     if let Some(offsets) = likely
-        && decode_values(item, pieces, &items, offsets.view(), &mut values)?
+        && decode_values(item, slices, &items, offsets.view(), &mut values)?
     {
         return Ok(vec![Arc::clone(offsets), Arc::new(values)]);
     }
-    let entries: usize = pieces.iter().map(Piece::len).sum();
+    let entries: usize = slices.iter().map(BasketSlice::len).sum();
     let mut offsets = Buffer::zeroed((entries + 1) * size_of::<i64>());
-    let mut work = Vec::with_capacity(pieces.len());
+    let mut work = Vec::with_capacity(slices.len());
     let mut offsets_left = offsets.view_mut::<i64>().get_mut(1..).unwrap_or_default();
     let mut values_left = values.as_bytes_mut();
     let mut base = 0i64;
-    for (piece, &count) in pieces.iter().zip(&items) {
-        let (offsets, after) = offsets_left.split_at_mut(piece.len());
+    for (slice, &count) in slices.iter().zip(&items) {
+        let (offsets, after) = offsets_left.split_at_mut(slice.len());
         offsets_left = after;
         let (values, after) = values_left.split_at_mut(count * item.size_in_memory());
         values_left = after;
-        work.push((piece, Place { base, count, offsets, values }));
+        work.push((slice, Destination { base, count, offsets, values }));
         base += position(count);
     }
-    work.into_par_iter().try_for_each(|(piece, place)| {
-        piece.with_content(|content| decode_piece(item, piece, &content, place))
+    work.into_par_iter().try_for_each(|(slice, place)| {
+        slice.with_content(|content| decode_slice(item, slice, &content, place))
     })?;
     Ok(vec![Arc::new(offsets), Arc::new(values)])
 }
 
-/// Decodes only the values, and answers whether `offsets` are those of the pieces: each table of offsets is
+/// Decodes only the values, and answers whether `offsets` are those of the slices: each table of offsets is
 /// compared with them, or its checksum with that of the table that they would have. Writing, and keeping, the same offsets for each of many columns costs more.
 fn decode_values(
-    item: Item,
-    pieces: &[Piece<'_>],
+    item: ItemLayout,
+    slices: &[BasketSlice<'_>],
     items: &[usize],
     offsets: &[i64],
     values: &mut Buffer,
 ) -> Result<bool> {
-    let entries: usize = pieces.iter().map(Piece::len).sum();
-    if offsets.len() != entries + 1 || item.header != 0 || !pieces.iter().all(Piece::is_whole) {
+    let entries: usize = slices.iter().map(BasketSlice::len).sum();
+    if offsets.len() != entries + 1 || item.header != 0 || !slices.iter().all(BasketSlice::is_whole) {
         return Ok(false);
     }
-    let mut work = Vec::with_capacity(pieces.len());
+    let mut work = Vec::with_capacity(slices.len());
     let (mut entry, mut base) = (0, 0i64);
     let mut values_left = values.as_bytes_mut();
-    for (piece, &count) in pieces.iter().zip(items) {
-        let expected = &offsets[entry..=entry + piece.len()];
+    for (slice, &count) in slices.iter().zip(items) {
+        let expected = &offsets[entry..=entry + slice.len()];
         let end = base + position(count);
         if expected.first() != Some(&base) || expected.last() != Some(&end) {
             return Ok(false);
         }
         let (values, after) = values_left.split_at_mut(count * item.size_in_memory());
         values_left = after;
-        work.push((piece, expected, values));
-        (entry, base) = (entry + piece.len(), end);
+        work.push((slice, expected, values));
+        (entry, base) = (entry + slice.len(), end);
     }
-    let results = work.into_par_iter().map(|(piece, expected, values)| {
-        if item.number.keeps_size() && piece.has_table_apart() {
-            let table = table_of(item, piece.header.key_len, expected);
-            if piece.decompress_before(&table, values, |values| item.number.decode_in_place(values))? {
+    let results = work.into_par_iter().map(|(slice, expected, values)| {
+        if item.number.keeps_size() && slice.has_table_apart() {
+            let table = table_of(item, slice.header.key_len, expected);
+            if slice.decompress_before(&table, values, |values| item.number.decode_in_place(values))? {
                 return Ok(true);
             }
         }
-        piece.with_content(|content| {
+        slice.with_content(|content| {
             let Bounds::Table { words, key_len, mask: u32::MAX } = content.bounds else { return Ok(false) };
             item.number.decode(content.data, values);
             Ok(is_table(item, words, key_len, expected))
@@ -122,7 +122,7 @@ fn decode_values(
 // Words have 32 bits: a basket whose offsets have more has no such table, and another checksum.
 #[multiversion(targets("x86_64+avx2"))]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low halves are meant")]
-fn table_of(item: Item, key_len: usize, offsets: &[i64]) -> Vec<u8> {
+fn table_of(item: ItemLayout, key_len: usize, offsets: &[i64]) -> Vec<u8> {
     let base = offsets.first().map_or(0, |first| *first as u32);
     let mut table = vec![0; (offsets.len() + 1) * 4];
     if let [count, words @ .., _] = table.as_chunks_mut::<4>().0 {
@@ -136,7 +136,7 @@ fn table_of(item: Item, key_len: usize, offsets: &[i64]) -> Vec<u8> {
 }
 
 /// True if a table of byte offsets says the same as `expected`, which are offsets in items.
-fn is_table(item: Item, words: &[u8], key_len: u32, expected: &[i64]) -> bool {
+fn is_table(item: ItemLayout, words: &[u8], key_len: u32, expected: &[i64]) -> bool {
     let (Some(&base), Ok(size)) = (expected.first(), u32::try_from(item.size)) else { return false };
     words.len() + 4 == expected.len() * 4 && all_agree(words, key_len, size, base, expected)
 }
@@ -152,8 +152,8 @@ fn all_agree(words: &[u8], key_len: u32, size: u32, base: i64, expected: &[i64])
     differs == 0
 }
 
-/// Where a piece goes.
-struct Place<'a> {
+/// Where a slice goes.
+struct Destination<'a> {
     /// Items before it.
     base: i64,
     /// Items in it.
@@ -164,23 +164,28 @@ struct Place<'a> {
     values: &'a mut [u8],
 }
 
-fn count_items(item: Item, piece: &Piece<'_>) -> Result<usize> {
-    if piece.is_whole() {
-        return item.count(piece.header.data_len, piece.header.entries).map_err(|error| piece.placed(error));
+fn count_items(item: ItemLayout, slice: &BasketSlice<'_>) -> Result<usize> {
+    if slice.is_whole() {
+        return item.count(slice.header.data_len, slice.header.entries).map_err(|error| slice.placed(error));
     }
-    piece.with_content(|content| {
+    slice.with_content(|content| {
         let mut bounds = Vec::new();
-        boundaries(item, piece, &content, &mut bounds)?;
-        item.count(bounds[bounds.len() - 1] - bounds[0], piece.len())
+        boundaries(item, slice, &content, &mut bounds)?;
+        item.count(bounds[bounds.len() - 1] - bounds[0], slice.len())
     })
 }
 
-/// As [`Piece::boundaries`], from the counts where the basket does not store them.
-fn boundaries(item: Item, piece: &Piece<'_>, content: &Content<'_>, out: &mut Vec<usize>) -> Result<()> {
+/// As [`BasketSlice::boundaries`], from the counts where the basket does not store them.
+fn boundaries(
+    item: ItemLayout,
+    slice: &BasketSlice<'_>,
+    content: &Content<'_>,
+    out: &mut Vec<usize>,
+) -> Result<()> {
     if !matches!(content.bounds, Bounds::FromCounts) {
-        return piece.boundaries(content, out);
+        return slice.boundaries(content, out);
     }
-    let counts = piece.counts()?;
+    let counts = slice.counts()?;
     let mut end = 0usize;
     let mut all = vec![0];
     for &count in counts {
@@ -197,19 +202,24 @@ fn boundaries(item: Item, piece: &Piece<'_>, content: &Content<'_>, out: &mut Ve
         )));
     }
     out.clear();
-    out.extend_from_slice(&all[piece.wanted.start..=piece.wanted.end]);
+    out.extend_from_slice(&all[slice.wanted.start..=slice.wanted.end]);
     Ok(())
 }
 
-fn decode_piece(item: Item, piece: &Piece<'_>, content: &Content<'_>, place: Place<'_>) -> Result<()> {
+fn decode_slice(
+    item: ItemLayout,
+    slice: &BasketSlice<'_>,
+    content: &Content<'_>,
+    place: Destination<'_>,
+) -> Result<()> {
     if let (0, true, Bounds::Table { words, key_len, mask: u32::MAX }) =
-        (item.header, piece.is_whole(), content.bounds)
+        (item.header, slice.is_whole(), content.bounds)
     {
         item.number.decode(content.data, place.values);
         return offsets_of_table(item, words, key_len, content.data.len(), place);
     }
     let mut bounds = Vec::new();
-    boundaries(item, piece, content, &mut bounds)?;
+    boundaries(item, slice, content, &mut bounds)?;
     let mut items = 0usize;
     let mut values = place.values;
     for (offset, (begin, end)) in place.offsets.iter_mut().zip(bounds.iter().zip(bounds.iter().skip(1))) {
@@ -227,7 +237,7 @@ fn decode_piece(item: Item, piece: &Piece<'_>, content: &Content<'_>, place: Pla
 }
 
 /// The items of an entry, after its header.
-fn body_of_entry(item: Item, entry: &[u8]) -> Result<&[u8]> {
+fn body_of_entry(item: ItemLayout, entry: &[u8]) -> Result<&[u8]> {
     let wrong = |what: &str| Error::corrupt(format!("an entry of {} bytes {what}", entry.len()));
     let (header, body) =
         entry.split_at_checked(item.header).ok_or_else(|| wrong("is shorter than its header"))?;
@@ -250,7 +260,13 @@ fn body_of_entry(item: Item, entry: &[u8]) -> Result<&[u8]> {
 }
 
 /// The hot path of counted leaves: the table of byte offsets becomes offsets in items, in one sweep.
-fn offsets_of_table(item: Item, words: &[u8], key_len: u32, data_len: usize, place: Place<'_>) -> Result<()> {
+fn offsets_of_table(
+    item: ItemLayout,
+    words: &[u8],
+    key_len: u32,
+    data_len: usize,
+    place: Destination<'_>,
+) -> Result<()> {
     let words = words.as_chunks::<4>().0;
     let begin = |word: &[u8; 4]| u32::from_be_bytes(*word).wrapping_sub(key_len);
     if words.first().is_some_and(|first| begin(first) != 0) {

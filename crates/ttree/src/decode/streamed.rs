@@ -1,30 +1,30 @@
 //! Entries that a program decodes.
 
-use super::Counts;
-use super::piece::Piece;
+use super::input::Counts;
+use super::slice::BasketSlice;
 use rayon::prelude::*;
 use sapwood_core::{Column, Counters, Error, ErrorKind, Result};
 use sapwood_streamer::{Input, Part, Program};
 use std::time::Instant;
 
-/// The column of all pieces, the first of which begins with the entry `first`.
+/// The column of all slices, the first of which begins with the entry `first`.
 pub(super) fn decode(
     program: &Program,
-    pieces: &[Piece<'_>],
+    slices: &[BasketSlice<'_>],
     first: u64,
     counts: Option<Counts<'_>>,
     counters: &Counters,
 ) -> Result<Column> {
-    if pieces.is_empty() {
+    if slices.is_empty() {
         return Part::join(vec![program.run().finish()]);
     }
-    let starts = pieces.iter().scan(first, |next, piece| {
+    let starts = slices.iter().scan(first, |next, slice| {
         let start = *next;
-        *next += piece.len() as u64;
+        *next += slice.len() as u64;
         Some(start)
     });
-    let work: Vec<_> = pieces.iter().zip(starts).collect();
-    let parts = work.into_par_iter().map(|(piece, first)| build(program, piece, first, counts));
+    let work: Vec<_> = slices.iter().zip(starts).collect();
+    let parts = work.into_par_iter().map(|(slice, first)| build(program, slice, first, counts));
     let parts = parts.collect::<Result<_>>()?;
     let start = Instant::now();
     let column = Part::join(parts);
@@ -32,17 +32,17 @@ pub(super) fn decode(
     column
 }
 
-fn build(program: &Program, piece: &Piece<'_>, first: u64, counts: Option<Counts<'_>>) -> Result<Part> {
+fn build(program: &Program, slice: &BasketSlice<'_>, first: u64, counts: Option<Counts<'_>>) -> Result<Part> {
     let mut run = program.run();
-    piece.with_content(|content| {
+    slice.with_content(|content| {
         let mut boundaries = Vec::new();
-        piece.boundaries(&content, &mut boundaries)?;
+        slice.boundaries(&content, &mut boundaries)?;
         let origins = content.origins.map(|words| words.as_chunks::<4>().0);
         for (index, (begin, end)) in boundaries.iter().zip(boundaries.iter().skip(1)).enumerate() {
             let entry = first + index as u64;
-            let origin = origins.and_then(|words| words.get(piece.wanted.start + index));
+            let origin = origins.and_then(|words| words.get(slice.wanted.start + index));
             let input = match origin {
-                None => Input::new(content.data, *begin..*end, piece.header.key_len)?,
+                None => Input::new(content.data, *begin..*end, slice.header.key_len)?,
                 // References count from the start of the basket that the entry was written to.
                 Some(word) => {
                     let data = content.data.get(*begin..*end).unwrap_or_default();

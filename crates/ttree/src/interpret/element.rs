@@ -1,6 +1,6 @@
 //! What a branch of a split class holds: a member, a column of members, a count, or nothing of its own.
 
-use super::{Meaning, Outcome, count_column};
+use super::outcome::{Meaning, Outcome, count_column};
 use crate::meta::{Branch, BranchElement, BranchKind, Tree};
 use sapwood_core::Result;
 use sapwood_streamer::{Compiler, CppType, Program};

@@ -1,7 +1,7 @@
 //! What a branch of plain leaves holds: numbers, arrays, counted arrays, strings, and structures of them.
 
+use super::outcome::{Meaning, Outcome};
 use super::title::{dimensions, truncated};
-use super::{Meaning, Outcome};
 use crate::decode::{Interpretation, Layout};
 use crate::meta::{Branch, Leaf, LeafKind};
 use sapwood_core::{Form, Primitive};

@@ -12,7 +12,7 @@ const FIELDS: u32 = 19;
 
 /// A basket that was cut, before compression.
 #[derive(Debug, Clone)]
-pub struct Cut {
+pub struct NewBasket {
     /// First entry in the new tree.
     pub first_entry: u64,
     /// Number of entries.
@@ -80,7 +80,7 @@ impl Cutter {
     /// # Errors
     /// `Unsupported` if the entries differ in size and the branch has no tables, or if they hold references that cannot
     /// be found.
-    pub fn add(&mut self, entries: &Entries, range: Range<usize>, out: &mut Vec<Cut>) -> Result<()> {
+    pub fn add(&mut self, entries: &Entries, range: Range<usize>, out: &mut Vec<NewBasket>) -> Result<()> {
         let mut next = range.start;
         while next < range.end {
             let fit = self.fit(entries, next..range.end);
@@ -155,7 +155,7 @@ impl Cutter {
     ///
     /// # Errors
     /// `Unsupported` if the entries differ in size and the branch has no tables.
-    pub fn close(&mut self) -> Result<Option<Cut>> {
+    pub fn close(&mut self) -> Result<Option<NewBasket>> {
         let entries = self.starts.len();
         if entries == 0 {
             return Ok(None);
@@ -187,7 +187,7 @@ impl Cutter {
         self.first_entry += entries as u64;
         self.starts.clear();
         self.origins.clear();
-        Ok(Some(Cut { first_entry, entries: entries as u64, fields, content, data_len }))
+        Ok(Some(NewBasket { first_entry, entries: entries as u64, fields, content, data_len }))
     }
 
     /// `fNevBufSize`: the size of each entry or, with a table, the room that its writer had for it (TBasket §2.1).
@@ -233,7 +233,7 @@ mod tests {
     use std::sync::Arc;
 
     /// The record of a cut with a key without strings.
-    fn record(cut: &Cut) -> Vec<u8> {
+    fn record(cut: &NewBasket) -> Vec<u8> {
         let key_len = 34 + 3 + cut.fields.len();
         let mut bytes = i32::try_from(key_len + cut.content.len()).unwrap().to_be_bytes().to_vec();
         bytes.extend(1004_u16.to_be_bytes());
@@ -246,7 +246,7 @@ mod tests {
         bytes
     }
 
-    fn all(cutter: &mut Cutter, entries: &Entries, sizes: &[usize]) -> Vec<Cut> {
+    fn all(cutter: &mut Cutter, entries: &Entries, sizes: &[usize]) -> Vec<NewBasket> {
         let (mut out, mut next) = (Vec::new(), 0);
         for size in sizes {
             cutter.add(entries, next..next + size, &mut out).unwrap();
@@ -329,7 +329,7 @@ mod tests {
         References::Described(Arc::new(program))
     }
 
-    fn cut(cutter: &mut Cutter, from: &Entries, range: Range<usize>) -> Result<Cut> {
+    fn cut(cutter: &mut Cutter, from: &Entries, range: Range<usize>) -> Result<NewBasket> {
         let mut out = Vec::new();
         cutter.add(from, range, &mut out).unwrap();
         cutter.close().map(Option::unwrap)

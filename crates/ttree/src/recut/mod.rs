@@ -9,7 +9,7 @@ mod entries;
 mod references;
 mod serialise;
 
-pub use cutter::{Cut, Cutter};
+pub use cutter::{Cutter, NewBasket};
 pub use entries::Entries;
 pub use references::References;
 pub use serialise::serialised;

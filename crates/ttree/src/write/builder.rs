@@ -2,11 +2,11 @@
 
 use super::clusters::{ClusterSize, Clusters};
 use super::columns::{self, ColumnView};
-use super::fill::{Filler, Full, Packed};
-use super::kept::Kept;
+use super::existing::ExistingRecord;
+use super::fill::{CompressedBasket, Filler, FullBasket};
 use super::record::{self, BranchState, PlacedBasket, TreeState};
 use super::schema::{self, BranchSpec, Storage};
-use super::split::{Element, part};
+use super::split::{self, Element, split_branch};
 use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_codec::Search;
@@ -50,7 +50,7 @@ pub struct TreeBuilder {
     entries: u64,
     ended: bool,
     /// The record of a tree that somebody else wrote.
-    kept: Option<Kept>,
+    kept: Option<ExistingRecord>,
 }
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ struct Branch {
     /// The key of each of its baskets, but for the cycle.
     key: NewKey,
     /// Baskets of the open cluster.
-    packed: Vec<Packed>,
+    packed: Vec<CompressedBasket>,
     placed: Vec<PlacedBasket>,
     total_bytes: u64,
     zip_bytes: u64,
@@ -76,19 +76,21 @@ impl TreeBuilder {
     /// `Usage` if the branches contradict each other: two of a name, or one that counts others and cannot.
     pub fn new(name: &str, title: &str, specs: Vec<BranchSpec>, cluster: ClusterSize) -> Result<TreeBuilder> {
         schema::check(&specs)?;
+        split::check(&specs)?;
         let counters: BTreeSet<usize> = specs
             .iter()
             .enumerate()
             .filter_map(|(place, spec)| match spec.storage {
                 Storage::Counted { counter, .. } => Some(counter),
-                _ => part(&specs, place).counter,
+                _ => split_branch(&specs, place).counter,
             })
             .collect();
         let of_spec = |(place, spec): (usize, &BranchSpec)| {
             // Keys of baskets have 8-byte offsets in files of any size (WritingTrees §5).
             let key = NewKey::new("TBasket", &spec.name, name, true);
             let counts = counters.contains(&place);
-            let filler = Filler::new(spec, &part(&specs, place), (key.len() + HEADER_LEN) as usize, counts);
+            let filler =
+                Filler::new(spec, &split_branch(&specs, place), (key.len() + HEADER_LEN) as usize, counts);
             Branch {
                 filler,
                 search: Search::default(),
@@ -136,7 +138,7 @@ impl TreeBuilder {
     }
 
     /// Keeps a record as it is, but for what changes; a new cluster begins.
-    pub(super) fn keep(&mut self, kept: Kept) {
+    pub(super) fn keep(&mut self, kept: ExistingRecord) {
         self.kept = Some(kept);
         self.clusters.go_on(0);
     }
@@ -299,7 +301,7 @@ impl TreeBuilder {
         }
         let mut classes = BTreeSet::from(["TTree", "TBranch"]);
         for place in 0..self.specs.len() {
-            classes.insert(record::leaf_class(part(&self.specs, place)).0);
+            classes.insert(record::leaf_class(split_branch(&self.specs, place)).0);
             if Element::of(&self.specs, place).is_some() {
                 classes.insert("TBranchElement");
             }
@@ -322,7 +324,7 @@ impl TreeBuilder {
 impl Branch {
     /// Compresses baskets. What search they need is learned from the first of them, and again from time to time: by
     /// their number alone, so that a file is the same in whatever portions it is filled. `ends` says that the cluster does.
-    fn pack(&mut self, full: Vec<Full>, ends: bool) -> Result<()> {
+    fn pack(&mut self, full: Vec<FullBasket>, ends: bool) -> Result<()> {
         let compression = self.filler.compression();
         let mut rest = full.into_iter();
         while rest.len() > 0 {
@@ -333,7 +335,7 @@ impl Branch {
                 self.packed.push(packed);
                 (self.search, self.known_for) = (search, SEARCH_LASTS);
             }
-            let like_it: Vec<Full> = rest.by_ref().take(self.known_for).collect();
+            let like_it: Vec<FullBasket> = rest.by_ref().take(self.known_for).collect();
             self.known_for -= like_it.len();
             let search = self.search;
             let packed = like_it.into_par_iter().map(|full| full.pack(compression, search, ends));
@@ -344,7 +346,13 @@ impl Branch {
 }
 
 /// A basket with its key; `number` counts those of its branch.
-fn basket(branch: usize, key: &NewKey, spec: &BranchSpec, number: usize, packed: Packed) -> Result<Basket> {
+fn basket(
+    branch: usize,
+    key: &NewKey,
+    spec: &BranchSpec,
+    number: usize,
+    packed: CompressedBasket,
+) -> Result<Basket> {
     let key = NewKey { cycle: Some(number as i16), ..key.clone() };
     let mut header = Buffer::new(0);
     header.i16(BASKET_VERSION);
@@ -353,7 +361,7 @@ fn basket(branch: usize, key: &NewKey, spec: &BranchSpec, number: usize, packed:
     header.u32(packed.entries);
     header.count((key.len() + HEADER_LEN) as usize + packed.data_len); // fLast
     header.u8(0);
-    let Packed { first_entry, object_len, payload, .. } = packed;
+    let CompressedBasket { first_entry, object_len, payload, .. } = packed;
     Ok(Basket { branch, key, header: header.finish()?, object_len, payload, first_entry })
 }
 

@@ -1,29 +1,9 @@
 //! Classes of split objects: described as ROOT describes a C++ class that has these members.
 
-use super::schema::{Item, Storage, cpp_name, item_size};
+use super::schema::{Class, Member, Storage, VectorItem, cpp_name, item_size};
 use sapwood_core::{Error, Primitive, Result};
 use sapwood_streamer::Number;
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
-
-/// A class whose objects are split into a branch for each member.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Class {
-    /// Its name in C++.
-    pub name: String,
-    /// Its members, in their order.
-    pub members: Vec<Member>,
-}
-
-/// A member of a [`Class`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct Member {
-    /// Its name in C++.
-    pub name: String,
-    /// What it holds: `Numbers`, `Vector`s of numbers, or `Object`; if the class is not itself in a vector, also
-    /// `StdString`, any `Vector`, and `Objects`. Without the class, ROOT 6.40 crashes at `std::string`s in a vector
-    /// that grows, and draws other values of vectors in vectors.
-    pub storage: Storage,
-}
 
 /// The format of `TStreamerInfo` that ROOT writes.
 const FORMAT: i16 = 9;
@@ -122,7 +102,7 @@ impl Class {
                 Storage::Numbers { dims, .. } if dims.len() > MAX_DIMS => {
                     return fault(format!("the member {class}::{name} has more than {MAX_DIMS} dimensions"));
                 }
-                Storage::Numbers { .. } | Storage::Vector(Item::Number(_)) => {}
+                Storage::Numbers { .. } | Storage::Vector(VectorItem::Number(_)) => {}
                 Storage::Object(inner) => inner.check(listed)?,
                 Storage::StdString | Storage::Vector(_) if !listed => {}
                 Storage::Objects(inner) if !listed => inner.check(true)?,
@@ -176,7 +156,7 @@ impl Member {
             Storage::Numbers { primitive, dims } => (item_size(*primitive, dims), primitive.size()),
             Storage::StdString => (STRING_SIZE, POINTER_SIZE),
             Storage::Object(class) => class.layout(),
-            Storage::Vector(Item::Number(Primitive::Bool)) => (BITS_SIZE, POINTER_SIZE),
+            Storage::Vector(VectorItem::Number(Primitive::Bool)) => (BITS_SIZE, POINTER_SIZE),
             _ => (VECTOR_SIZE, POINTER_SIZE),
         }
     }
@@ -206,7 +186,7 @@ impl Member {
             Storage::Object(class) => (ElementKind::ObjectAny, ANY, class.name.clone()),
             storage => {
                 let content_type = match storage {
-                    Storage::Vector(Item::Number(primitive)) => Number::Plain(*primitive).type_code(),
+                    Storage::Vector(VectorItem::Number(primitive)) => Number::Plain(*primitive).type_code(),
                     _ => OBJECT,
                 };
                 if let Storage::Objects(class) = storage {
@@ -374,7 +354,7 @@ mod tests {
 
     #[test]
     fn checksums_and_sizes_are_those_of_root() {
-        let vector = |primitive| Storage::Vector(Item::Number(primitive));
+        let vector = |primitive| Storage::Vector(VectorItem::Number(primitive));
         let deep = deep();
         assert_eq!((deep.checksum(), deep.layout()), (0x0141_5eea, (24, 8)));
         let arrays = [

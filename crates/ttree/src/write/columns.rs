@@ -1,7 +1,7 @@
 //! Columns as they are handed to the writer: borrowed buffers, checked against what a branch takes.
 
 use super::schema::{BranchSpec, Storage};
-use super::split::part;
+use super::split::split_branch;
 use sapwood_core::{Error, Form, Result};
 use std::ops::Range;
 
@@ -69,13 +69,13 @@ pub(super) fn check(branches: &[BranchSpec], columns: &[ColumnView<'_>], entries
         )));
     }
     for (place, (branch, column)) in branches.iter().zip(columns).enumerate() {
-        let form = part(branches, place).form();
+        let form = split_branch(branches, place).form();
         check_column(&form, column, entries).map_err(|error| error.branch(&branch.name))?;
     }
     for (place, (branch, column)) in branches.iter().zip(columns).enumerate() {
         let counter = match branch.storage {
             Storage::Counted { counter, .. } => Some(counter),
-            _ => part(branches, place).counter,
+            _ => split_branch(branches, place).counter,
         };
         if let Some(counter) = counter
             && let (Some(counter), Some(counts)) = (branches.get(counter), columns.get(counter))

@@ -2,8 +2,8 @@
 
 use super::columns::{ColumnView, counts};
 use super::room;
-use super::schema::{BranchSpec, Item, MAX_ENTRY, Storage, item_size};
-use super::split::Part;
+use super::schema::{BranchSpec, MAX_ENTRY, Storage, VectorItem, item_size};
+use super::split::SplitBranch;
 use bytes::Bytes;
 use multiversion::multiversion;
 use sapwood_codec::{Compression, Encoder, Search, with_encoder};
@@ -17,7 +17,7 @@ const COLLECTION_VERSION: u16 = 10;
 
 /// How the entries of a branch become bytes.
 #[derive(Debug, Clone)]
-enum Content {
+enum Encoding {
     /// Not at all: the branches of members have them.
     Nothing,
     /// Numbers, in every entry as many.
@@ -31,27 +31,27 @@ enum Content {
     /// Text behind a header.
     StdString,
     /// Collections: a header, the number of items, the items.
-    Vector(Item),
+    Vector(VectorItem),
     /// The vectors that the objects of an entry have for a member: one header, then each (ReadingEntries §5.3).
-    VectorOfEach(Item),
+    VectorOfEach(VectorItem),
 }
 
-impl Content {
-    fn of(part: &Part<'_>) -> Content {
+impl Encoding {
+    fn of(part: &SplitBranch<'_>) -> Encoding {
         let (member, of_each) = (part.above.is_some(), part.counter.is_some());
         match part.content.clone() {
-            Storage::Numbers { primitive, dims } if of_each => Content::Counted { primitive, dims },
+            Storage::Numbers { primitive, dims } if of_each => Encoding::Counted { primitive, dims },
             Storage::Numbers { primitive, dims } if part.entry_size().is_none() => {
-                Content::Arrays { primitive, dims }
+                Encoding::Arrays { primitive, dims }
             }
-            Storage::Numbers { primitive, dims } => Content::Numbers { primitive, dims },
-            Storage::Objects(_) => Content::Arrays { primitive: Primitive::I32, dims: vec![] },
-            Storage::Counted { primitive, dims, .. } => Content::Counted { primitive, dims },
-            Storage::StdString if member => Content::StdString,
-            Storage::Text | Storage::StdString => Content::Text,
-            Storage::Vector(item) if of_each => Content::VectorOfEach(item),
-            Storage::Vector(item) => Content::Vector(item),
-            Storage::Object(_) | Storage::Member { .. } => Content::Nothing,
+            Storage::Numbers { primitive, dims } => Encoding::Numbers { primitive, dims },
+            Storage::Objects(_) => Encoding::Arrays { primitive: Primitive::I32, dims: vec![] },
+            Storage::Counted { primitive, dims, .. } => Encoding::Counted { primitive, dims },
+            Storage::StdString if member => Encoding::StdString,
+            Storage::Text | Storage::StdString => Encoding::Text,
+            Storage::Vector(item) if of_each => Encoding::VectorOfEach(item),
+            Storage::Vector(item) => Encoding::Vector(item),
+            Storage::Object(_) | Storage::Member { .. } => Encoding::Nothing,
         }
     }
 }
@@ -59,7 +59,7 @@ impl Content {
 /// The open basket of a branch.
 #[derive(Debug)]
 pub(super) struct Filler {
-    content: Content,
+    content: Encoding,
     /// Bytes of each entry, if entries have no offsets.
     entry_size: Option<usize>,
     compression: Compression,
@@ -78,7 +78,7 @@ pub(super) struct Filler {
 
 /// A basket that takes no more entries.
 #[derive(Debug)]
-pub(super) struct Full {
+pub(super) struct FullBasket {
     first_entry: u64,
     entries: u32,
     /// `fNevBufSize`: bytes of an entry, or places in the table of offsets (root-io-spec WritingTrees §5.1).
@@ -90,7 +90,7 @@ pub(super) struct Full {
 
 /// A basket as it goes to the file, but for its key.
 #[derive(Debug)]
-pub(super) struct Packed {
+pub(super) struct CompressedBasket {
     pub(super) first_entry: u64,
     pub(super) entries: u32,
     pub(super) per_entry: u32,
@@ -99,9 +99,14 @@ pub(super) struct Packed {
     pub(super) payload: Bytes,
 }
 
-impl Full {
+impl FullBasket {
     /// Compresses it. `ends` says that its cluster does, so that it is written soon.
-    pub(super) fn pack(self, compression: Compression, search: Search, ends: bool) -> Result<Packed> {
+    pub(super) fn pack(
+        self,
+        compression: Compression,
+        search: Search,
+        ends: bool,
+    ) -> Result<CompressedBasket> {
         let data_len = self.data_len;
         let (packed, _) = self.packed(ends, |encoder, content, room| {
             Ok((encoder.compress_basket(search, content, data_len, compression, room)?, search))
@@ -110,7 +115,11 @@ impl Full {
     }
 
     /// Compresses it, and learns how those that follow are to be compressed.
-    pub(super) fn pack_and_learn(self, compression: Compression, ends: bool) -> Result<(Packed, Search)> {
+    pub(super) fn pack_and_learn(
+        self,
+        compression: Compression,
+        ends: bool,
+    ) -> Result<(CompressedBasket, Search)> {
         let data_len = self.data_len;
         self.packed(ends, |encoder, content, room| encoder.learn(content, data_len, compression, room))
     }
@@ -119,23 +128,23 @@ impl Full {
         self,
         ends: bool,
         compress: impl FnOnce(&mut Encoder, &[u8], &mut Vec<u8>) -> Result<(bool, Search)>,
-    ) -> Result<(Packed, Search)> {
-        let Full { first_entry, entries, per_entry, data_len, content } = self;
+    ) -> Result<(CompressedBasket, Search)> {
+        let FullBasket { first_entry, entries, per_entry, data_len, content } = self;
         let object_len = content.len();
         let mut room = room::after();
         let (smaller, search) = with_encoder(|encoder| compress(encoder, &content, &mut room))?;
         let payload = room::hold(if smaller { &room } else { &content }, ends);
         room::give_after(room);
         room::give_before(content);
-        Ok((Packed { first_entry, entries, per_entry, data_len, object_len, payload }, search))
+        Ok((CompressedBasket { first_entry, entries, per_entry, data_len, object_len, payload }, search))
     }
 }
 
 impl Filler {
     /// An open basket without entries; `counts` if other branches take the number of their items from it.
-    pub(super) fn new(branch: &BranchSpec, part: &Part<'_>, key_len: usize, counts: bool) -> Filler {
+    pub(super) fn new(branch: &BranchSpec, part: &SplitBranch<'_>, key_len: usize, counts: bool) -> Filler {
         Filler {
-            content: Content::of(part),
+            content: Encoding::of(part),
             entry_size: part.entry_size(),
             compression: branch.compression,
             key_len,
@@ -176,15 +185,15 @@ impl Filler {
         &mut self,
         column: &ColumnView<'_>,
         entries: Range<usize>,
-        full: &mut Vec<Full>,
+        full: &mut Vec<FullBasket>,
     ) -> Result<()> {
         let lists = |entries: Range<usize>| entries.map(|entry| column.offsets(0).range(entry));
         match self.content.clone() {
-            Content::Nothing => {}
-            Content::Numbers { primitive, dims } => self.fixed(primitive, &dims, column, entries, full),
-            Content::Arrays { primitive, dims } => self.arrays(primitive, &dims, column, entries, full)?,
-            Content::Counted { primitive, dims } => self.counted(primitive, &dims, column, entries, full)?,
-            Content::Text => {
+            Encoding::Nothing => {}
+            Encoding::Numbers { primitive, dims } => self.fixed(primitive, &dims, column, entries, full),
+            Encoding::Arrays { primitive, dims } => self.arrays(primitive, &dims, column, entries, full)?,
+            Encoding::Counted { primitive, dims } => self.counted(primitive, &dims, column, entries, full)?,
+            Encoding::Text => {
                 for range in lists(entries) {
                     self.maximum = self.maximum.max(range.len() as u64 + 1);
                     // ROOT writes no bytes at all for an empty string (WritingTrees §4.5), and reads one of
@@ -192,18 +201,18 @@ impl Filler {
                     self.entry(full, |data| put_text(data, column, 0, range))?;
                 }
             }
-            Content::StdString => {
+            Encoding::StdString => {
                 for range in lists(entries) {
                     self.entry(full, |data| headed(data, |data| put_text(data, column, 0, range)))?;
                 }
             }
-            Content::Vector(item) => {
+            Encoding::Vector(item) => {
                 for range in lists(entries) {
                     self.entry(full, |data| headed(data, |data| put_list(data, &item, column, 1, range)))?;
                 }
             }
-            Content::VectorOfEach(item) => {
-                let item = Item::Vector(Box::new(item));
+            Encoding::VectorOfEach(item) => {
+                let item = VectorItem::Vector(Box::new(item));
                 for range in lists(entries) {
                     self.entry(full, |data| headed(data, |data| put_items(data, &item, column, 1, range)))?;
                 }
@@ -213,7 +222,7 @@ impl Filler {
     }
 
     /// Ends the open basket, if it has entries, at the end of a cluster: it keeps no room for the next one.
-    pub(super) fn end(&mut self, full: &mut Vec<Full>) {
+    pub(super) fn end(&mut self, full: &mut Vec<FullBasket>) {
         self.close(full, 0);
         self.starts = Vec::new();
         // What was borrowed for a branch whose entries are no bytes, such as that of an object.
@@ -221,7 +230,7 @@ impl Filler {
     }
 
     /// Ends the open basket, if it has entries, with room for as many bytes in the next one.
-    fn close(&mut self, full: &mut Vec<Full>, room: usize) {
+    fn close(&mut self, full: &mut Vec<FullBasket>, room: usize) {
         if self.entries == 0 {
             return;
         }
@@ -242,7 +251,7 @@ impl Filler {
             }
         }
         let (first_entry, entries) = (self.first_entry, self.entries);
-        full.push(Full { first_entry, entries, per_entry, data_len, content });
+        full.push(FullBasket { first_entry, entries, per_entry, data_len, content });
         self.first_entry += u64::from(entries);
         self.entries = 0;
     }
@@ -253,7 +262,11 @@ impl Filler {
     }
 
     /// Adds one entry of any size.
-    fn entry(&mut self, full: &mut Vec<Full>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+    fn entry(
+        &mut self,
+        full: &mut Vec<FullBasket>,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
         let start = self.data.len();
         write(&mut self.data)?;
         let len = self.data.len() - start;
@@ -272,7 +285,7 @@ impl Filler {
         dims: &[usize],
         column: &ColumnView<'_>,
         entries: Range<usize>,
-        full: &mut Vec<Full>,
+        full: &mut Vec<FullBasket>,
     ) {
         let size = item_size(primitive, dims);
         let values = column.buffer(0);
@@ -298,7 +311,7 @@ impl Filler {
         dims: &[usize],
         column: &ColumnView<'_>,
         entries: Range<usize>,
-        full: &mut Vec<Full>,
+        full: &mut Vec<FullBasket>,
     ) -> Result<()> {
         let size = item_size(primitive, dims);
         self.count(column, &entries);
@@ -326,7 +339,7 @@ impl Filler {
         dims: &[usize],
         column: &ColumnView<'_>,
         entries: Range<usize>,
-        full: &mut Vec<Full>,
+        full: &mut Vec<FullBasket>,
     ) -> Result<()> {
         let (offsets, size) = (column.offsets(0), item_size(primitive, dims));
         self.starts.reserve_exact(entries.len().min(self.basket_size / 8));
@@ -392,7 +405,7 @@ fn headed(data: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) ->
 /// A list: the number of its items, and these; their first buffer is the one at `place`.
 fn put_list(
     data: &mut Vec<u8>,
-    item: &Item,
+    item: &VectorItem,
     column: &ColumnView<'_>,
     place: usize,
     range: Range<usize>,
@@ -405,24 +418,24 @@ fn put_list(
 /// Items one after the other.
 fn put_items(
     data: &mut Vec<u8>,
-    item: &Item,
+    item: &VectorItem,
     column: &ColumnView<'_>,
     place: usize,
     range: Range<usize>,
 ) -> Result<()> {
     match item {
-        Item::Number(primitive) => {
+        VectorItem::Number(primitive) => {
             let size = primitive.size();
             let bytes = column.buffer(place).get(range.start * size..range.end * size);
             put(data, bytes.unwrap_or_default(), *primitive);
         }
-        Item::String => {
+        VectorItem::String => {
             let offsets = column.offsets(place);
             for string in range {
                 put_text(data, column, place, offsets.range(string))?;
             }
         }
-        Item::Vector(item) => {
+        VectorItem::Vector(item) => {
             let offsets = column.offsets(place);
             for list in range {
                 put_list(data, item, column, place + 1, offsets.range(list))?;

@@ -1,7 +1,7 @@
 //! The record of a fresh tree: `TTree`, its branches and leaves (root-io-spec WritingTrees §3-4).
 
 use super::schema::{BranchSpec, Storage};
-use super::split::{Element, Part, part};
+use super::split::{Element, SplitBranch, split_branch};
 use sapwood_core::Primitive;
 use sapwood_tfile::write::Buffer;
 
@@ -53,7 +53,7 @@ pub(super) struct TreeState<'a> {
 }
 
 /// What references to objects in the record name, by the places of the branches that these belong to.
-struct Known {
+struct ObjectIds {
     branches: Vec<u32>,
     leaves: Vec<Option<u32>>,
 }
@@ -92,7 +92,7 @@ pub(super) fn put(buffer: &mut Buffer, tree: &TreeState<'_>) {
         buffer.u8(0); // fClusterSize
         io_features(buffer);
         let count = tree.branches.len();
-        let mut known = Known { branches: vec![0; count], leaves: vec![None; count] };
+        let mut known = ObjectIds { branches: vec![0; count], leaves: vec![None; count] };
         branch_slots(buffer, tree, None, &mut known);
         let leaves: Vec<u32> = known.leaves.into_iter().flatten().collect();
         buffer.tobjarray(leaves.len(), |buffer| leaves.iter().for_each(|leaf| buffer.reference(*leaf)));
@@ -120,8 +120,8 @@ fn io_features(buffer: &mut Buffer) {
 }
 
 /// Writes the branches that are directly below another, or below none.
-fn branch_slots(buffer: &mut Buffer, tree: &TreeState<'_>, above: Option<usize>, known: &mut Known) {
-    let parts = (0..tree.specs.len()).map(|place| (place, part(tree.specs, place)));
+fn branch_slots(buffer: &mut Buffer, tree: &TreeState<'_>, above: Option<usize>, known: &mut ObjectIds) {
+    let parts = (0..tree.specs.len()).map(|place| (place, split_branch(tree.specs, place)));
     let below: Vec<_> = parts.filter(|(_, part)| part.above == above).collect();
     buffer.tobjarray(below.len(), |buffer| {
         for (place, part) in below {
@@ -134,8 +134,8 @@ fn branch_slots(buffer: &mut Buffer, tree: &TreeState<'_>, above: Option<usize>,
 fn branch_slot(
     buffer: &mut Buffer,
     tree: &TreeState<'_>,
-    (place, part): (usize, Part<'_>),
-    known: &mut Known,
+    (place, part): (usize, SplitBranch<'_>),
+    known: &mut ObjectIds,
 ) {
     let Some(element) = Element::of(tree.specs, place) else {
         buffer.slot("TBranch", |buffer| plain_branch(buffer, tree, (place, part), None, known));
@@ -170,13 +170,13 @@ fn branch_slot(
 fn plain_branch(
     buffer: &mut Buffer,
     tree: &TreeState<'_>,
-    (place, part): (usize, Part<'_>),
+    (place, part): (usize, SplitBranch<'_>),
     element: Option<&Element>,
-    known: &mut Known,
+    known: &mut ObjectIds,
 ) {
     let Some(branch) = tree.branches.get(place) else { return };
     let (spec, baskets) = (branch.spec, branch.baskets);
-    let names = Names::of(tree, place, &part);
+    let names = LeafNames::of(tree, place, &part);
     let title = match (&spec.title, leaf_class(part)) {
         (Some(title), _) => title.clone(),
         (None, (_, Some(letter))) => format!("{}/{letter}", names.leaf_title),
@@ -225,13 +225,13 @@ fn plain_branch(
 }
 
 /// What a leaf is called; its title is that of a branch of objects, too.
-struct Names {
+struct LeafNames {
     leaf: String,
     leaf_title: String,
 }
 
-impl Names {
-    fn of(tree: &TreeState<'_>, place: usize, part: &Part<'_>) -> Names {
+impl LeafNames {
+    fn of(tree: &TreeState<'_>, place: usize, part: &SplitBranch<'_>) -> LeafNames {
         let name_of = |place: usize| tree.specs.get(place).map_or("", |spec| spec.name.as_str());
         let name = name_of(place);
         let bare = name.split('[').next().unwrap_or_default();
@@ -245,7 +245,7 @@ impl Names {
             (_, None, Some(_)) => (bare.to_owned(), name.to_owned()),
             (storage, None, None) => (name.to_owned(), with_dimensions(name, storage, name_of)),
         };
-        Names { leaf, leaf_title }
+        LeafNames { leaf, leaf_title }
     }
 }
 
@@ -262,7 +262,7 @@ fn with_dimensions<'a>(name: &str, storage: &Storage, name_of: impl Fn(usize) ->
 }
 
 /// The class of the leaf, and its letter in a list of leaves.
-pub(super) fn leaf_class(part: Part<'_>) -> (&'static str, Option<char>) {
+pub(super) fn leaf_class(part: SplitBranch<'_>) -> (&'static str, Option<char>) {
     let (Storage::Numbers { primitive, .. } | Storage::Counted { primitive, .. }, None) =
         (part.content, part.above)
     else {
@@ -288,14 +288,14 @@ pub(super) fn leaf_class(part: Part<'_>) -> (&'static str, Option<char>) {
 }
 
 /// Writes a leaf behind a pointer, or a reference to it if it stands in the record already.
-fn leaf(buffer: &mut Buffer, tree: &TreeState<'_>, place: usize, known: &mut Known) {
+fn leaf(buffer: &mut Buffer, tree: &TreeState<'_>, place: usize, known: &mut ObjectIds) {
     if let Some(Some(id)) = known.leaves.get(place) {
         return buffer.reference(*id);
     }
     let Some(branch) = tree.branches.get(place) else { return buffer.null() };
-    let part = part(tree.specs, place);
+    let part = split_branch(tree.specs, place);
     let (class, letter) = leaf_class(part);
-    let names = Names::of(tree, place, &part);
+    let names = LeafNames::of(tree, place, &part);
     let (len, len_type, unsigned) = match part.content {
         Storage::Numbers { primitive, dims } | Storage::Counted { primitive, dims, .. } => {
             (dims.iter().product(), primitive.size(), is_unsigned(*primitive))

@@ -2,9 +2,9 @@
 
 use super::builder::TreeBuilder;
 use super::clusters::ClusterSize;
-use super::kept::Kept;
+use super::existing::ExistingRecord;
 use super::record::PlacedBasket;
-use super::schema::{BranchSpec, Item, Storage, cpp_name};
+use super::schema::{BranchSpec, Storage, VectorItem, cpp_name};
 use crate::{Branch, BranchKind, Leaf, LeafKind, Tree, TreeOutline};
 use bytes::Bytes;
 use sapwood_codec::Compression;
@@ -55,11 +55,11 @@ impl TreeBuilder {
             return Err(foreign(tree, branch));
         }
         let streamers = StreamerInfos::default();
-        let outline = TreeOutline::parse(&tree.class_name, payload, key_len, file_size, &streamers)?;
+        let (_, outline) = TreeOutline::parse(&tree.class_name, payload, key_len, file_size, &streamers)?;
         if outline.branches.len() != tree.branches.len() {
             return Err(Error::unsupported("entries cannot be added to a tree with references"));
         }
-        builder.keep(Kept::new(tree, outline));
+        builder.keep(ExistingRecord::new(tree, outline));
         Ok(builder)
     }
 }
@@ -151,13 +151,13 @@ fn plain(leaf: &Leaf) -> Option<Storage> {
 }
 
 /// What stands in the brackets of `vector<…>`, the last bracket included.
-fn item(name: &str) -> Option<Item> {
+fn item(name: &str) -> Option<VectorItem> {
     let name = name.strip_suffix('>')?.trim_end();
     if name == "string" {
-        return Some(Item::String);
+        return Some(VectorItem::String);
     }
     if let Some(inner) = name.strip_prefix("vector<") {
-        return Some(Item::Vector(Box::new(item(inner)?)));
+        return Some(VectorItem::Vector(Box::new(item(inner)?)));
     }
-    Primitive::ALL.into_iter().find(|primitive| cpp_name(*primitive) == name).map(Item::Number)
+    Primitive::ALL.into_iter().find(|primitive| cpp_name(*primitive) == name).map(VectorItem::Number)
 }

@@ -1,7 +1,5 @@
 //! What the branches of a fresh tree hold, and which columns they take.
 
-use super::class::Class;
-use super::split;
 use sapwood_codec::Compression;
 use sapwood_core::{Error, Form, Primitive, Result};
 use std::sync::Arc;
@@ -45,7 +43,7 @@ pub enum Storage {
     /// A `std::string`.
     StdString,
     /// A `std::vector` of these.
-    Vector(Item),
+    Vector(VectorItem),
     /// Objects that are split: the branches of their members follow, as [`split`](fn@super::split) says.
     Object(Arc<Class>),
     /// `std::vector`s of objects that are split: this branch says how many there are.
@@ -61,13 +59,33 @@ pub enum Storage {
 
 /// What a `std::vector` holds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Item {
+pub enum VectorItem {
     /// Numbers.
     Number(Primitive),
     /// `std::string`s.
     String,
     /// `std::vector`s.
-    Vector(Box<Item>),
+    Vector(Box<VectorItem>),
+}
+
+/// A class whose objects are split into a branch for each member.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Class {
+    /// Its name in C++.
+    pub name: String,
+    /// Its members, in their order.
+    pub members: Vec<Member>,
+}
+
+/// A member of a [`Class`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    /// Its name in C++.
+    pub name: String,
+    /// What it holds: `Numbers`, `Vector`s of numbers, or `Object`; if the class is not itself in a vector, also
+    /// `StdString`, any `Vector`, and `Objects`. Without the class, ROOT 6.40 crashes at `std::string`s in a vector
+    /// that grows, and draws other values of vectors in vectors.
+    pub storage: Storage,
 }
 
 impl Storage {
@@ -75,8 +93,8 @@ impl Storage {
     ///
     /// ```
     /// use sapwood_core::{Form, Primitive};
-    /// use sapwood_ttree::write::{Item, Storage};
-    /// let nested = Storage::Vector(Item::Vector(Box::new(Item::Number(Primitive::F32))));
+    /// use sapwood_ttree::write::{VectorItem, Storage};
+    /// let nested = Storage::Vector(VectorItem::Vector(Box::new(VectorItem::Number(Primitive::F32))));
     /// assert_eq!(nested.form(), Form::list(Form::list(Form::Primitive(Primitive::F32))));
     /// ```
     pub fn form(&self) -> Form {
@@ -111,20 +129,20 @@ pub(super) fn item_size(primitive: Primitive, dims: &[usize]) -> usize {
     dims.iter().fold(primitive.size(), |size, dim| size.saturating_mul(*dim))
 }
 
-impl Item {
+impl VectorItem {
     fn form(&self) -> Form {
         match self {
-            Item::Number(primitive) => Form::Primitive(*primitive),
-            Item::String => Form::String,
-            Item::Vector(item) => Form::list(item.form()),
+            VectorItem::Number(primitive) => Form::Primitive(*primitive),
+            VectorItem::String => Form::String,
+            VectorItem::Vector(item) => Form::list(item.form()),
         }
     }
 
     fn type_name(&self) -> String {
         match self {
-            Item::Number(primitive) => cpp_name(*primitive).to_owned(),
-            Item::String => "string".to_owned(),
-            Item::Vector(item) => vector_of(&item.type_name()),
+            VectorItem::Number(primitive) => cpp_name(*primitive).to_owned(),
+            VectorItem::String => "string".to_owned(),
+            VectorItem::Vector(item) => vector_of(&item.type_name()),
         }
     }
 }
@@ -181,7 +199,7 @@ pub(super) fn check(branches: &[BranchSpec]) -> Result<()> {
             _ => {}
         }
     }
-    split::check(branches)
+    Ok(())
 }
 
 /// Bytes that one entry of a branch may have: ROOT's buffers hold less than 1 GB (root-io-spec Buffer §2).

@@ -1,8 +1,8 @@
 //! Split objects: the branches that they have, and what each says of its part of them (root-io-spec Splitting §1-3,
 //! TBranchElement §3-6).
 
-use super::class::{self, Class};
-use super::schema::{BranchSpec, Storage, item_size};
+use super::class;
+use super::schema::{BranchSpec, Class, Storage, item_size};
 use sapwood_core::{Error, Form, Primitive, Result};
 
 /// The checksum of `std::string`, and the version of its class.
@@ -110,7 +110,7 @@ pub(super) fn check(branches: &[BranchSpec]) -> Result<()> {
 
 /// A branch as a part of split objects; of any other, what it holds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct SplitBranch<'a> {
     /// What it holds: of a member, once per object.
     pub(super) content: &'a Storage,
     /// The place of the branch that counts the objects, if it holds a member of those in a vector.
@@ -123,27 +123,27 @@ pub(super) struct Part<'a> {
 }
 
 /// What a branch holds.
-pub(super) fn part(branches: &[BranchSpec], place: usize) -> Part<'_> {
+pub(super) fn split_branch(branches: &[BranchSpec], place: usize) -> SplitBranch<'_> {
     const NOTHING: &Storage = &Storage::Text;
     let content = branches.get(place).map_or(NOTHING, |branch| &branch.storage);
-    let plain = Part { content, counter: None, above: None, member: None, offset: 0 };
+    let plain = SplitBranch { content, counter: None, above: None, member: None, offset: 0 };
     let Storage::Member { of, path } = content else { return plain };
     if *of >= place {
         return plain;
     }
-    match part(branches, *of).content {
+    match split_branch(branches, *of).content {
         holder @ (Storage::Object(top) | Storage::Objects(top)) => {
             let Some((class, number, member)) = top.member(path) else { return plain };
             let counter = matches!(holder, Storage::Objects(_)).then_some(*of);
             let offset = counter.map_or(0, |_| top.offset_of_holder(path));
             let member_of = Some((class, number));
-            Part { content: &member.storage, counter, above: Some(*of), member: member_of, offset }
+            SplitBranch { content: &member.storage, counter, above: Some(*of), member: member_of, offset }
         }
         _ => plain,
     }
 }
 
-impl Part<'_> {
+impl SplitBranch<'_> {
     /// Where the object that declares the member stands in that of the vector, in memory: what `fOffset` says.
     pub(super) fn offset(&self) -> usize {
         self.offset
@@ -194,10 +194,10 @@ pub(super) struct Element {
 impl Element {
     /// That of a branch; `None` if it is one of leaves only.
     pub(super) fn of(branches: &[BranchSpec], place: usize) -> Option<Element> {
-        let part = part(branches, place);
+        let part = split_branch(branches, place);
         let Some((class, number)) = part.member else { return Element::whole(part.content) };
         let member = class.members.get(number)?;
-        let above = part.above.map(|above| self::part(branches, above).content);
+        let above = part.above.map(|above| split_branch(branches, above).content);
         let parent = match above {
             Some(Storage::Object(class) | Storage::Objects(class)) => class.name.clone(),
             _ => String::new(),
@@ -263,7 +263,7 @@ fn collection_checksum(storage: &Storage) -> u32 {
 
 /// How far a branch could be split (Splitting §4.2). What cannot be says 0, but for numbers right below the whole.
 fn split_level(branches: &[BranchSpec], place: usize) -> i32 {
-    let part = part(branches, place);
+    let part = split_branch(branches, place);
     let (Some(above), Some(Storage::Member { path, .. })) =
         (part.above, branches.get(place).map(|branch| &branch.storage))
     else {

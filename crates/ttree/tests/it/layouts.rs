@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use sapwood_core::Result;
 use sapwood_tfile::StreamerInfos;
-use sapwood_ttree::{Branch, BranchKind, LeafKind, Tree};
+use sapwood_ttree::{Branch, BranchKind, LeafKind, Tree, TreeOutline};
 
 const JAGGED: &[u8] = include_bytes!("../data/jagged.tree");
 const EMBEDDED: &[u8] = include_bytes!("../data/embedded.tree");
@@ -18,6 +18,12 @@ fn parse(class: &str, record: &[u8]) -> Result<Tree> {
     let (key_len, payload) = record.split_first_chunk().unwrap();
     let payload = Bytes::copy_from_slice(payload);
     Tree::parse(class, &payload, u32::from_be_bytes(*key_len), FILE_SIZE, &StreamerInfos::default())
+}
+
+fn outline(class: &str, record: &[u8]) -> Result<(Tree, TreeOutline)> {
+    let (key_len, payload) = record.split_first_chunk().unwrap();
+    let payload = Bytes::copy_from_slice(payload);
+    TreeOutline::parse(class, &payload, u32::from_be_bytes(*key_len), FILE_SIZE, &StreamerInfos::default())
 }
 
 fn branch<'a>(tree: &'a Tree, path: &str) -> &'a Branch {
@@ -138,6 +144,11 @@ fn damage_never_panics_and_lies_where_it_is() {
                 damaged[at] = value;
                 if let Ok(tree) = parse("TTree", &damaged) {
                     broken += tree.branches.iter().filter(|branch| branch.broken.is_some()).count();
+                }
+                if let Ok((tree, outline)) = outline("TTree", &damaged) {
+                    assert_eq!(outline.branches.len(), tree.stored_branches().count());
+                    assert!(parse("TTree", &damaged).is_ok(), "an outline is stricter");
+                    let _ = outline.unchanged(100);
                 }
             }
         }

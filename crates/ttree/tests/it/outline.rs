@@ -1,7 +1,7 @@
 //! Outlines of trees' records: written again without a change, every byte is the same.
 
 use crate::corpus::{self, File};
-use sapwood_ttree::{BranchChange, Tree, TreeChange, TreeOutline};
+use sapwood_ttree::{Branch, BranchChange, Tree, TreeChange, TreeOutline};
 
 #[test]
 fn every_record_of_the_corpus_comes_out_as_it_was() {
@@ -16,18 +16,11 @@ fn every_record_of_the_corpus_comes_out_as_it_was() {
             let outline = TreeOutline::parse(class, &record.payload, record.key_len, size, streamers);
             match outline {
                 Err(error) => refused.push(format!("{name}: {error}")),
-                Ok(outline) => {
+                Ok((outlined, outline)) => {
                     trees += 1;
                     assert!(outline.unchanged(record.key_len).unwrap() == record.payload, "{name}");
-                    let names = outline.branches.iter().map(|branch| &branch.name);
-                    assert!(
-                        names.take(tree.branches.len()).eq(tree.branches.iter().map(|b| &b.name)),
-                        "{name}"
-                    );
-                    for (own, other) in outline.branches.iter().zip(&tree.branches) {
-                        assert_eq!(own.baskets.len(), other.baskets.len(), "{name}: {}", own.name);
-                        assert_eq!(own.parent, other.parent, "{name}: {}", own.name);
-                    }
+                    assert_eq!(format!("{outlined:?}"), format!("{tree:?}"), "{name}");
+                    assert_eq!(outline.branches.len(), tree.stored_branches().count(), "{name}");
                 }
             }
         }
@@ -46,36 +39,38 @@ fn grafted_branches_stand_behind_those_of_the_tree() {
             let entry = file.trees().into_iter().next().unwrap();
             let (record, streamers, size) = file.record(&entry);
             let class = entry.key.class_name.clone();
-            let outline =
+            let parsed =
                 TreeOutline::parse(&class, &record.payload, record.key_len, size, streamers).unwrap();
-            (outline, streamers.clone(), class)
+            (parsed, streamers.clone(), class)
         };
-        let (mut outline, _, class) = parse(&own);
-        let (graft, streamers, _) = parse(&other);
+        let ((own, mut outline), _, class) = parse(&own);
+        let ((other, graft), streamers, _) = parse(&other);
         let first = outline.graft(&graft, &streamers).unwrap();
-        let names: Vec<String> = outline.branches.iter().map(|branch| branch.name.clone()).collect();
-        assert_eq!(names[first..], graft.branches.iter().map(|b| b.name.clone()).collect::<Vec<_>>());
-        let kept = |place: usize| place != 1 && place != first;
+        assert_eq!(first, own.stored_branches().count());
+        let branches: Vec<&Branch> = own.stored_branches().chain(other.stored_branches()).collect();
+        assert_eq!(outline.branches.len(), branches.len());
         // What is in a dropped branch goes with it.
         let mut changes: Vec<Option<BranchChange>> = Vec::new();
-        for (place, branch) in outline.branches.iter().enumerate() {
-            let inside = branch.parent.is_some_and(|parent| changes[parent].is_none());
-            changes.push((kept(place) && !inside).then(BranchChange::default));
+        for (place, branch) in branches.iter().enumerate() {
+            let start = if place < first { 0 } else { first };
+            let inside = branch.parent.is_some_and(|parent| changes[start + parent].is_none());
+            changes.push((place != 1 && place != first && !inside).then(BranchChange::default));
         }
-        let expected: Vec<&String> =
-            names.iter().zip(&changes).filter(|(_, c)| c.is_some()).map(|(n, _)| n).collect();
+        let names =
+            |branches: &[&Branch]| branches.iter().map(|branch| branch.name.clone()).collect::<Vec<_>>();
+        let left: Vec<&Branch> =
+            branches.iter().zip(&changes).filter(|(_, c)| c.is_some()).map(|(b, _)| *b).collect();
         let change = TreeChange { entries: 0, branches: changes.clone(), ..TreeChange::default() };
         let record = outline.emit(77, &change).unwrap().into();
         let tree = Tree::parse(&class, &record, 77, 1 << 20, &streamers).unwrap();
-        assert_eq!(tree.branches.iter().map(|branch| &branch.name).collect::<Vec<_>>(), expected);
+        assert_eq!(names(&tree.branches.iter().collect::<Vec<_>>()), names(&left));
         // Every reference leads to what it led to.
-        let again = TreeOutline::parse(&class, &record, 77, 1 << 20, &streamers).unwrap();
-        let needs = |outline: &TreeOutline| -> Vec<Vec<String>> {
-            let name = |place: &usize| outline.branches[*place].name.clone();
-            outline.branches.iter().map(|branch| branch.needs.iter().map(name).collect()).collect()
+        let counters = |tree: &Tree| -> Vec<Vec<String>> {
+            let name = |index| tree.stored_branch(index).unwrap().name.clone();
+            tree.stored_branches().map(|branch| branch.counters().map(name).collect()).collect()
         };
-        let before: Vec<_> =
-            needs(&outline).into_iter().zip(&changes).filter(|(_, c)| c.is_some()).map(|(n, _)| n).collect();
-        assert_eq!(needs(&again), before);
+        let before = counters(&own).into_iter().chain(counters(&other)).zip(&changes);
+        let before: Vec<_> = before.filter(|(_, c)| c.is_some()).map(|(names, _)| names).collect();
+        assert_eq!(counters(&tree), before);
     }
 }

@@ -1,0 +1,178 @@
+//! The processing chain: events from a source to an output, in lanes, to measure how fast that can be.
+//!
+//! ```text
+//! feed: the next batch ─▶ lane: decompress ─▶ deserialise ─▶ serialise ─▶ compress ─▶ output, in order
+//!                         …as many at once as there are lanes; all share the threads
+//! ```
+//! A lane works on a batch of events at a time, column by column on all threads. Whatever comes out are the bytes that
+//! went in: what was serialised is compared with what was read, and columns that come out differently, or of which
+//! nobody knows how they are written, are passed on as they were, and counted.
+
+mod discard;
+mod events;
+mod feed;
+mod flat;
+mod lanes;
+mod output;
+mod stages;
+
+use feed::Opened;
+use lanes::Lanes;
+use output::{Stripes, Target, open_output};
+use sapwood_codec::{Algorithm, Compression};
+use sapwood_core::{Call, Error, Result};
+use sapwood_dataset::Place;
+use sapwood_root::File;
+use sapwood_source::OpenOptions;
+use sapwood_source::sink::Sink;
+use sapwood_stripe::LayoutOptions;
+use sapwood_table::pool::computing;
+use stages::Stages;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// ROOT's own level of ZSTD.
+const ZSTD: u8 = 5;
+/// More lanes than this only wait for each other.
+const MOST_LANES: usize = 1024;
+
+/// Where events come from.
+#[derive(Debug, Clone)]
+pub enum ChainSource {
+    /// The tree at a path of a file, or of a dataset of stripes.
+    Tree(File, String),
+    /// A flat file of serialised events, at a path or URL.
+    Flat(String, Box<OpenOptions>),
+    /// Nowhere: so many events, without columns.
+    Empty(u64),
+}
+
+/// Where they go.
+#[derive(Debug)]
+pub enum ChainOutput {
+    /// Nowhere: they are dropped when they are compressed.
+    Nothing,
+    /// To objects, of which every PUT is accepted, and nothing is kept.
+    Discard,
+    /// To a new dataset of stripes.
+    Stripes(Place),
+    /// To a ROOT file, with its name.
+    Root(Box<dyn Sink>, String),
+    /// To a flat file of serialised events.
+    Flat(Box<dyn Sink>),
+}
+
+/// What a chain does.
+#[derive(Debug, Clone)]
+pub struct ChainOptions {
+    /// False: events are read, decompressed and deserialised. True: they are also serialised, compressed and written.
+    pub full: bool,
+    /// Batches that are worked on at the same time.
+    pub lanes: usize,
+    /// Threads that the lanes share, as in [`ReadOptions`](sapwood_root::ReadOptions).
+    pub threads: Option<usize>,
+    /// Events of a batch.
+    pub batch: u64,
+    /// Events that are taken at most, from the first on.
+    pub entries: Option<u64>,
+    /// Of what is written. Default: ZSTD, level 5.
+    pub compression: Option<Compression>,
+    /// Bytes of the objects of stripes, and how these are grouped.
+    pub layout: LayoutOptions,
+}
+
+/// What a chain did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChainReport {
+    /// Events, and the batches that they were in.
+    pub events: u64,
+    /// Batches.
+    pub batches: u64,
+    /// Columns that have data.
+    pub columns: u64,
+    /// Those of which the values were deserialised.
+    pub decoded_columns: u64,
+    /// Those of which the values were serialised again; the others went on as the bytes that they came as.
+    pub encoded_columns: u64,
+    /// Compressed bytes of the events, as the source stores them.
+    pub read_bytes: u64,
+    /// Bytes of all serialised events.
+    pub entry_bytes: u64,
+    /// Bytes of the values that they were deserialised to.
+    pub value_bytes: u64,
+    /// Bytes that went to the output.
+    pub written_bytes: u64,
+    /// Objects that went to the output; a file is one.
+    pub written_objects: u64,
+    /// From when the first events were asked for until the last ones were in their place.
+    pub seconds: f64,
+    /// Processor time of all threads for each stage, in seconds.
+    pub decompress_seconds: f64,
+    /// Bytes to values.
+    pub deserialise_seconds: f64,
+    /// Values to bytes.
+    pub serialise_seconds: f64,
+    /// Bytes to baskets or blocks.
+    pub compress_seconds: f64,
+}
+
+/// Runs a chain.
+///
+/// # Errors
+/// `Usage` for an output of a chain that only reads, and of a source without columns; those of reading the source and
+/// of the output; `Unsupported` for what no output can carry, such as baskets that do not say where entries begin.
+pub fn chain(
+    source: &ChainSource,
+    output: ChainOutput,
+    options: &ChainOptions,
+    call: &mut Call<'_>,
+) -> Result<ChainReport> {
+    check(source, &output, options)?;
+    let kept = !matches!(output, ChainOutput::Nothing | ChainOutput::Discard);
+    let (opened, feed) = Opened::new(source, options, kept, call)?;
+    let compression = options.compression.map_or_else(|| Compression::new(Algorithm::Zstd, ZSTD), Ok)?;
+    let target = Target { opened: &opened, options, compression };
+    let stripes = Stripes::new(&opened, options);
+    let (output, pack) = open_output(output, &target, &stripes, call)?;
+    let stages = Stages::new(&opened.columns, options.full, pack, compression);
+    let pool = computing(options.threads)?;
+    let begin = Instant::now();
+    let lanes = Lanes { stages: &stages, pool: &pool, deadline: call.deadline() };
+    let written = lanes.run(options.lanes, feed, output, call)?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let spent = |sum: &std::sync::atomic::AtomicU64| sum.load(Ordering::Relaxed) as f64 / 1e9;
+    let count = |sum: &std::sync::atomic::AtomicU64| sum.load(Ordering::Relaxed);
+    let (columns, decoded, encoded) = stages.columns_done();
+    Ok(ChainReport {
+        events: written.events,
+        batches: written.batches,
+        columns,
+        decoded_columns: decoded,
+        encoded_columns: encoded,
+        read_bytes: written.read_bytes,
+        entry_bytes: count(&stages.entry_bytes),
+        value_bytes: count(&stages.value_bytes),
+        written_bytes: written.bytes,
+        written_objects: written.objects,
+        seconds,
+        decompress_seconds: spent(&stages.times.decompress),
+        deserialise_seconds: spent(&stages.deserialise),
+        serialise_seconds: spent(&stages.serialise),
+        compress_seconds: spent(&stages.times.compress),
+    })
+}
+
+fn check(source: &ChainSource, output: &ChainOutput, options: &ChainOptions) -> Result<()> {
+    let nowhere = matches!(output, ChainOutput::Nothing);
+    if options.batch == 0 || !(1..=MOST_LANES).contains(&options.lanes) {
+        let message = format!("a chain has 1 to {MOST_LANES} lanes, and batches of at least one event");
+        return Err(Error::usage(message));
+    }
+    if !options.full && !nowhere {
+        return Err(Error::usage("a chain that only reads has no output").hint("run the full chain"));
+    }
+    if matches!(source, ChainSource::Empty(_)) && !nowhere {
+        return Err(Error::usage("a source without columns has nothing to write").hint("write nowhere"));
+    }
+    Ok(())
+}

@@ -1,0 +1,277 @@
+//! Where batches go: nowhere, to stripes, to a ROOT file, to a flat file.
+
+use super::discard::DiscardStore;
+use super::events::EventColumns;
+use super::feed::Opened;
+use super::flat::{FlatOutput, Packed};
+use super::{ChainOptions, ChainOutput};
+use sapwood_codec::Compression;
+use sapwood_core::{Call, Column, Deadline, Error, Result};
+use sapwood_dataset::{
+    Batch, CutBasket, Events, Grafted, Held, Part, Place, Placing, ProductBasket, Template, Uploads,
+    put_whole, stripes,
+};
+use sapwood_rewrite::repack::RepackReport;
+use sapwood_rewrite::repack::baskets::Readers;
+use sapwood_rewrite::repack::writing::Output as RootFile;
+use sapwood_source::Store;
+use sapwood_stripe::{Change, Dataset, Layout, LayoutOptions, Made as Provenance, NewSegment, plan};
+use sapwood_table::pool::wait;
+use sapwood_tfile::write::{DirectoryId, FileWriter, Origin};
+use std::sync::Arc;
+
+/// What the stages are to make of a batch.
+pub(super) enum Pack {
+    /// Baskets: of stripes of so many entries for each column; which events they are, if it is known what says it; who is to
+    /// read them.
+    Baskets { stripes: Vec<u64>, events: Option<EventColumns>, readers: Readers },
+    /// A block of events.
+    Flat,
+}
+
+/// What they made.
+pub(super) enum Made {
+    Nothing,
+    Baskets(Baskets),
+    Block(Packed),
+}
+
+/// The baskets of a batch.
+pub(super) struct Baskets {
+    /// For each column, the basket of each stripe.
+    pub(super) columns: Vec<Vec<CutBasket>>,
+    /// The numbers that say which events they are.
+    pub(super) events: Option<Vec<Column>>,
+}
+
+/// An output that is open. Batches come in their order.
+pub(super) trait Output: Send {
+    fn put(&mut self, first: u64, entries: u64, made: Made, call: &mut Call<'_>) -> Result<()>;
+
+    /// Puts it in its place; bytes, and objects.
+    fn finish(self: Box<Self>, call: &mut Call<'_>) -> Result<(u64, u64)>;
+}
+
+/// What outputs are made for.
+pub(super) struct Target<'a> {
+    pub(super) opened: &'a Opened,
+    pub(super) options: &'a ChainOptions,
+    pub(super) compression: Compression,
+}
+
+/// Products and layout of the stripes that are written.
+pub(super) struct Stripes {
+    parts: Vec<Part>,
+    layout: Layout,
+}
+
+impl Stripes {
+    /// Those of a source; none of one without columns.
+    pub(super) fn new(opened: &Opened, options: &ChainOptions) -> Stripes {
+        let (mut parts, mut bytes, mut sizes) = (Vec::new(), Vec::new(), opened.sizes.iter());
+        for product in opened.template.iter().flat_map(|template| &template.products) {
+            bytes.push(sizes.by_ref().take(product.branches.len()).copied().collect::<Vec<_>>());
+            parts.push(Part { name: product.name.clone(), branches: product.branches.clone() });
+        }
+        let (batch, entries) = (Some(options.batch), Some(opened.entries.max(1)));
+        let layout = plan(&bytes, &LayoutOptions { batch, entries, ..options.layout.clone() });
+        Stripes { parts, layout }
+    }
+
+    /// The entries of a stripe of each column.
+    fn of_columns(&self) -> Vec<u64> {
+        stripes(&self.layout, &self.parts)
+    }
+}
+
+/// Opens an output; what it is to be given.
+pub(super) fn open_output<'o>(
+    output: ChainOutput,
+    target: &Target<'o>,
+    stripes: &'o Stripes,
+    call: &mut Call<'_>,
+) -> Result<(Box<dyn Output + 'o>, Pack)> {
+    let Target { opened, options, compression } = *target;
+    let deadline = call.deadline();
+    let whole = || Pack::Baskets {
+        stripes: vec![options.batch; opened.columns.len()],
+        events: None,
+        readers: Readers::OfFiles,
+    };
+    let template = || {
+        opened.template.as_ref().ok_or_else(|| Error::usage("a source without columns has nothing to write"))
+    };
+    Ok(match output {
+        ChainOutput::Nothing => (Box::new(Nothing), whole()),
+        ChainOutput::Discard => stripe_output(Arc::new(DiscardStore), None, target, stripes, deadline)?,
+        ChainOutput::Stripes(place) => {
+            let template = template()?;
+            let dataset = new_dataset(&place, template, call)?;
+            let held = Held::begin(&dataset, call)?;
+            let store = Arc::clone(dataset.store());
+            stripe_output(store, Some(Commit { dataset, template, held }), target, stripes, deadline)?
+        }
+        ChainOutput::Root(sink, name) => {
+            let template = template()?;
+            let file = FileWriter::new(&name, "", compression, Origin::now())?;
+            let mut output = RootFile::new(file, sink);
+            for schema in &template.schemas {
+                let file = &schema.tree.file;
+                let record = file.root().parse(call, |tfile, known| tfile.streamers_record(known))?;
+                let version = file.header().version;
+                record.map(|record| output.file.descriptions().add_record(&record, version)).transpose()?;
+            }
+            let tree = Grafted::new(template, call)?;
+            let directory = output.directory(tree.parent(&template.tree), None)?;
+            let batch = options.batch;
+            let made = RootOutput { output, tree, directory, template, batch, entries: 0, compression };
+            (Box::new(made), whole())
+        }
+        ChainOutput::Flat(sink) => {
+            (Box::new(FlatOutput::new(sink, template()?, &opened.columns, options.batch)?), Pack::Flat)
+        }
+    })
+}
+
+/// One that writes stripes.
+fn stripe_output<'o>(
+    store: Arc<dyn Store>,
+    commit: Option<Commit<'o>>,
+    target: &Target<'o>,
+    stripes: &'o Stripes,
+    deadline: Deadline,
+) -> Result<(Box<dyn Output + 'o>, Pack)> {
+    let (uploads, placing) = (Uploads::new(store, deadline)?, Placing::new(&stripes.parts, &stripes.layout));
+    let columns = target.opened.events.clone();
+    let events = columns.as_ref().map(|_| Events::default());
+    let made = StripeOutput { uploads, placing, entries: 0, events, commit, stripes };
+    Ok((
+        Box::new(made),
+        Pack::Baskets { stripes: stripes.of_columns(), events: columns, readers: Readers::OfStripes },
+    ))
+}
+
+struct Nothing;
+
+impl Output for Nothing {
+    fn put(&mut self, _: u64, _: u64, _: Made, _: &mut Call<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _: &mut Call<'_>) -> Result<(u64, u64)> {
+        Ok((0, 0))
+    }
+}
+
+/// A dataset without entries.
+fn new_dataset(place: &Place, template: &Template, call: &mut Call<'_>) -> Result<Dataset> {
+    let (store, log) = place.parts();
+    let made = provenance();
+    let dataset = Dataset::open_or_create(store, log, &template.tree, made, call.deadline());
+    let dataset = wait(dataset, call)?;
+    if !dataset.snapshot().segments.is_empty() {
+        let error = Error::usage("there is a dataset already").url(place.url());
+        return Err(error.hint("choose another place for what the chain writes"));
+    }
+    Ok(dataset)
+}
+
+fn provenance() -> Provenance {
+    let tool = concat!("sapwood ", env!("CARGO_PKG_VERSION")).to_owned();
+    let parameters = [("made by".to_owned(), "sapwood bench chain".to_owned())].into();
+    Provenance { tool, parameters, ..Provenance::default() }
+}
+
+struct StripeOutput<'o> {
+    uploads: Uploads,
+    placing: Placing<'o>,
+    entries: u64,
+    /// None if it is not known which they are.
+    events: Option<Events>,
+    /// None where nothing is kept.
+    commit: Option<Commit<'o>>,
+    stripes: &'o Stripes,
+}
+
+/// A dataset that is written to, and under which lease.
+struct Commit<'o> {
+    dataset: Dataset,
+    template: &'o Template,
+    held: Held,
+}
+
+impl Output for StripeOutput<'_> {
+    fn put(&mut self, first: u64, entries: u64, made: Made, call: &mut Call<'_>) -> Result<()> {
+        let Baskets { columns: baskets, events } = baskets_of(made)?;
+        self.entries += entries;
+        if !self.events.as_mut().zip(events).is_some_and(|(known, new)| known.add(&new)) {
+            self.events = None;
+        }
+        self.placing.place(Batch { first, entries, baskets }, &mut self.uploads, call)
+    }
+
+    fn finish(self: Box<Self>, call: &mut Call<'_>) -> Result<(u64, u64)> {
+        let StripeOutput { mut uploads, placing, entries, events, commit, stripes } = *self;
+        let lists = placing.finish(&mut uploads, call)?;
+        let events = events.map(|events| put_whole(events.index()?.encode()?, &mut uploads, call));
+        let events = events.transpose()?;
+        uploads.finish(call)?;
+        if let Some(Commit { dataset, template, held }) = commit {
+            let segment = NewSegment {
+                entries,
+                batch: stripes.layout.batch,
+                lists: stripes.parts.iter().map(|part| part.name.clone()).zip(lists).collect(),
+                events,
+                auxiliary: None,
+            };
+            let change = Change::Append { products: template.new_products(), segments: vec![segment] };
+            let committed = held.commit(&dataset, &change, provenance(), call);
+            held.end_after(committed)?;
+        }
+        Ok((uploads.sent, uploads.objects))
+    }
+}
+
+struct RootOutput<'o> {
+    output: RootFile,
+    tree: Grafted,
+    directory: DirectoryId,
+    template: &'o Template,
+    batch: u64,
+    entries: u64,
+    compression: Compression,
+}
+
+impl Output for RootOutput<'_> {
+    fn put(&mut self, first: u64, entries: u64, made: Made, _: &mut Call<'_>) -> Result<()> {
+        let mut columns = baskets_of(made)?.columns.into_iter();
+        let mut baskets = Vec::new();
+        for (number, product) in self.template.products.iter().enumerate() {
+            for (branch, column) in columns.by_ref().take(product.branches.len()).enumerate() {
+                baskets.extend(column.into_iter().map(|basket| ProductBasket {
+                    product: number,
+                    branch,
+                    first_entry: first,
+                    entries,
+                    record: basket.record,
+                }));
+            }
+        }
+        self.entries += entries;
+        let mut report = RepackReport::default();
+        self.tree.place(baskets, self.directory, 0, &mut self.output, &mut report)
+    }
+
+    fn finish(mut self: Box<Self>, _: &mut Call<'_>) -> Result<(u64, u64)> {
+        self.tree.end_segment(self.entries, self.batch);
+        self.tree.finish(self.directory, self.compression, &mut self.output)?;
+        Ok((self.output.commit()?, 1))
+    }
+}
+
+fn baskets_of(made: Made) -> Result<Baskets> {
+    match made {
+        Made::Baskets(baskets) => Ok(baskets),
+        Made::Nothing | Made::Block(_) => Err(Error::corrupt("the baskets of a batch were not made")),
+    }
+}

@@ -1,0 +1,149 @@
+//! A dataset as what stands behind a file: its tree is in stripes, everything else in files beside it.
+
+use super::schema::Origin;
+use super::storage::StripeBaskets;
+use super::view::View;
+use super::writing::stored;
+use sapwood_core::{Call, Error, Result, Segments};
+use sapwood_root::{File, FileContents, KeyEntry, KeyRecord, RootFile, TreeRecord, VirtualFile};
+use sapwood_source::{OpenOptions, Trace, TracedSource};
+use sapwood_tfile::{FileHeader, Record};
+use sapwood_ttree::{BasketRef, TreeTable};
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+
+/// A version of a dataset, read as a file.
+#[derive(Debug)]
+pub(crate) struct DatasetContents {
+    view: Arc<View>,
+    /// Where the branches of the tree's record come from, once it was made.
+    origins: OnceLock<Vec<Origin>>,
+}
+
+/// A version of a dataset as a file with its tree.
+pub(crate) fn file_of(
+    view: View,
+    trace: Trace,
+    origin: (String, OpenOptions),
+    call: &mut Call<'_>,
+) -> Result<File> {
+    let (root, contents) = root_of(view, trace, origin, call)?;
+    Ok(File::with_contents(root, contents))
+}
+
+/// The version of the dataset that is read as this file; `None` for ROOT files.
+pub fn view_of(file: &File) -> Option<&Arc<View>> {
+    file.contents().as_any().downcast_ref::<DatasetContents>().map(|contents| &contents.view)
+}
+
+fn root_of(
+    view: View,
+    trace: Trace,
+    origin: (String, OpenOptions),
+    call: &mut Call<'_>,
+) -> Result<(RootFile, Arc<dyn FileContents>)> {
+    let (bytes, header) = view.file()?;
+    let mut known = Segments::default();
+    known.insert(0, bytes.clone());
+    let file = VirtualFile {
+        source: Arc::new(TracedSource::within(view.source(), trace.clone())),
+        known,
+        size: bytes.len() as u64,
+        header: FileHeader { compression: stored()?.number(), ..header.clone() },
+        streamers: view.streamers(),
+    };
+    let root = RootFile::from_virtual(file, trace, origin, call)?;
+    let contents = DatasetContents { view: Arc::new(view), origins: OnceLock::new() };
+    Ok((root, Arc::new(contents)))
+}
+
+impl FileContents for DatasetContents {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn size(&self, _: &RootFile) -> u64 {
+        self.view.known_bytes()
+    }
+
+    fn virtual_tree(&self) -> Option<&str> {
+        Some(&self.view.snapshot.tree)
+    }
+
+    fn virtual_entries(&self) -> Option<u64> {
+        Some(self.view.snapshot.segments.iter().map(|segment| segment.entries).sum())
+    }
+
+    /// One for each segment.
+    fn part_count(&self) -> usize {
+        self.view.snapshot.segments.len().max(1)
+    }
+
+    fn part(
+        &self,
+        file: &RootFile,
+        index: usize,
+        call: &mut Call<'_>,
+    ) -> Result<Option<(RootFile, Arc<dyn FileContents>)>> {
+        let Some((url, options)) = file.origin().filter(|_| self.part_count() > 1) else { return Ok(None) };
+        let options = OpenOptions { deadline: call.deadline(), ..options.clone() };
+        root_of(self.view.part(index), file.trace(), (url.clone(), options), call).map(Some)
+    }
+
+    fn records(&self, file: &RootFile, call: &mut Call<'_>) -> Result<RootFile> {
+        let first = self.view.beside(call)?.files().next().map(|beside| beside.root().clone());
+        Ok(first.unwrap_or_else(|| file.clone()))
+    }
+
+    fn descriptions(&self, file: &RootFile, call: &mut Call<'_>) -> Result<Vec<(Record, u32)>> {
+        let mut records = self.view.descriptions().map_err(|error| error.url(file.url()))?;
+        for beside in self.view.beside(call)?.files() {
+            records.extend(beside.descriptions(call)?);
+        }
+        Ok(records)
+    }
+
+    fn further_keys(&self, call: &mut Call<'_>) -> Result<Vec<KeyEntry>> {
+        Ok(self.view.beside(call)?.keys())
+    }
+
+    /// The file with what came beside the entries; none for the tree of the dataset.
+    fn holder(
+        &self,
+        path: &str,
+        cycle: Option<u16>,
+        call: &mut Call<'_>,
+    ) -> Result<Option<(RootFile, Option<u16>)>> {
+        if self.view.snapshot.tree == path {
+            return Ok(None);
+        }
+        let holder = self.view.beside(call)?.holder(path, cycle, call)?;
+        Ok(holder.map(|(file, cycle)| (file.root().clone(), cycle)))
+    }
+
+    fn table(&self, file: &RootFile, found: &KeyRecord) -> Result<TreeTable> {
+        let (tree, origins) = self.view.tree()?;
+        let compiler_of = origins.iter().map(|origin| origin.schema).collect();
+        let storage = StripeBaskets::new(Arc::clone(&self.view), file.fetcher().clone(), origins);
+        let compilers = self.view.compilers();
+        Ok(TreeTable::new(&found.path, tree, Box::new(storage), compilers, compiler_of))
+    }
+
+    fn tree_record(&self, call: &mut Call<'_>) -> Result<(TreeRecord, Vec<u64>)> {
+        let (record, origins, cluster_starts) = self.view.record(call)?;
+        self.origins.get_or_init(|| origins);
+        Ok((record, cluster_starts))
+    }
+
+    fn baskets(&self, branches: &[usize], count: usize, call: &mut Call<'_>) -> Result<Vec<Vec<BasketRef>>> {
+        let all = self.origins.get().map(Vec::as_slice).unwrap_or_default();
+        let origins: Option<Vec<Origin>> = branches.iter().map(|branch| all.get(*branch).copied()).collect();
+        match origins.filter(|_| all.len() == count) {
+            Some(origins) => self.view.baskets_of(&origins, call),
+            None => {
+                Err(Error::corrupt("the products have other branches than their schemas")
+                    .url(self.view.url()))
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a dataset says of itself: a version of it, and its log.
+
+use sapwood_core::{Call, Result};
+use sapwood_source::{OpenOptions, open_store};
+use sapwood_stripe::{Dataset, Description, Entry, Log, Version};
+use sapwood_table::pool::wait;
+use std::sync::Arc;
+
+/// What a version of a dataset holds; with `sizes`, also how many bytes and objects.
+///
+/// # Errors
+/// `NotFound` if there is no dataset, `Missing` if it has no such version any more; those of the store.
+pub fn describe(
+    url: &str,
+    log: Option<Arc<dyn Log>>,
+    version: &Version,
+    sizes: bool,
+    options: &OpenOptions,
+    call: &mut Call<'_>,
+) -> Result<Description> {
+    let (store, deadline) = (open_store(url, options)?, call.deadline());
+    let described = async {
+        let dataset = Dataset::open(store, log, version, deadline).await?;
+        dataset.open_bases_with(options.clone());
+        dataset.describe(sizes, deadline).await
+    };
+    wait(described, call)
+}
+
+/// The entries of the log of a dataset after number `after`.
+///
+/// # Errors
+/// `NotFound` if there is no dataset; those of the store.
+pub fn log_after(
+    url: &str,
+    log: Option<Arc<dyn Log>>,
+    after: u64,
+    options: &OpenOptions,
+    call: &mut Call<'_>,
+) -> Result<Vec<Entry>> {
+    let (store, deadline) = (open_store(url, options)?, call.deadline());
+    let entries = async {
+        let dataset = Dataset::open(store, log, &Version::Latest, deadline).await?;
+        dataset.log(after, deadline).await
+    };
+    wait(entries, call)
+}

@@ -1,0 +1,109 @@
+//! Which event an entry is: its run, luminosity block and event number.
+
+use sapwood_core::{Call, Column, Form, Primitive, Result};
+use sapwood_root::{Query, ReadOptions, Tree};
+use sapwood_stripe::EventIndex;
+
+/// What the numbers are called: in NanoAOD, in the objects of CMS, in xAOD.
+const NAMES: [[(&str, &str); 3]; 4] = [
+    [("run", ""), ("luminosityBlock", ""), ("event", "")],
+    [
+        ("EventAuxiliary", "id_.run_"),
+        ("EventAuxiliary", "id_.luminosityBlock_"),
+        ("EventAuxiliary", "id_.event_"),
+    ],
+    [
+        ("EventInfoAuxDyn.runNumber", ""),
+        ("EventInfoAuxDyn.lumiBlock", ""),
+        ("EventInfoAuxDyn.eventNumber", ""),
+    ],
+    [("EventInfoAux.runNumber", ""), ("EventInfoAux.lumiBlock", ""), ("EventInfoAux.eventNumber", "")],
+];
+/// Entries that are read at once.
+const TOGETHER: u64 = 1 << 20;
+
+/// The events of entries that follow each other.
+#[derive(Debug, Default)]
+pub struct Events {
+    runs: Vec<u32>,
+    blocks: Vec<u32>,
+    events: Vec<u64>,
+}
+
+impl Events {
+    /// Adds those of some entries, by the values of what [`queries`] asks for; false if these are no such numbers.
+    pub fn add(&mut self, columns: &[Column]) -> bool {
+        let numbers: Option<Vec<Vec<u64>>> = columns.iter().map(numbers).collect();
+        let Some([run, block, event]) = numbers.as_deref() else { return false };
+        let short = |numbers: &[u64]| numbers.iter().map(|&number| u32::try_from(number).ok()).collect();
+        let short: (Option<Vec<u32>>, Option<Vec<u32>>) = (short(run), short(block));
+        let (Some(run), Some(block)) = short else { return false };
+        self.runs.extend(run);
+        self.blocks.extend(block);
+        self.events.extend(event);
+        true
+    }
+
+    /// All of them.
+    pub fn index(self) -> Result<EventIndex> {
+        EventIndex::new(self.runs, self.blocks, self.events)
+    }
+}
+
+/// The events of all entries of a tree; none if it does not say, in whole numbers, which they are.
+///
+/// # Errors
+/// Those of reading.
+pub(crate) fn events(tree: &Tree, options: &ReadOptions, call: &mut Call<'_>) -> Result<Option<EventIndex>> {
+    let Some(queries) = queries(tree) else { return Ok(None) };
+    let (mut events, mut from) = (Events::default(), 0);
+    while from < tree.entries() {
+        let to = (from + TOGETHER).min(tree.entries());
+        if !events.add(&tree.read(&queries, from..to, options, call)?) {
+            return Ok(None);
+        }
+        from = to;
+    }
+    events.index().map(Some)
+}
+
+/// Run, luminosity block and event number, if the tree says what they are.
+pub fn queries(tree: &Tree) -> Option<Vec<Query>> {
+    NAMES.iter().find_map(|names| named(tree, names))
+}
+
+/// What to read, if the tree has it.
+fn named(tree: &Tree, names: &[(&str, &str); 3]) -> Option<Vec<Query>> {
+    let query = |(branch, member): &(&str, &str)| {
+        let inside = |path: &str| {
+            path.strip_prefix(branch)
+                .is_some_and(|rest| rest.starts_with('/') && rest.ends_with(&format!("/{member}")))
+        };
+        let part = tree.branches().iter().position(|b| !member.is_empty() && inside(&b.path));
+        if let Some(part) = part {
+            return Some(Query::from(part));
+        }
+        let whole = tree.branches().iter().position(|b| b.path == *branch)?;
+        if !member.is_empty() {
+            tree.member(whole, member).ok()?;
+        }
+        Some(Query::from((whole, *member)))
+    };
+    names.iter().map(query).collect()
+}
+
+/// The values of a column of whole numbers; negative ones as their two's complement.
+fn numbers(column: &Column) -> Option<Vec<u64>> {
+    let Form::Primitive(primitive) = &column.form else { return None };
+    let buffer = column.buffers.first()?;
+    Some(match primitive {
+        Primitive::U32 => buffer.view::<u32>().iter().map(|&value| u64::from(value)).collect(),
+        Primitive::U64 => buffer.view::<u64>().to_vec(),
+        Primitive::I32 => {
+            buffer.view::<i32>().iter().map(|&value| i64::from(value).cast_unsigned()).collect()
+        }
+        Primitive::I64 => buffer.view::<i64>().iter().map(|value| value.cast_unsigned()).collect(),
+        Primitive::U16 => buffer.view::<u16>().iter().map(|&value| u64::from(value)).collect(),
+        _ => return None,
+    })
+}

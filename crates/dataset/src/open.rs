@@ -1,0 +1,137 @@
+//! Opening a dataset as a file: which paths and URLs may name one, and at which version.
+
+use super::contents::file_of;
+use super::view::View;
+use sapwood_core::{Call, Error, ErrorKind, Result};
+use sapwood_root::File;
+use sapwood_source::{OpenOptions, Store, Trace, is_document, open_store};
+use sapwood_stripe::{Dataset, Log, Version, keys};
+use sapwood_table::pool::wait;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Before a moment, in place of the name of a version: milliseconds since 1970.
+const MOMENT: &str = "time:";
+
+/// A dataset that a path or URL may name: where it would be, and which version is meant.
+pub struct Named {
+    store: Arc<dyn Store>,
+    version: Version,
+}
+
+impl Named {
+    /// None if it is no name of a dataset, or can be seen to be that of a file.
+    pub fn of(url: &str, options: &OpenOptions) -> Option<Result<Named>> {
+        let replicas = &options.replicas;
+        if !(replicas.urls.is_empty() && replicas.documents.is_empty()) || is_document(url) {
+            return None;
+        }
+        let (place, version) = parts(url);
+        let local = place.strip_prefix("file://").unwrap_or(place);
+        let is_local = !local.contains("://");
+        let last = place.rsplit('/').next().unwrap_or_default();
+        if is_local && !Path::new(local).join(keys::FORMAT).is_file() || !is_local && last.contains(".root") {
+            return None;
+        }
+        let store = match open_store(place, options) {
+            Ok(store) => store,
+            Err(error) => return is_local.then_some(Err(error)),
+        };
+        Some(version.map(|version| Named { store, version }))
+    }
+
+    /// The URL of the object that every dataset has, if `url` may name one.
+    pub fn mark(url: &str, options: &OpenOptions) -> Option<String> {
+        Named::of(url, options)?.ok()?;
+        Some(format!("{}/{}", parts(url).0, keys::FORMAT))
+    }
+
+    /// The dataset, as a file. None if there is none.
+    pub fn open(&self, options: &OpenOptions, call: &mut Call<'_>) -> Result<Option<File>> {
+        let begin = Instant::now();
+        let opened = Dataset::open(Arc::clone(&self.store), None, &self.version, call.deadline());
+        match wait(opened, call) {
+            Ok(dataset) => {
+                dataset.open_bases_with(options.clone());
+                read_dataset(&dataset, begin, options, call).map(Some)
+            }
+            Err(error) if Dataset::is_there(&error) => Err(options.counters.explain(error)),
+            // Who may not list a bucket is told so of what is not there.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Permission) => Ok(None),
+            Err(error) => Err(options.counters.explain(error)),
+        }
+    }
+}
+
+/// A version of a dataset, as a file that holds its tree.
+///
+/// # Errors
+/// `Missing` if the version holds nothing; `Corrupt` or `Unsupported` if what describes its classes is not sound.
+pub fn file_of_dataset(dataset: &Dataset, options: &OpenOptions, call: &mut Call<'_>) -> Result<File> {
+    read_dataset(dataset, Instant::now(), options, call)
+}
+
+/// The dataset whose log is not in its store, at the version that is named behind an `@`, as a file.
+///
+/// # Errors
+/// As [`file_of_dataset`]; `NotFound` if there is no such log; those of the store and of the log.
+pub fn open_dataset(
+    url: &str,
+    log: Arc<dyn Log>,
+    options: &OpenOptions,
+    call: &mut Call<'_>,
+) -> Result<File> {
+    let begin = Instant::now();
+    let (place, version) = parts(url);
+    let (store, version) = (open_store(place, options)?, version?);
+    let dataset = wait(Dataset::open(store, Some(log), &version, call.deadline()), call)?;
+    dataset.open_bases_with(options.clone());
+    read_dataset(&dataset, begin, options, call)
+}
+
+fn read_dataset(
+    dataset: &Dataset,
+    begin: Instant,
+    options: &OpenOptions,
+    call: &mut Call<'_>,
+) -> Result<File> {
+    let view = View::new(dataset, Arc::clone(&options.counters))?;
+    let origin = (view.url().to_owned(), options.clone());
+    file_of(view, Trace::new(begin), origin, call)
+}
+
+/// The place, and the version that is named behind an `@` in its last part.
+fn parts(url: &str) -> (&str, Result<Version>) {
+    let start = url.rfind('/').map_or(0, |slash| slash + 1);
+    let at = url.get(start..).and_then(|last| last.rfind('@')).map(|at| start + at);
+    let Some((place, version)) = at.and_then(|at| Some((url.get(..at)?, url.get(at + 1..)?))) else {
+        return (url, Ok(Version::Latest));
+    };
+    let version = match version.strip_prefix(MOMENT) {
+        Some(moment) => moment.parse().map(Version::Time).map_err(|_| {
+            Error::usage(format!("'{moment}' is no moment")).hint("say it in milliseconds since 1970")
+        }),
+        None => version.parse(),
+    };
+    (place, version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_stands_behind_the_last_part() {
+        let named = |url| {
+            let (place, version) = parts(url);
+            (place, version.unwrap())
+        };
+        assert_eq!(named("s3://b/ttbar"), ("s3://b/ttbar", Version::Latest));
+        assert_eq!(named("s3://b/ttbar@v12"), ("s3://b/ttbar", Version::Number(12)));
+        assert_eq!(named("az://c@account/t@gold"), ("az://c@account/t", Version::Tag("gold".into())));
+        assert_eq!(named("az://c@account/t"), ("az://c@account/t", Version::Latest));
+        assert_eq!(named("t@time:1700"), ("t", Version::Time(1700)));
+        assert!(parts("t@time:soon").1.is_err() && parts("t@a b").1.is_err());
+    }
+}

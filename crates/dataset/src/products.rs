@@ -1,0 +1,161 @@
+//! Which branches of a tree belong together: the products of a dataset.
+
+use sapwood_core::{Error, Result};
+use sapwood_rewrite::repack::input::InputTree;
+use std::collections::HashMap;
+
+/// Branches that are read, added and replaced together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Grouped {
+    /// What the names of its branches begin with.
+    pub name: String,
+    /// Places of the branches in the tree, depth first.
+    pub branches: Vec<usize>,
+}
+
+/// What is to be known of a branch to say which product it belongs to.
+#[derive(Debug)]
+struct Member<'a> {
+    name: &'a str,
+    /// The top-level branch that holds it, or itself.
+    top: usize,
+    /// The branches that count it.
+    needs: &'a [usize],
+}
+
+/// The products of a tree. A top-level branch goes with all that is in it. Those whose names are the same up to the
+/// first dot belong together, as do those up to the first underscore (collections such as `Jet_pt` and `Jet_eta`),
+/// and branches with those that count them.
+///
+/// # Errors
+/// `Unsupported` for trees with a table of references, which serves all branches together.
+pub(crate) fn products(input: &InputTree) -> Result<Vec<Grouped>> {
+    let described = input.meta.branches.len();
+    if input.branches().skip(described).any(|branch| !branch.baskets.is_empty()) {
+        return Err(Error::unsupported("the tree has a table of references, which belongs to no product")
+            .url(input.file.url()));
+    }
+    let branches = || input.meta.branches.iter().enumerate();
+    let counters =
+        branches().map(|(place, branch)| branch.counters().filter(|&other| other != place).collect());
+    let counters: Vec<Vec<usize>> = counters.collect();
+    let mut members: Vec<Member<'_>> = Vec::with_capacity(described);
+    for ((place, branch), needs) in branches().zip(&counters) {
+        let top = branch.parent.and_then(|parent| members.get(parent)).map_or(place, |parent| parent.top);
+        members.push(Member { name: &branch.name, top, needs });
+    }
+    Ok(grouped(&members))
+}
+
+fn grouped(members: &[Member<'_>]) -> Vec<Grouped> {
+    // Each branch points at one of its product that comes before it, or at itself.
+    let mut first: Vec<usize> = (0..members.len()).collect();
+    let mut of_name: HashMap<&str, usize> = HashMap::new();
+    for (place, member) in members.iter().enumerate() {
+        let base = if member.top == place { base(member.name) } else { "" };
+        let same = if base.is_empty() { member.top } else { *of_name.entry(base).or_insert(place) };
+        for other in member.needs.iter().copied().chain([same]) {
+            join(&mut first, place, other);
+        }
+    }
+    let counts: Vec<usize> = members.iter().flat_map(|member| member.needs).copied().collect();
+    let mut of_first: HashMap<usize, usize> = HashMap::new();
+    let mut products: Vec<Vec<usize>> = Vec::new();
+    for place in 0..members.len() {
+        let slot = *of_first.entry(root(&first, place)).or_insert(products.len());
+        if slot == products.len() {
+            products.push(Vec::new());
+        }
+        products.get_mut(slot).into_iter().for_each(|product| product.push(place));
+    }
+    let named =
+        products.into_iter().map(|branches| Grouped { name: name(members, &branches, &counts), branches });
+    named.collect()
+}
+
+/// What a name is the same up to in all of a product.
+fn base(name: &str) -> &str {
+    let end = name.find('.').or_else(|| name.find('_')).filter(|&end| end > 0);
+    end.and_then(|end| name.get(..end)).unwrap_or(name)
+}
+
+/// The name of a product: that which most of its top-level branches have, and rather one that does not count others.
+fn name(members: &[Member<'_>], branches: &[usize], counts: &[usize]) -> String {
+    let mut votes: Vec<(&str, usize, bool)> = Vec::new();
+    for &place in branches {
+        let Some(member) = members.get(place).filter(|member| member.top == place) else { continue };
+        let base = base(member.name);
+        let counting = counts.contains(&place);
+        match votes.iter_mut().find(|(name, ..)| *name == base) {
+            Some((_, count, only)) => {
+                *count += 1;
+                *only &= counting;
+            }
+            None => votes.push((base, 1, counting)),
+        }
+    }
+    let best = votes.iter().rev().max_by_key(|(_, count, counting)| (!counting, *count));
+    best.map_or_else(String::new, |(name, ..)| (*name).to_owned())
+}
+
+fn root(first: &[usize], mut place: usize) -> usize {
+    while let Some(&next) = first.get(place).filter(|next| **next != place) {
+        place = next;
+    }
+    place
+}
+
+fn join(first: &mut [usize], a: usize, b: usize) {
+    let (a, b) = (root(first, a), root(first, b));
+    if let Some(slot) = first.get_mut(a.max(b)) {
+        *slot = a.min(b);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(members: &[Member<'_>]) -> Vec<(String, Vec<usize>)> {
+        grouped(members).into_iter().map(|product| (product.name, product.branches)).collect()
+    }
+
+    fn top<'a>(name: &'a str, place: usize, needs: &'a [usize]) -> Member<'a> {
+        Member { name, top: place, needs }
+    }
+
+    #[test]
+    fn a_collection_goes_with_what_counts_it() {
+        let members = [
+            top("run", 0, &[]),
+            top("nJet", 1, &[]),
+            top("Jet_pt", 2, &[1]),
+            top("Jet_eta", 3, &[1]),
+            top("nSV", 4, &[]),
+            top("SV_x", 5, &[4]),
+            top("HLT_a", 6, &[]),
+            top("HLT_b", 7, &[]),
+        ];
+        let products: Vec<(String, Vec<usize>)> =
+            [("run", vec![0]), ("Jet", vec![1, 2, 3]), ("SV", vec![4, 5]), ("HLT", vec![6, 7])]
+                .map(|(name, branches)| (name.to_owned(), branches))
+                .into();
+        assert_eq!(names(&members), products);
+    }
+
+    #[test]
+    fn a_split_branch_goes_with_what_is_in_it() {
+        let members = [
+            top("recoJets_slimmed__RECO.", 0, &[]),
+            Member { name: "recoJets_slimmed__RECO.obj", top: 0, needs: &[] },
+            Member { name: "recoJets_slimmed__RECO.obj.pt", top: 0, needs: &[1] },
+            top("recoJets_other__RECO.", 3, &[]),
+            top("JetsAuxDyn.pt", 4, &[]),
+            top("JetsAuxDyn.eta", 5, &[]),
+        ];
+        let found: Vec<_> =
+            names(&members).into_iter().map(|(name, branches)| (name, branches.len())).collect();
+        let expected = [("recoJets_slimmed__RECO", 3), ("recoJets_other__RECO", 1), ("JetsAuxDyn", 2)];
+        assert_eq!(found, expected.map(|(name, count)| (name.to_owned(), count)));
+    }
+}

@@ -1,0 +1,241 @@
+//! Which branches a product has, and where they are in a tree that is written to it.
+
+use super::memory::MemorySink;
+use super::products::{self, Grouped};
+use bytes::Bytes;
+use sapwood_core::{Call, Error, Result};
+use sapwood_rewrite::repack::input::InputTree;
+use sapwood_rewrite::repack::survey::wanted;
+use sapwood_rewrite::repack::{Choice, Input, RepackOptions, repack};
+use sapwood_root::File;
+use sapwood_source::MemorySource;
+use sapwood_stripe::{NewProduct, Snapshot};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Most bytes of a tree's record and the descriptions of its classes.
+const LARGEST: usize = 256 << 20;
+
+/// The products that entries are written to.
+#[derive(Debug)]
+pub struct Template {
+    /// Path of the tree.
+    pub tree: String,
+    /// Trees without entries.
+    pub schemas: Vec<Schema>,
+    pub products: Vec<TemplateProduct>,
+}
+
+/// A file with a tree that has no entries.
+#[derive(Debug)]
+pub struct Schema {
+    pub file: Bytes,
+    pub tree: InputTree,
+}
+
+/// A product that entries are written to.
+#[derive(Debug)]
+pub struct TemplateProduct {
+    pub name: String,
+    pub schema: usize,
+    /// Places of its branches in the schema's tree.
+    pub branches: Vec<usize>,
+}
+
+impl Template {
+    /// That of a tree of a file; of some of its products, if these are named.
+    pub fn of_tree(
+        input: &InputTree,
+        path: &str,
+        names: Option<&[String]>,
+        call: &mut Call<'_>,
+    ) -> Result<Template> {
+        let mut products = products::products(input)?;
+        if let Some(names) = names {
+            if let Some(name) =
+                names.iter().find(|name| !products.iter().any(|product| product.name == **name))
+            {
+                let known: Vec<&str> =
+                    products.iter().map(|product| product.name.as_str()).take(20).collect();
+                let message = format!("there is no product '{name}' in the tree '{path}'");
+                return Err(Error::new(sapwood_core::ErrorKind::Missing, message)
+                    .url(input.file.url())
+                    .hint(format!("it has {}", known.join(", "))));
+            }
+            products.retain(|product| names.contains(&product.name));
+        }
+        Template::of_products(input, path, products, names.is_none(), call)
+    }
+
+    /// That of some branches of a tree of a file, and those that are needed to read them.
+    pub fn of_branches(
+        input: &InputTree,
+        path: &str,
+        branches: &[String],
+        call: &mut Call<'_>,
+    ) -> Result<Template> {
+        let wanted = wanted(input, Some(branches))?;
+        let mut products = products::products(input)?;
+        for product in &mut products {
+            product.branches.retain(|&branch| wanted.get(branch) == Some(&true));
+        }
+        products.retain(|product| !product.branches.is_empty());
+        Template::of_products(input, path, products, false, call)
+    }
+
+    fn of_products(
+        input: &InputTree,
+        path: &str,
+        products: Vec<Grouped>,
+        all: bool,
+        call: &mut Call<'_>,
+    ) -> Result<Template> {
+        let paths = products
+            .iter()
+            .flat_map(|product| &product.branches)
+            .map(|&branch| input.path(branch).to_owned());
+        let branches: Option<Vec<String>> = (!all).then(|| paths.collect());
+        let file = schema(&input.file, path, branches, call)?;
+        let tree = open_schema(&file, path, call)?;
+        let places = places(&tree);
+        let found = products.iter().map(|product| {
+            let branches = product.branches.iter().map(|&branch| places.get(input.path(branch)).copied());
+            Some(TemplateProduct {
+                name: product.name.clone(),
+                schema: 0,
+                branches: branches.collect::<Option<Vec<_>>>()?,
+            })
+        });
+        let found = found.collect::<Option<Vec<_>>>().ok_or_else(|| {
+            Error::unsupported("two branches of the tree have the same path").url(input.file.url())
+        })?;
+        drop(places);
+        Ok(Template { tree: path.to_owned(), schemas: vec![Schema { file, tree }], products: found })
+    }
+
+    /// That of a dataset.
+    pub fn of_snapshot(snapshot: &Snapshot, call: &mut Call<'_>) -> Result<Template> {
+        let mut schemas = Vec::with_capacity(snapshot.schemas.len());
+        for schema in &snapshot.schemas {
+            let tree = open_schema(&schema.file, &snapshot.tree, call)?;
+            schemas.push(Schema { file: schema.file.clone(), tree });
+        }
+        let products = snapshot.products.iter().map(|product| {
+            let schema = snapshot.schemas.iter().position(|schema| schema.id == product.schema);
+            let schema = schema.ok_or_else(|| Error::corrupt("a product has no schema"))?;
+            let branches = product.branches.iter().map(|&branch| branch as usize).collect();
+            Ok(TemplateProduct { name: product.name.clone(), schema, branches })
+        });
+        Ok(Template { tree: snapshot.tree.clone(), products: products.collect::<Result<_>>()?, schemas })
+    }
+
+    /// The products, as a commit takes them.
+    pub fn new_products(&self) -> Vec<NewProduct> {
+        let products = self.products.iter().map(|product| NewProduct {
+            name: product.name.clone(),
+            branches: product
+                .branches
+                .iter()
+                .map(|&branch| u32::try_from(branch).unwrap_or(u32::MAX))
+                .collect(),
+            schema: self.schemas.get(product.schema).map(|schema| schema.file.clone()),
+        });
+        products.collect()
+    }
+
+    /// For each product, the places of its branches in another tree.
+    ///
+    /// # Errors
+    /// `Unsupported` if a branch is missing there, or is of another type; or, where all that it has is `wanted`, if it
+    /// has more.
+    pub fn places(&self, input: &InputTree, wanted: bool) -> Result<Vec<Vec<usize>>> {
+        let places = places(input);
+        let (mut differences, mut met) = (Vec::new(), 0);
+        let mut found = Vec::with_capacity(self.products.len());
+        for product in &self.products {
+            let Some(schema) = self.schemas.get(product.schema) else { continue };
+            let mut branches = Vec::with_capacity(product.branches.len());
+            for &branch in &product.branches {
+                let path = schema.tree.path(branch);
+                match places.get(path) {
+                    None => differences.push(format!("{path} of the product '{}' is missing", product.name)),
+                    Some(&place) => {
+                        let (there, here) = (schema.tree.signature(branch), input.signature(place));
+                        if there != here {
+                            differences.push(format!("{path} is {here}, not {there}"));
+                        }
+                        branches.push(place);
+                        met += 1;
+                    }
+                }
+            }
+            found.push(branches);
+        }
+        if wanted && differences.is_empty() && met < input.meta.branches.len() {
+            let known: std::collections::HashSet<usize> = found.iter().flatten().copied().collect();
+            let new = (0..input.meta.branches.len()).filter(|branch| !known.contains(branch));
+            differences.extend(new.map(|branch| format!("{} is new", input.path(branch))));
+        }
+        if differences.is_empty() {
+            return Ok(found);
+        }
+        let shown: Vec<_> = differences.iter().take(5).map(String::as_str).collect();
+        let more = differences.len().saturating_sub(shown.len());
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        Err(Error::unsupported(format!("the tree is not like the dataset: {}{more}", shown.join("; ")))
+            .url(input.file.url()))
+    }
+}
+
+/// Branches by their paths; none of those that have the same.
+fn places(tree: &InputTree) -> HashMap<&str, usize> {
+    let mut places: HashMap<&str, Option<usize>> = HashMap::new();
+    for place in 0..tree.meta.branches.len() {
+        let entry = places.entry(tree.path(place)).or_insert(Some(place));
+        *entry = entry.filter(|known| *known == place);
+    }
+    places.into_iter().filter_map(|(path, place)| Some((path, place?))).collect()
+}
+
+/// A file with the tree, some or all of its branches, and no entries.
+fn schema(file: &File, path: &str, branches: Option<Vec<String>>, call: &mut Call<'_>) -> Result<Bytes> {
+    let sink = MemorySink::new(LARGEST);
+    let options = RepackOptions {
+        trees: Some(vec![path.to_owned()]),
+        only_trees: true,
+        choices: vec![Choice { tree: path.to_owned(), branches, entries: Some(vec![Vec::new()]) }],
+        ..RepackOptions::default()
+    };
+    repack(&[Input::Open(file.clone())], Box::new(sink.clone()), "schema.root", &options, call)?;
+    Ok(sink.take())
+}
+
+/// A file with all but the entries of the tree: its objects, its other trees.
+pub(crate) fn auxiliary(
+    file: &File,
+    path: &str,
+    threads: Option<usize>,
+    call: &mut Call<'_>,
+) -> Result<Bytes> {
+    let sink = MemorySink::new(LARGEST);
+    let choice = Choice { tree: path.to_owned(), branches: None, entries: Some(vec![Vec::new()]) };
+    let options = RepackOptions { choices: vec![choice], threads, ..RepackOptions::default() };
+    repack(&[Input::Open(file.clone())], Box::new(sink.clone()), "auxiliary.root", &options, call)?;
+    Ok(sink.take())
+}
+
+/// The tree of a file in memory.
+pub fn open_schema(file: &Bytes, path: &str, call: &mut Call<'_>) -> Result<InputTree> {
+    let file = File::from_source(Arc::new(MemorySource::new(file.clone())), call)?;
+    open_tree(&file, path, call)
+}
+
+/// A tree of a file, of its highest cycle.
+pub fn open_tree(file: &File, path: &str, call: &mut Call<'_>) -> Result<InputTree> {
+    let keys = file.keys(call)?;
+    let cycles = keys.iter().filter(|entry| entry.path == path).map(|entry| entry.key.cycle);
+    let cycle = cycles.max().ok_or_else(|| {
+        Error::new(sapwood_core::ErrorKind::Missing, format!("there is no '{path}'")).url(file.url())
+    })?;
+    InputTree::open(file, path, cycle, call)
+}

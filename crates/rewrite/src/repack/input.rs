@@ -1,0 +1,210 @@
+//! A tree that is read: its record, and where its baskets lie.
+
+use sapwood_core::{Call, Error, ErrorKind, Result};
+use sapwood_root::{File, KeyRecord, RootFile, TreeRecord};
+use sapwood_streamer::Compiler;
+use sapwood_tfile::StreamerInfos;
+use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, References, Tree, TreeOutline, interpret};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// A tree of an input.
+#[derive(Debug)]
+pub struct InputTree {
+    pub file: File,
+    /// Files beside it that hold baskets, by the names that branches have for them.
+    elsewhere: HashMap<String, RootFile>,
+    /// Names of such files that are not there, if branches may keep the baskets in them.
+    absent: Option<HashSet<String>>,
+    /// True for the tree of a dataset, whose baskets are found when they are wanted.
+    is_virtual: bool,
+    /// Name and title of its key.
+    pub name: String,
+    pub title: String,
+    pub meta: Tree,
+    pub outline: Arc<TreeOutline>,
+    compiler: Compiler,
+}
+
+impl InputTree {
+    pub fn open(file: &File, path: &str, cycle: u16, call: &mut Call<'_>) -> Result<InputTree> {
+        if file.dataset_tree() == Some(path) {
+            return InputTree::of_dataset(file, path, call);
+        }
+        let (file, cycle) = file.holder(path, Some(cycle), call)?;
+        let KeyRecord { key, record, streamers, .. } = file.root().find(path, cycle, call)?;
+        let described = TreeRecord {
+            name: key.name.clone(),
+            title: key.title.clone(),
+            class_name: key.class_name.clone(),
+            key_len: record.key_len,
+            payload: record.payload.clone(),
+        };
+        InputTree::parse(&file, described, &streamers)
+            .map_err(|error| record.locate(&key.name, &error).url(file.url()))
+    }
+
+    /// The tree of a dataset. Nothing is known yet of its baskets.
+    fn of_dataset(file: &File, path: &str, call: &mut Call<'_>) -> Result<InputTree> {
+        let (record, cluster_starts) = file.contents().tree_record(call)?;
+        let streamers = file.streamers(call)?;
+        let mut tree = InputTree::parse(file, record, &streamers).map_err(|error| error.url(file.url()))?;
+        tree.is_virtual = true;
+        tree.meta.cluster_starts = cluster_starts;
+        Ok(tree)
+    }
+
+    fn parse(file: &File, record: TreeRecord, streamers: &StreamerInfos) -> Result<InputTree> {
+        let TreeRecord { name, title, class_name, key_len, payload } = record;
+        let size = file.root().size();
+        let (meta, outline) = TreeOutline::parse(&class_name, &payload, key_len, size, streamers)?;
+        Ok(InputTree {
+            file: file.clone(),
+            elsewhere: HashMap::new(),
+            absent: None,
+            is_virtual: false,
+            name,
+            title,
+            meta,
+            outline: Arc::new(outline),
+            compiler: Compiler::new(streamers.clone()),
+        })
+    }
+
+    /// Finds where the baskets of some branches lie: those of a dataset; the files beside this one that hold them.
+    pub fn find_baskets(&mut self, branches: impl Iterator<Item = usize>, call: &mut Call<'_>) -> Result<()> {
+        if !self.is_virtual {
+            return self.open_elsewhere(branches, call);
+        }
+        let unknown = |branch: &usize| self.branch(*branch).is_some_and(|branch| branch.baskets.is_empty());
+        let unknown: Vec<usize> = branches.filter(unknown).collect();
+        let found = self.file.contents().baskets(&unknown, self.meta.branches.len(), call)?;
+        for (place, baskets) in unknown.into_iter().zip(found) {
+            if let Some(branch) = self.meta.branches.get_mut(place) {
+                branch.baskets = baskets.into();
+            }
+        }
+        Ok(())
+    }
+
+    /// From now on, it is no error if the file that holds the baskets of a branch is not there.
+    pub fn allow_absent(&mut self) {
+        self.absent = Some(HashSet::new());
+    }
+
+    /// All branches, those of references last.
+    pub fn branches(&self) -> impl Iterator<Item = &Branch> + Clone {
+        self.meta.stored_branches()
+    }
+
+    /// A branch, by its index in [`branches`](InputTree::branches).
+    pub fn branch(&self, branch: usize) -> Option<&Branch> {
+        self.meta.stored_branch(branch)
+    }
+
+    /// True if the baskets of a branch lie in a file that is not there.
+    pub fn is_absent(&self, branch: usize) -> bool {
+        let name = self.branch(branch).and_then(name_of_file);
+        name.is_some_and(|name| self.absent.as_ref().is_some_and(|absent| absent.contains(name)))
+    }
+
+    fn open_elsewhere(&mut self, branches: impl Iterator<Item = usize>, call: &mut Call<'_>) -> Result<()> {
+        for branch in branches {
+            let Some(described) = self.meta.stored_branch(branch) else { continue };
+            let Some(name) = name_of_file(described) else { continue };
+            if self.elsewhere.contains_key(name) || self.is_absent(branch) {
+                continue;
+            }
+            match (self.file.root().open_beside(name, call), &mut self.absent) {
+                (Ok(file), _) => {
+                    self.elsewhere.insert(name.to_owned(), file);
+                }
+                (Err(error), Some(absent)) if error.kind() == ErrorKind::NotFound => {
+                    absent.insert(name.to_owned());
+                }
+                (Err(error), _) => {
+                    let hint = format!("its baskets lie there; {} names it", self.file.url());
+                    return Err(error.branch(&described.name).hint(hint));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// True for the tree of a dataset, whose products lie one behind the other.
+    pub fn is_of_dataset(&self) -> bool {
+        self.is_virtual
+    }
+
+    /// The file with the baskets of a branch, by the name that the branch has for it.
+    pub fn file_of(&self, name: &str) -> &RootFile {
+        self.elsewhere.get(name).unwrap_or_else(|| self.file.root())
+    }
+
+    /// The path of a branch.
+    pub fn path(&self, branch: usize) -> &str {
+        self.branch(branch).map_or("", |branch| &branch.path)
+    }
+
+    /// First entry of a branch, and its end.
+    pub fn extent(&self, branch: usize) -> (u64, u64) {
+        let first = self.meta.branches.get(branch).map_or(0, |branch| branch.first_entry);
+        let entries = self.branch(branch).map_or(0, |branch| branch.entries);
+        (first, first.saturating_add(entries).min(self.meta.entries))
+    }
+
+    /// How the references inside the entries of a branch are found: only objects have any.
+    pub fn references(&self, branch: usize) -> References {
+        if self.meta.branches.get(branch).is_some_and(|branch| matches!(branch.kind, BranchKind::Plain)) {
+            return References::None;
+        }
+        match self.layout(branch) {
+            Some(Layout::Fixed { .. } | Layout::Jagged { .. }) => References::None,
+            Some(Layout::Program(program)) if program.is_plain() => References::None,
+            Some(Layout::Program(program)) => References::Described(program),
+            None => References::Undescribed,
+        }
+    }
+
+    /// How the values of a branch stand in its entries, if they can be read.
+    pub fn layout(&self, branch: usize) -> Option<Layout> {
+        self.meta.branches.get(branch)?;
+        match interpret(&self.meta, branch, &self.compiler, &[]).meaning {
+            Meaning::Column(column) => Some(column.layout),
+            Meaning::Group | Meaning::Unsupported(_) => None,
+        }
+    }
+
+    /// What must be the same in two trees so that their baskets can stand in one branch.
+    pub fn signature(&self, branch: usize) -> String {
+        self.meta.branches.get(branch).map_or_else(String::new, |branch| signature(&self.meta, branch))
+    }
+}
+
+/// The name of the other file in which the baskets of a branch lie. Those in the tree's record are here, whatever the
+/// branch says.
+fn name_of_file(branch: &Branch) -> Option<&str> {
+    let is_elsewhere = branch.baskets.iter().any(|basket| basket.embedded.is_none());
+    (is_elsewhere && !branch.file_name.is_empty()).then_some(&branch.file_name)
+}
+
+fn signature(tree: &Tree, branch: &Branch) -> String {
+    let kind = match &branch.kind {
+        BranchKind::Plain => "numbers".to_owned(),
+        BranchKind::Object { class_name } => class_name.clone(),
+        BranchKind::Other(class) => class.clone(),
+        BranchKind::Element(e) => format!(
+            "{} version {} ({:#x}) element {} of type {}/{} {}",
+            e.class_name, e.class_version, e.checksum, e.id, e.element_type, e.streamer_type, e.clones_name
+        ),
+    };
+    let leaves = branch.leaves.iter().map(|leaf| {
+        let count = leaf.count.and_then(|(branch, _)| tree.branches.get(branch));
+        let counted = count.map_or(String::new(), |count| format!(" counted by {}", count.path));
+        let sign = if leaf.unsigned { "unsigned " } else { "" };
+        format!("{} {sign}{:?} {}x{}{counted}", leaf.name, leaf.kind, leaf.len, leaf.len_type)
+    });
+    let leaves: Vec<String> = leaves.collect();
+    let table = if branch.entry_offset_len == 0 { "" } else { ", of any size" };
+    format!("{kind}: {}{table}, features {}", leaves.join("; "), branch.io_bits)
+}

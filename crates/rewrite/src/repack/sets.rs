@@ -1,0 +1,70 @@
+//! Trees that are sets: what several inputs have in common is written once.
+
+use super::input::InputTree;
+use sapwood_core::{ByteRange, Call, Error, Result};
+use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_table::pool::runtime;
+use sapwood_ttree::{BasketRef, Entries, References};
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Bytes of baskets that are fetched together.
+const BATCH: u64 = 8 << 20;
+
+/// What the inputs have in their sets.
+#[derive(Debug, Default)]
+pub(super) struct Sets {
+    /// Digests by the paths of the trees, and the number of inputs.
+    of_path: BTreeMap<String, (HashSet<[u64; 2]>, usize)>,
+}
+
+impl Sets {
+    /// Adds the set of an input; false if one with the same entries, in the same order, was added before.
+    pub(super) fn insert(&mut self, path: &str, input: &InputTree, call: &mut Call<'_>) -> Result<bool> {
+        let digest = digest(input, call)?;
+        let (met, inputs) = self.of_path.entry(path.to_owned()).or_default();
+        *inputs += 1;
+        Ok(met.insert(digest))
+    }
+
+    /// What is to be told of them.
+    pub(super) fn notes(self) -> impl Iterator<Item = String> {
+        self.of_path.into_iter().map(|(path, (met, inputs))| match met.len() {
+            1 => format!("'{path}' is the same in all {inputs} files, and is written once"),
+            sets => format!("'{path}' differs: of {inputs} files, there are {sets} different ones, joined"),
+        })
+    }
+}
+
+/// What stands for all entries of a tree, however these are compressed and cut.
+fn digest(input: &InputTree, call: &mut Call<'_>) -> Result<[u64; 2]> {
+    let mut other = DefaultHasher::new();
+    other.write_u8(1);
+    let mut hashers = [DefaultHasher::new(), other];
+    let mut add = |bytes: &[u8]| hashers.iter_mut().for_each(|hasher| bytes.hash(hasher));
+    for (place, branch) in input.branches().enumerate() {
+        add(input.path(place).as_bytes());
+        let name = &branch.file_name;
+        if !name.is_empty() && !branch.baskets.is_empty() {
+            return Err(Error::unsupported("the baskets of a set lie in another file").branch(&branch.name));
+        }
+        let jobs = branch.baskets.iter().map(job).collect::<Vec<_>>();
+        let fetcher = input.file.fetcher().clone();
+        let mut ahead = ReadAhead::new(jobs, fetcher, runtime()?, Ahead { jobs: 4, bytes: BATCH });
+        for basket in branch.baskets.iter() {
+            let Some(answer) = ahead.next(call.deadline(), call.interrupt()) else { break };
+            let bytes = basket.embedded.clone().or_else(|| answer.as_ref().ok()?.1.first().cloned());
+            answer?;
+            let bytes = bytes.ok_or_else(|| Error::corrupt("a basket was not fetched"))?;
+            let entries = Entries::parse(&bytes, basket.embedded.is_some(), &References::None);
+            let entries = entries.map_err(|error| error.branch(&branch.name).url(input.file.url()))?;
+            (0..entries.len()).for_each(|index| add(entries.entry(index)));
+        }
+    }
+    Ok(hashers.map(|hasher| hasher.finish()))
+}
+
+fn job(basket: &BasketRef) -> Job<()> {
+    let range = ByteRange { start: basket.offset, len: basket.len };
+    Job { wanted: if basket.embedded.is_some() { Vec::new() } else { vec![range] }, tag: () }
+}

@@ -1,0 +1,388 @@
+//! What is in the inputs, before anything is written.
+
+use super::chosen::Chosen;
+use super::input::InputTree;
+use super::inputs::Inputs;
+use super::options::{Drift, RepackOptions};
+use sapwood_core::{Call, Error, Result};
+use sapwood_root::{File, KeyEntry};
+use sapwood_root::{RNTUPLES, is_tree};
+use sapwood_tfile::write::Descriptions;
+use sapwood_ttree::Branch;
+use std::collections::{HashMap, HashSet};
+use std::fmt::{Result as Written, Write};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+
+/// What is to be written.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Path and title of each directory.
+    pub directories: Vec<(String, String)>,
+    /// Everything that is no tree: by path and cycle, the inputs that have it, and the key in the first.
+    pub objects: Vec<(KeyEntry, Vec<usize>)>,
+    /// The process ids of the new file: the input that has each, and its key there; where several inputs are joined.
+    pub process_ids: Vec<(usize, KeyEntry)>,
+    /// For each input, what is to be added to the numbers of its process ids.
+    pub shifts: Vec<u16>,
+    /// Places in `objects`, by path.
+    of_path: HashMap<String, Vec<usize>>,
+    pub trees: Vec<SurveyedTree>,
+    pub descriptions: Descriptions,
+    /// Which files the inputs are, and in which state.
+    identities: DefaultHasher,
+    /// True if baskets lie in other files.
+    elsewhere: bool,
+}
+
+/// A tree that is to be written.
+#[derive(Debug)]
+pub struct SurveyedTree {
+    pub path: String,
+    /// The inputs that have it.
+    pub inputs: Vec<TreeInput>,
+    /// Branches of the first that are written, by their places.
+    pub wanted: Vec<bool>,
+    /// True if baskets are cut anew.
+    pub cut: bool,
+    /// That of the first input which has it.
+    pub first: Option<InputTree>,
+}
+
+/// An input that has a tree.
+#[derive(Debug)]
+pub struct TreeInput {
+    pub index: usize,
+    /// Of those that were given and have the tree, which one it is or is a part of, and its first entry in that.
+    given: (usize, u64),
+    /// The cycle of the newest one.
+    pub cycle: u16,
+    entries: u64,
+}
+
+impl Survey {
+    pub fn new(
+        inputs: &mut Inputs<'_>,
+        options: &RepackOptions,
+        notes: &mut Vec<String>,
+        call: &mut Call<'_>,
+    ) -> Result<Survey> {
+        let mut survey = Survey::default();
+        let mut index = 0;
+        while index < inputs.len() {
+            inputs.ahead(index);
+            let file = inputs.meet(index, call)?;
+            let identity = file.fetcher().source().identity();
+            write!(Hashed(&mut survey.identities), "{identity:?} {:?}", file.header()).ok();
+            let process_ids = survey.add(index, &file, options, call)?;
+            survey.add_process_ids(index, process_ids).map_err(|error| error.url(file.url()))?;
+            for tree in &mut survey.trees {
+                survey.elsewhere |= tree.join(index, inputs, &file, options, notes, call)?;
+            }
+            index += 1;
+        }
+        let missing = |path: &String| !survey.trees.iter().any(|tree| tree.path == *path);
+        let chosen = options.choices.iter().map(|choice| &choice.tree);
+        if let Some(path) = options.trees.iter().flatten().chain(chosen).find(|path| missing(path)) {
+            return Err(Error::new(sapwood_core::ErrorKind::Missing, format!("there is no tree '{path}'")));
+        }
+        for tree in &survey.trees {
+            let empty = tree.first.as_ref().is_none_or(|first| first.outline.branches.is_empty());
+            if !empty && !tree.wanted.contains(&true) {
+                let message = format!("the trees '{}' have no branch in common", tree.path);
+                return Err(Error::unsupported(message));
+            }
+        }
+        Ok(survey)
+    }
+
+    /// A number for all that decides what the file becomes; none if that is not known.
+    pub fn job(&self, name: &str, options: &RepackOptions) -> Option<u64> {
+        let RepackOptions {
+            compression, basket_size, cluster, trees, only_trees, choices, drift, sets, ..
+        } = options;
+        let asked = (compression, basket_size, cluster, trees, only_trees, choices, drift, sets);
+        let mut hasher = self.identities.clone();
+        (env!("CARGO_PKG_VERSION"), name).hash(&mut hasher);
+        write!(Hashed(&mut hasher), "{asked:?}").ok()?;
+        (!self.elsewhere).then(|| hasher.finish())
+    }
+
+    fn add(
+        &mut self,
+        index: usize,
+        file: &File,
+        options: &RepackOptions,
+        call: &mut Call<'_>,
+    ) -> Result<Vec<KeyEntry>> {
+        let streamers = file.streamers(&mut call.step())?;
+        for (record, version) in file.descriptions(&mut call.step())? {
+            self.descriptions.add_record(&record, version)?;
+        }
+        let (mut seen, mut process_ids) = (HashSet::new(), Vec::new());
+        for entry in file.keys(&mut call.step())? {
+            let class = entry.key.class_name.as_str();
+            let tree = is_tree(class, &streamers);
+            let wanted = options.trees.as_ref().is_none_or(|trees| trees.contains(&entry.path));
+            if entry.key.is_directory() {
+                if !self.directories.iter().any(|(path, _)| *path == entry.path) {
+                    self.directories.push((entry.path, entry.key.title));
+                }
+            } else if tree && wanted {
+                self.add_tree(index, entry, &mut seen);
+            } else if RNTUPLES.contains(&class) && wanted {
+                let message = format!("'{}' is an RNTuple, which cannot be written yet", entry.path);
+                return Err(Error::unsupported(message)
+                    .url(file.url())
+                    .hint("name the trees that are to be written, and it is left out"));
+            } else if class == "TProcessID" {
+                // Without objects nothing refers to them.
+                process_ids.extend(Some(entry).filter(|_| !options.only_trees));
+            } else if !tree && !RNTUPLES.contains(&class) && !options.only_trees {
+                self.add_object(index, entry);
+            }
+        }
+        Ok(process_ids)
+    }
+
+    /// Finds the place of the process ids of an input among those of the new file. References name them by number:
+    /// those of each input stay together, and the keys of its baskets say from where they count.
+    fn add_process_ids(&mut self, index: usize, mut own: Vec<KeyEntry>) -> Result<()> {
+        let number =
+            |entry: &KeyEntry| entry.path.strip_prefix("ProcessID").and_then(|n| n.parse::<usize>().ok());
+        own.sort_by_key(number);
+        if own.iter().enumerate().any(|(place, entry)| number(entry) != Some(place)) {
+            return Err(Error::unsupported("the process ids of the file are not numbered from 0 on"));
+        }
+        let titles =
+            |entries: &[(usize, KeyEntry)]| entries.iter().map(|(_, e)| e.key.title.clone()).collect();
+        let (all, mine): (Vec<String>, Vec<_>) =
+            (titles(&self.process_ids), own.iter().map(|entry| entry.key.title.clone()).collect());
+        let known = all.windows(mine.len().max(1)).position(|some| *some == *mine);
+        let shift = if mine.is_empty() { 0 } else { known.unwrap_or(all.len()) };
+        if !mine.is_empty() && known.is_none() {
+            self.process_ids.extend(own.into_iter().map(|entry| (index, entry)));
+        }
+        let too_many = || Error::unsupported("there are more process ids than ROOT can count");
+        self.shifts.push(u16::try_from(shift).map_err(|_| too_many())?);
+        Ok(())
+    }
+
+    fn add_tree(&mut self, index: usize, entry: KeyEntry, seen: &mut HashSet<String>) {
+        let cycle = entry.key.cycle;
+        let place = self.trees.iter().position(|tree| tree.path == entry.path);
+        match place.and_then(|place| self.trees.get_mut(place)) {
+            // Of the cycles of one tree, the highest is that which was written last.
+            Some(tree) if !seen.insert(entry.path.clone()) => {
+                if let Some(last) = tree.inputs.last_mut() {
+                    last.cycle = last.cycle.max(cycle);
+                }
+            }
+            Some(tree) => tree.inputs.push(TreeInput::new(index, cycle)),
+            None => {
+                seen.insert(entry.path.clone());
+                self.trees.push(SurveyedTree {
+                    path: entry.path,
+                    inputs: vec![TreeInput::new(index, cycle)],
+                    wanted: Vec::new(),
+                    cut: false,
+                    first: None,
+                });
+            }
+        }
+    }
+
+    fn add_object(&mut self, index: usize, entry: KeyEntry) {
+        let places = self.of_path.entry(entry.path.clone()).or_default();
+        let same = places.iter().copied().find(|&place| {
+            // Within one file, cycles are kept apart; of other files, only what is not there yet is new.
+            self.objects
+                .get(place)
+                .is_some_and(|(other, of)| of.first() != Some(&index) || other.key.cycle == entry.key.cycle)
+        });
+        match same.and_then(|place| self.objects.get_mut(place)) {
+            Some((_, inputs)) if inputs.last() != Some(&index) => inputs.push(index),
+            Some(_) => {}
+            None => {
+                places.push(self.objects.len());
+                self.objects.push((entry, vec![index]));
+            }
+        }
+    }
+}
+
+impl TreeInput {
+    fn new(index: usize, cycle: u16) -> TreeInput {
+        TreeInput { index, given: (0, 0), cycle, entries: 0 }
+    }
+}
+
+impl SurveyedTree {
+    /// The entries of its input at a place that are written, of those that were chosen.
+    pub fn chosen(&self, place: usize, ranges: Option<&Vec<Vec<Range<u64>>>>) -> Chosen {
+        let Some(input) = self.inputs.get(place) else { return Chosen::new(None, 0) };
+        let (given, first) = input.given;
+        let ranges = ranges.and_then(|inputs| inputs.get(given)).map(Vec::as_slice);
+        Chosen::counted_from(ranges, first, input.entries)
+    }
+
+    /// Finds out which branches are written, from the first input; of another, that its tree can be joined. True if
+    /// some of its baskets lie in other files.
+    fn join(
+        &mut self,
+        index: usize,
+        inputs: &Inputs<'_>,
+        file: &File,
+        options: &RepackOptions,
+        notes: &mut Vec<String>,
+        call: &mut Call<'_>,
+    ) -> Result<bool> {
+        let Some((last, before)) = self.inputs.split_last_mut().filter(|(last, _)| last.index == index)
+        else {
+            return Ok(false);
+        };
+        let before = before.last();
+        let goes_on = before.is_some_and(|before| inputs.given(before.index) == inputs.given(index));
+        last.given = match before {
+            None => (0, 0),
+            Some(before) if goes_on => (before.given.0, before.given.1 + before.entries),
+            Some(before) => (before.given.0 + 1, 0),
+        };
+        if goes_on
+            && file.dataset_tree() == Some(&self.path)
+            && let Some(entries) = file.contents().virtual_entries()
+        {
+            // All segments of a dataset have the same branches.
+            last.entries = entries;
+            return Ok(false);
+        }
+        let tree = InputTree::open(file, &self.path, last.cycle, &mut call.step())?;
+        let elsewhere = tree.branches().any(|branch| !branch.file_name.is_empty());
+        last.entries = tree.meta.entries;
+        let Some(first) = self.first.take() else {
+            let choice = options.choices.iter().find(|choice| choice.tree == self.path);
+            let scattered = choice.and_then(|choice| choice.entries.as_ref());
+            let scattered = scattered.is_some_and(|inputs| inputs.iter().any(|ranges| ranges.len() > 1));
+            self.cut = options.basket_size.is_some() || options.cluster.is_some() || scattered;
+            self.wanted = wanted(&tree, choice.and_then(|choice| choice.branches.as_deref()))?;
+            self.first = Some(tree);
+            return Ok(elsewhere);
+        };
+        let compared = self.compare(&first, &tree, options.drift, notes);
+        self.first = Some(first);
+        compared.map(|()| elsewhere)
+    }
+
+    /// Leaves out what differs in another tree, or refuses it.
+    fn compare(
+        &mut self,
+        first: &InputTree,
+        other: &InputTree,
+        drift: Drift,
+        notes: &mut Vec<String>,
+    ) -> Result<()> {
+        let differences = self.differences(first, other);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let shown: Vec<_> = differences.iter().take(5).map(|(_, text)| text.as_str()).collect();
+        let more = differences.len().saturating_sub(shown.len());
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let (path, place) = (&self.path, first.file.url());
+        let message = format!("'{path}' differs from that in {place}: {}{more}", shown.join("; "));
+        if drift == Drift::Strict {
+            return Err(Error::unsupported(message)
+                .url(other.file.url())
+                .hint("merge what all have, of the same type, with --schema intersection"));
+        }
+        notes.push(format!("{}: {message}", other.file.url()));
+        for place in differences.into_iter().filter_map(|(place, _)| place) {
+            self.leave_out(first, place);
+        }
+        Ok(())
+    }
+
+    /// What differs in another tree: in words, with the place of the branch in the first.
+    fn differences(&self, first: &InputTree, other: &InputTree) -> Vec<(Option<usize>, String)> {
+        let of_path: HashMap<&str, usize> =
+            other.branches().enumerate().map(|(index, branch)| (branch.path.as_str(), index)).collect();
+        let mut differences = Vec::new();
+        let mut met = HashSet::new();
+        for (place, _) in self.wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
+            let path = first.path(place);
+            met.insert(path);
+            match of_path.get(path) {
+                None => differences.push((Some(place), format!("{path} is missing"))),
+                Some(&branch) => {
+                    let (here, there) = (first.signature(place), other.signature(branch));
+                    if here != there {
+                        differences.push((Some(place), format!("{path} is {there}, not {here}")));
+                    }
+                }
+            }
+        }
+        let known: HashSet<&str> = first.branches().map(|branch| branch.path.as_str()).collect();
+        for path in other.branches().map(|branch| branch.path.as_str()) {
+            if !known.contains(path) {
+                differences.push((None, format!("{path} is new")));
+            }
+        }
+        differences
+    }
+
+    /// Leaves out a branch, what is in it, and what it counts.
+    fn leave_out(&mut self, tree: &InputTree, place: usize) {
+        if !std::mem::replace(self.wanted.get_mut(place).unwrap_or(&mut false), false) {
+            return;
+        }
+        let branches = tree.branches().enumerate();
+        let dependent: Vec<usize> = branches
+            .filter(|(_, branch)| branch.parent == Some(place) || branch.counters().any(|one| one == place))
+            .map(|(index, _)| index)
+            .collect();
+        dependent.into_iter().for_each(|index| self.leave_out(tree, index));
+    }
+}
+
+/// The branches that are written: those of some paths, what is in them, what holds them, and what is needed to read
+/// them.
+pub fn wanted(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
+    let branches: Vec<&Branch> = tree.branches().collect();
+    let Some(paths) = paths else { return Ok(vec![true; branches.len()]) };
+    let asked: HashSet<&str> = paths.iter().map(String::as_str).collect();
+    let known: HashSet<&str> = branches.iter().map(|branch| branch.path.as_str()).collect();
+    if let Some(path) = asked.iter().find(|path| !known.contains(*path)) {
+        let message = format!("there is no branch '{path}'");
+        return Err(Error::new(sapwood_core::ErrorKind::Missing, message).url(tree.file.url()));
+    }
+    let described = tree.meta.branches.len();
+    let mut wanted = vec![false; branches.len()];
+    for (place, branch) in branches.iter().enumerate() {
+        // A branch stands before its sub-branches. That of references, which has no path, serves all others.
+        let inside = branch.parent.and_then(|parent| wanted.get(parent)).copied().unwrap_or(false);
+        if let Some(wanted) = wanted.get_mut(place) {
+            *wanted = inside || place >= described || asked.contains(branch.path.as_str());
+        }
+    }
+    let mut ahead: Vec<usize> =
+        (0..branches.len()).filter(|&place| wanted.get(place) == Some(&true)).collect();
+    while let Some(branch) = ahead.pop().and_then(|place| branches.get(place)) {
+        for needed in branch.counters().chain(branch.parent) {
+            if let Some(wanted) = wanted.get_mut(needed).filter(|wanted| !**wanted) {
+                *wanted = true;
+                ahead.push(needed);
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+/// Hashes what is written to it.
+struct Hashed<'a>(&'a mut DefaultHasher);
+
+impl Write for Hashed<'_> {
+    fn write_str(&mut self, text: &str) -> Written {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}

@@ -1,0 +1,387 @@
+//! A tree that is written: where its baskets were put, and what its record says at the end.
+
+use super::baskets::{Body, Borders, Branchwise, Ready};
+use super::chosen::Chosen;
+use super::input::InputTree;
+use super::options::RepackOptions;
+use super::progress::{How, Placement, Progress};
+use sapwood_codec::{Algorithm, Compression};
+use sapwood_core::{Error, Result};
+use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
+use sapwood_ttree::write::ClusterSize;
+use sapwood_ttree::{
+    Branch, BranchChange, BranchOutline, ClusterChange, Cutter, Maximum, References, TreeChange, TreeOutline,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A tree that is written.
+#[derive(Debug)]
+pub struct Target {
+    pub directory: DirectoryId,
+    class_name: String,
+    name: String,
+    title: String,
+    outline: Arc<TreeOutline>,
+    /// By the places of the outline's branches; none for those that are left out.
+    pub branches: Vec<Option<TargetBranch>>,
+    /// Places of the branches by their paths.
+    by_path: HashMap<String, usize>,
+    pub entries: u64,
+    /// Entries of all clusters, if they have one size.
+    every: Option<u64>,
+    /// Sizes of the clusters so far, otherwise.
+    sizes: Vec<u64>,
+    /// True if its entries are all those of one input: what an index says holds still.
+    complete: bool,
+    inputs: usize,
+}
+
+/// A branch that is written.
+#[derive(Debug)]
+pub struct TargetBranch {
+    pub compression: Compression,
+    /// `fCompress`.
+    compression_number: i32,
+    /// True if baskets are compressed anew, whether they are cut or not.
+    pub recompress: bool,
+    basket_size: i32,
+    pub key: NewKey,
+    offset_len: i32,
+    pub references: References,
+    /// Why some of its baskets were not cut.
+    pub kept_whole: Option<String>,
+    /// True if its baskets stay in the file that it names, which is not there.
+    is_absent: bool,
+    maxima: Vec<i64>,
+    first_entry: u64,
+    /// One past the last entry whose basket was placed, and what it is to be after this input.
+    next_entry: u64,
+    end: u64,
+    /// One past the last entry whose basket an earlier run placed.
+    pub placed: u64,
+    total_bytes: u64,
+    zip_bytes: u64,
+    baskets: Vec<(u64, u64, u32)>,
+    /// What cuts its baskets, if they are cut anew.
+    pub cutting: Option<Branchwise>,
+}
+
+impl Target {
+    /// A tree like that of an input, with the `wanted` branches. Where baskets keep all of their entries, it is not
+    /// looked into `apart` whether these refer to places.
+    pub fn new(
+        input: &InputTree,
+        directory: DirectoryId,
+        wanted: &[bool],
+        apart: bool,
+        options: &RepackOptions,
+    ) -> Target {
+        let file_setting = input.file.header().compression;
+        let branches: Vec<Option<TargetBranch>> = (input.branches().zip(&input.outline.branches).enumerate())
+            .map(|(place, (branch, outline))| {
+                let apart = apart || branch.baskets.iter().any(|basket| basket.embedded.is_some());
+                let references = || if apart { input.references(place) } else { References::Undescribed };
+                let new = || {
+                    let tree = &input.meta.name;
+                    TargetBranch::new(branch, outline, tree, file_setting, references(), options)
+                };
+                wanted.get(place).copied().unwrap_or(false).then(new)
+            })
+            .collect();
+        let by_path = (0..branches.len()).map(|place| (input.path(place).to_owned(), place));
+        Target {
+            directory,
+            class_name: input.meta.class_name.clone(),
+            name: input.name.clone(),
+            title: input.title.clone(),
+            outline: Arc::clone(&input.outline),
+            by_path: by_path.collect(),
+            every: options.cluster.map(|size| cluster_entries(input, wanted, size)),
+            branches,
+            entries: 0,
+            sizes: Vec::new(),
+            complete: false,
+            inputs: 0,
+        }
+    }
+
+    /// Learns which of its entries an earlier run placed.
+    pub fn go_on(&mut self, tree: usize, progress: &Progress) {
+        for (place, branch) in self.branches.iter_mut().enumerate() {
+            branch.iter_mut().for_each(|branch| branch.placed = progress.placed(tree, place));
+        }
+    }
+
+    /// For each branch of an input, the place of that which it becomes part of.
+    pub fn places(&self, input: &InputTree) -> Vec<Option<usize>> {
+        let place = |branch| self.by_path.get(input.path(branch)).copied();
+        let kept = |place: &usize| self.branches.get(*place).is_some_and(Option::is_some);
+        (0..input.outline.branches.len()).map(|branch| place(branch).filter(kept)).collect()
+    }
+
+    /// Where clusters end, while the chosen entries of an input are added.
+    pub fn borders(&self, input: &InputTree, chosen: &Chosen) -> Borders {
+        match self.every {
+            Some(entries) => Borders::Every(entries),
+            None => {
+                let starts = input.meta.cluster_starts.iter().map(|&start| self.entries + chosen.rank(start));
+                let mut borders: Vec<u64> = starts.filter(|&border| border > self.entries).collect();
+                borders.push(self.entries + chosen.total());
+                borders.dedup();
+                Borders::At(borders)
+            }
+        }
+    }
+
+    /// Begins with the entries of an input.
+    pub fn begin(
+        &mut self,
+        input: &InputTree,
+        places: &[Option<usize>],
+        chosen: &Chosen,
+        cut: bool,
+    ) -> Result<()> {
+        let base = self.entries;
+        for (branch, place) in places.iter().enumerate() {
+            let target = place.and_then(|place| self.branches.get_mut(place)).and_then(Option::as_mut);
+            let (Some(target), Some(described), Some(outline)) =
+                (target, input.branch(branch), input.outline.branches.get(branch))
+            else {
+                continue;
+            };
+            let (first, end) = input.extent(branch);
+            let (first, end) = (base + chosen.rank(first), base + chosen.rank(end));
+            if input.is_absent(branch) {
+                let why = format!("they lie in {}, which is not there", described.file_name);
+                (target.is_absent, target.kept_whole) = (true, Some(why));
+                (target.first_entry, target.next_entry, target.end) = (first, end, end);
+                continue;
+            }
+            target
+                .begin(first, end, described.baskets.is_empty(), &outline.maxima, cut)
+                .map_err(|error| error.branch(input.path(branch)).url(input.file.url()))?;
+        }
+        Ok(())
+    }
+
+    /// Ends with the entries of an input: all of them must be there, but for those in `Branchwise`.
+    pub fn end(&mut self, input: &InputTree, chosen: &Chosen) -> Result<()> {
+        for branch in self.branches.iter().flatten() {
+            let reached = branch.cutting.as_ref().map_or(branch.next_entry, |cutting| cutting.next);
+            if reached != branch.end {
+                let message =
+                    format!("its baskets hold {reached} entries, where the tree says {}", branch.end);
+                return Err(Error::corrupt(message).branch(&branch.key.name).url(input.file.url()));
+            }
+        }
+        if let Borders::At(borders) = self.borders(input, chosen) {
+            let starts = [self.entries].into_iter().chain(borders.iter().copied());
+            self.sizes.extend(starts.zip(&borders).map(|(start, end)| end - start));
+        }
+        self.entries += chosen.total();
+        self.inputs += 1;
+        self.complete = self.inputs == 1 && chosen.total() == input.meta.entries;
+        Ok(())
+    }
+
+    /// Places a basket in the file.
+    pub fn place(
+        &mut self,
+        place: usize,
+        ready: Ready,
+        pid_shift: u16,
+        file: &mut FileWriter,
+    ) -> Result<Placement> {
+        let Some(Some(branch)) = self.branches.get_mut(place) else {
+            return Err(Error::corrupt("a basket belongs to no branch"));
+        };
+        if ready.first_entry != branch.next_entry {
+            return Err(Error::corrupt(format!(
+                "the entries {} to {} are in no basket",
+                branch.next_entry, ready.first_entry
+            )));
+        }
+        let (payload, object_len) = (ready.payload, ready.object_len);
+        let (placed, how) = match &ready.body {
+            Body::Copied(key, true) => (file.copied(self.directory, key, payload, pid_shift)?, How::Copied),
+            Body::Copied(key, false) => {
+                (file.copied(self.directory, key, payload, pid_shift)?, How::Recompressed)
+            }
+            Body::Made(fields) => {
+                (file.unlisted(self.directory, &branch.key, fields, payload, object_len)?, How::Cut)
+            }
+            Body::MadeNarrow(fields) => {
+                let key = NewKey { wide: false, ..branch.key.clone() };
+                (file.unlisted(self.directory, &key, fields, payload, object_len)?, How::Cut)
+            }
+        };
+        let placement = Placement {
+            branch: place,
+            end: branch.next_entry + ready.entries,
+            bytes: placed.bytes,
+            total: u64::from(placed.key_len) + object_len as u64,
+            how,
+        };
+        self.placed(&placement, placed.offset)?;
+        Ok(placement)
+    }
+
+    /// Which branches have baskets that were not cut, and why.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let branches = self.by_path.iter().filter_map(|(path, &place)| {
+            let why = self.branches.get(place)?.as_ref()?.kept_whole.as_ref()?;
+            Some(format!("'{path}' keeps baskets as they were: {why}"))
+        });
+        let mut notes: Vec<String> = branches.collect();
+        notes.sort_unstable();
+        notes.into_iter()
+    }
+
+    /// Notes where a basket was placed.
+    pub fn placed(&mut self, placement: &Placement, offset: u64) -> Result<()> {
+        let Some(Some(branch)) = self.branches.get_mut(placement.branch) else {
+            return Err(Error::corrupt("a basket belongs to no branch"));
+        };
+        branch.baskets.push((branch.next_entry, offset, placement.bytes));
+        branch.next_entry = placement.end;
+        branch.total_bytes += placement.total;
+        branch.zip_bytes += u64::from(placement.bytes);
+        Ok(())
+    }
+
+    /// Writes the tree's record.
+    pub fn finish(&self, cut: bool, file: &mut FileWriter) -> Result<()> {
+        let clusters = match self.every {
+            Some(entries) => {
+                let auto_flush = i64::try_from(entries).unwrap_or(i64::MAX);
+                Some(ClusterChange { auto_flush, ranges: Vec::new() })
+            }
+            None if self.complete && !cut => None,
+            None => Some(ClusterChange::of_sizes(self.sizes.iter().copied())),
+        };
+        let change = TreeChange {
+            entries: self.entries,
+            clusters,
+            branches: self.branches.iter().map(|branch| branch.as_ref().map(TargetBranch::change)).collect(),
+            drop_index: !self.complete,
+        };
+        let key = NewKey::new(&self.class_name, &self.name, &self.title, file.wide());
+        let record = self.outline.emit(key.len(), &change)?;
+        file.object(self.directory, &self.class_name, &self.name, &self.title, |buffer| {
+            buffer.bytes(&record);
+        })?;
+        Ok(())
+    }
+}
+
+impl TargetBranch {
+    fn new(
+        branch: &Branch,
+        outline: &BranchOutline,
+        tree: &str,
+        file_setting: i32,
+        references: References,
+        options: &RepackOptions,
+    ) -> TargetBranch {
+        let number = if branch.compression < 0 { file_setting } else { branch.compression };
+        let own = Compression::from_number(number);
+        // What nobody writes any more (the first ZLIB of ROOT) becomes what is closest to it.
+        let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
+        let basket_size = options.basket_size.and_then(|size| i32::try_from(size).ok());
+        TargetBranch {
+            compression: options.compression.unwrap_or(own),
+            compression_number: options.compression.map_or(branch.compression, Compression::number),
+            recompress: options.compression.is_some(),
+            basket_size: basket_size.unwrap_or_else(|| i32::try_from(branch.basket_size).unwrap_or(i32::MAX)),
+            key: NewKey::new("TBasket", &branch.name, tree, true),
+            offset_len: branch.entry_offset_len,
+            references,
+            kept_whole: None,
+            is_absent: false,
+            maxima: outline.maxima.iter().map(|maximum| maximum.value).collect(),
+            first_entry: 0,
+            next_entry: 0,
+            end: 0,
+            placed: 0,
+            total_bytes: 0,
+            zip_bytes: 0,
+            baskets: Vec::new(),
+            cutting: None,
+        }
+    }
+
+    fn begin(&mut self, first: u64, end: u64, is_empty: bool, maxima: &[Maximum], cut: bool) -> Result<()> {
+        // Readers take no more items than the largest number that any of the inputs says.
+        for (mine, maximum) in self.maxima.iter_mut().zip(maxima) {
+            *mine = maximum.value.max(*mine);
+        }
+        let reached = self.cutting.as_ref().map_or(self.next_entry, |cutting| cutting.next);
+        // An input without entries of the branch leaves it where it is.
+        if first == end {
+            self.end = reached;
+            return Ok(());
+        }
+        let fresh = self.baskets.is_empty() && self.cutting.is_none();
+        if fresh && self.first_entry == reached {
+            (self.first_entry, self.next_entry) = (first, first);
+        } else if first != reached {
+            return Err(Error::unsupported(format!(
+                "the branch has its entry {first} where {reached} comes next: some input has fewer entries of it"
+            ))
+            .hint("leave the branch out"));
+        }
+        self.end = end;
+        if is_empty {
+            if !fresh {
+                return Err(Error::corrupt("the branch has no baskets in this file"));
+            }
+            self.next_entry = end;
+        } else if cut && self.cutting.is_none() {
+            let base = first.max(self.placed);
+            self.cutting = Some(Branchwise { cutter: self.cutter(self.basket_size), base, next: first });
+        }
+        Ok(())
+    }
+
+    /// A cutter of baskets of at most so many bytes.
+    fn cutter(&self, limit: i32) -> Cutter {
+        let limit = usize::try_from(limit).unwrap_or(0);
+        Cutter::new(limit, self.key.len(), self.offset_len, false)
+    }
+
+    /// A cutter of one basket, however large, behind a narrow key or a wide one.
+    pub fn single(&self, narrow: bool) -> Cutter {
+        let key = NewKey { wide: !narrow, ..self.key.clone() };
+        Cutter::new(usize::MAX, key.len(), self.offset_len, false)
+    }
+
+    fn change(&self) -> BranchChange {
+        BranchChange {
+            compression: self.compression_number,
+            basket_size: self.basket_size,
+            first_entry: self.first_entry,
+            entry_number: self.next_entry,
+            total_bytes: self.total_bytes,
+            zip_bytes: self.zip_bytes,
+            maxima: self.maxima.clone(),
+            baskets: self.baskets.clone(),
+            keeps_baskets: self.is_absent,
+        }
+    }
+}
+
+/// Entries of clusters of a size; of bytes, by what the wanted branches take in the input.
+fn cluster_entries(input: &InputTree, wanted: &[bool], size: ClusterSize) -> u64 {
+    let bytes = match size {
+        ClusterSize::Entries(entries) => return entries.max(1),
+        ClusterSize::Bytes(bytes) => bytes,
+    };
+    let kept = input.branches().zip(wanted).filter(|(_, wanted)| **wanted);
+    let baskets = kept.flat_map(|(branch, _)| branch.baskets.iter());
+    let sum: u64 = baskets
+        .map(|basket| basket.embedded.as_ref().map_or(basket.len, |embedded| embedded.len() as u64))
+        .sum();
+    let entries = u128::from(input.meta.entries) * u128::from(bytes) / u128::from(sum.max(1));
+    u64::try_from(entries).unwrap_or(u64::MAX).clamp(1, u64::from(u32::MAX >> 1))
+}

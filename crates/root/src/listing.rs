@@ -1,0 +1,13 @@
+//! What is in a directory of a server.
+
+use sapwood_core::{Call, Result};
+use sapwood_source::{Entry, OpenOptions, list};
+use sapwood_table::pool;
+
+/// The entries of the directory at a URL, sorted by name.
+///
+/// # Errors
+/// Those of [`sapwood_source::list`].
+pub fn list_directory(url: &str, options: &OpenOptions, call: &mut Call<'_>) -> Result<Vec<Entry>> {
+    pool::wait(list(url, options), call)
+}

@@ -1,0 +1,73 @@
+//! Opening a file as its options say: read as it is reached, or in blocks that are kept.
+
+use crate::reach::{ReachedSource, reach};
+use sapwood_core::{Deadline, Result};
+use sapwood_fetch::blocks::{Reopen, name_of as cache_name};
+use sapwood_source::{BoxFuture, OpenOptions, Opened, Trace, address};
+use std::sync::Arc;
+
+/// Opens a file at `url`, and where else the options say that it is; what its sources are asked is added to `trace`.
+pub async fn open(url: &str, options: &OpenOptions, trace: Trace) -> Result<ReachedSource> {
+    let Some(blocks) = &options.blocks else { return reach(url, options, trace).await };
+    let reopener = Reopener { url: url.to_owned(), options: options.clone(), trace: trace.clone() };
+    let (name, counters) = (name_of(url, options), Arc::clone(&options.counters));
+    let Opened { source, known } =
+        sapwood_fetch::blocks::open(blocks, &name, Arc::new(reopener), counters, options.deadline).await?;
+    Ok(ReachedSource { source, known, trace })
+}
+
+/// What a cache finds the file by: where it is, or the first of its places if its name is none.
+fn name_of(url: &str, options: &OpenOptions) -> String {
+    let replicas = &options.replicas;
+    let place = match replicas.urls.first() {
+        Some(first) if !url.contains("://") => first,
+        _ => url,
+    };
+    let store = address(place, options).map(|address| cache_name(&address));
+    let parts = [url, place].map(cache_name).into_iter();
+    parts.chain(store).chain(replicas.documents.iter().cloned()).collect::<Vec<_>>().join("\n")
+}
+
+/// Opens the same file again.
+#[derive(Debug)]
+struct Reopener {
+    url: String,
+    options: OpenOptions,
+    trace: Trace,
+}
+
+impl Reopen for Reopener {
+    fn open<'a>(&'a self, tail: bool, deadline: Deadline) -> BoxFuture<'a, Result<Opened>> {
+        Box::pin(async move {
+            let tail = if tail { self.options.tail } else { 0 };
+            let options = OpenOptions { deadline, tail, ..self.options.clone() };
+            let ReachedSource { source, known, .. } = reach(&self.url, &options, self.trace.clone()).await?;
+            Ok(Opened { source, known })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sapwood_source::StorageOptions;
+
+    #[test]
+    fn a_name_tells_files_apart_that_are_called_the_same() {
+        let at = |endpoint: &str| OpenOptions {
+            storage: StorageOptions { endpoint: Some(endpoint.into()), ..StorageOptions::default() },
+            ..OpenOptions::default()
+        };
+        let [here, there] = ["https://a.example.org", "https://b.example.org"].map(at);
+        assert_eq!(name_of("s3://b/k", &here), name_of("s3://b/k", &here));
+        assert_ne!(name_of("s3://b/k", &here), name_of("s3://b/k", &there));
+        let of = |first: &str| {
+            let mut options = OpenOptions::default();
+            options.replicas.urls = vec![first.into(), "root://c//k".into()];
+            options
+        };
+        let [one, other] = ["root://a//k", "root://b//k"].map(of);
+        assert_ne!(name_of("k", &one), name_of("k", &other));
+        assert!(!name_of("https://me:word@h/k?authz=secret", &one).contains("secret"));
+    }
+}

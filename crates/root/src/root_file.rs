@@ -1,0 +1,340 @@
+//! The bytes of an open file, as a ROOT file: header, keys, records, class descriptions, and what reading them has cost.
+
+use crate::beside::beside;
+use crate::keys::Keys;
+use crate::opening;
+use crate::reach::ReachedSource;
+use sapwood_core::{Call, Counters, Error, ErrorKind, Result, Segments, Step};
+use sapwood_fetch::Fetcher;
+use sapwood_source::{
+    CountingSource, MemorySource, OpenOptions, Opened, Replicas, Source, Trace, is_document, record, redact,
+};
+use sapwood_streamer::Compiler;
+use sapwood_table::pool;
+use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+pub use sapwood_tfile::Entry as KeyEntry;
+
+/// An open ROOT file, or what looks like one. Cheap to clone; all clones share one connection and its counters.
+#[derive(Debug, Clone)]
+pub struct RootFile(pub(crate) Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    fetcher: Fetcher,
+    header: FileHeader,
+    /// What came with opening.
+    known: Segments,
+    keys: Keys,
+    streamers: OnceLock<Arc<StreamerInfos>>,
+    compiler: OnceLock<Compiler>,
+    trace: Trace,
+    /// What it was opened with, if it was opened by its name.
+    origin: Option<(String, OpenOptions)>,
+}
+
+/// A key, and what is needed to read its object.
+#[derive(Debug)]
+pub struct KeyRecord {
+    /// The path that was asked for, with the cycle if one was.
+    pub path: String,
+    /// The key.
+    pub key: Key,
+    /// Its record.
+    pub record: Record,
+    /// The class descriptions of the file.
+    pub streamers: Arc<StreamerInfos>,
+}
+
+/// What a file is made of that is not opened from bytes alone.
+#[derive(Debug)]
+pub struct VirtualFile {
+    /// Where its bytes come from.
+    pub source: Arc<dyn Source>,
+    /// Bytes of it that are known already: at least its header and its list of keys.
+    pub known: Segments,
+    /// Size of what is known from its beginning.
+    pub size: u64,
+    /// Its header.
+    pub header: FileHeader,
+    /// The descriptions of its classes.
+    pub streamers: StreamerInfos,
+}
+
+impl RootFile {
+    /// Opens the ROOT file at a path or URL, and wherever else `options.replicas` say that it is; with these, `url` may
+    /// also be a name that is no location by itself. For a metalink or a similar document, what it describes is opened.
+    /// The deadline of the options holds.
+    ///
+    /// # Errors
+    /// Those of [`sapwood_source::open`]; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
+    pub fn open(url: &str, options: OpenOptions, call: &mut Call<'_>) -> Result<RootFile> {
+        let counters = Arc::clone(&options.counters);
+        let begin = Instant::now();
+        let opened = pool::wait(opening::open(url, &options, Trace::new(begin)), call)
+            .map_err(|error| explained(error, url, &counters))?;
+        RootFile::from_reached(opened, begin, counters, Some((url.to_owned(), options)), call)
+    }
+
+    /// Opens the file that this one calls `name`, with the same options; what reading it costs is counted here.
+    ///
+    /// # Errors
+    /// Those of [`RootFile::open`]; `Unsupported` if nothing says where this file is.
+    pub fn open_beside(&self, name: &str, call: &mut Call<'_>) -> Result<RootFile> {
+        let Some((origin, options)) = &self.0.origin else {
+            let message = format!("the baskets lie in {name}, and nothing says where that is");
+            return Err(Error::unsupported(message).hint("open the file by its path or URL"));
+        };
+        // So it lies beside each of the other replicas; documents say nothing of it.
+        let others = options.replicas.urls.iter().filter(|url| !is_document(url));
+        let urls = others.map(|url| beside(url, name)).collect::<Result<_>>()?;
+        let replicas = Replicas { urls, documents: Vec::new(), sources: options.replicas.sources };
+        let options = OpenOptions { deadline: call.deadline(), replicas, ..options.clone() };
+        RootFile::open(&beside(origin, name)?, options, call)
+    }
+
+    /// A file whose bytes are made, not stored; what reading it costs is added to the counters of the options.
+    ///
+    /// # Errors
+    /// Those of reading the list of its keys.
+    pub fn from_virtual(
+        file: VirtualFile,
+        trace: Trace,
+        origin: (String, OpenOptions),
+        call: &mut Call<'_>,
+    ) -> Result<RootFile> {
+        let VirtualFile { source, mut known, size, header, streamers } = file;
+        let counters = Arc::clone(&origin.1.counters);
+        let fetcher = Fetcher::new(source, counters).with_budget(pool::budget()?).with_known(known.clone());
+        let (keys, _) = Keys::open(&fetcher, &mut known, size, call)?;
+        let streamers = OnceLock::from(Arc::new(streamers));
+        let (compiler, origin) = (OnceLock::new(), Some(origin));
+        Ok(RootFile(Arc::new(Inner { fetcher, header, known, keys, streamers, compiler, trace, origin })))
+    }
+
+    /// The path or URL that it was opened by, and the options; none if it was not opened by a name.
+    pub fn origin(&self) -> Option<&(String, OpenOptions)> {
+        self.0.origin.as_ref()
+    }
+
+    /// The bytes of it that came with opening.
+    pub fn known(&self) -> &Segments {
+        &self.0.known
+    }
+
+    /// What fetches from it.
+    pub fn fetcher(&self) -> &Fetcher {
+        &self.0.fetcher
+    }
+
+    /// The descriptions of its classes in its own records: each record with the version of ROOT that wrote it.
+    ///
+    /// # Errors
+    /// Those of the source; `Truncated` or `Corrupt` if they are broken.
+    pub fn own_descriptions(&self, call: &mut Call<'_>) -> Result<Vec<(Record, u32)>> {
+        let record = self.parse(call, |tfile, known| tfile.streamers_record(known))?;
+        Ok(record.into_iter().map(|record| (record, self.header().version)).collect())
+    }
+
+    /// Opens what any other source holds.
+    ///
+    /// # Errors
+    /// Those of the source; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
+    pub fn from_source(source: Arc<dyn Source>, call: &mut Call<'_>) -> Result<RootFile> {
+        let counters = Arc::<Counters>::default();
+        let source = Arc::new(CountingSource::new(source, Arc::clone(&counters)));
+        let opened = Opened { source, known: Segments::default() };
+        let begin = Instant::now();
+        RootFile::from_reached(
+            ReachedSource::alone(opened, begin, Trace::new(begin)),
+            begin,
+            counters,
+            None,
+            call,
+        )
+    }
+
+    /// Opens what lies in memory. Reading it costs nothing; decoding is added to `counters`.
+    ///
+    /// # Errors
+    /// `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
+    pub fn in_memory(
+        source: MemorySource,
+        counters: &Arc<Counters>,
+        call: &mut Call<'_>,
+    ) -> Result<RootFile> {
+        let (opened, begin) =
+            (Opened { source: Arc::new(source), known: Segments::default() }, Instant::now());
+        let reached = ReachedSource::alone(opened, begin, Trace::new(begin));
+        RootFile::from_reached(reached, begin, Arc::clone(counters), None, call)
+    }
+
+    fn from_reached(
+        reached: ReachedSource,
+        begin: Instant,
+        counters: Arc<Counters>,
+        origin: Option<(String, OpenOptions)>,
+        call: &mut Call<'_>,
+    ) -> Result<RootFile> {
+        let ReachedSource { source, mut known, trace } = reached;
+        let (url, size) = (source.identity().url.clone(), source.identity().size);
+        let recorded = record::opened(&source, begin, &known, &counters);
+        trace.record_as(recorded);
+        let fetcher = Fetcher::new(source, counters).with_budget(pool::budget()?);
+        let fetcher = fetcher.with_recording(recorded);
+        let (keys, header) = Keys::open(&fetcher, &mut known, size, call).map_err(|error| error.url(&url))?;
+        let fetcher = fetcher.with_known(known.clone());
+        record::known(recorded, &known);
+        let (streamers, compiler) = (OnceLock::new(), OnceLock::new());
+        Ok(RootFile(Arc::new(Inner { fetcher, header, known, keys, streamers, compiler, trace, origin })))
+    }
+
+    /// The URL, without secrets.
+    pub fn url(&self) -> &str {
+        &self.0.fetcher.source().identity().url
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.0.fetcher.source().identity().size
+    }
+
+    /// The header.
+    pub fn header(&self) -> &FileHeader {
+        &self.0.header
+    }
+
+    /// What reading the file has cost so far.
+    pub fn counters(&self) -> &Arc<Counters> {
+        self.0.fetcher.counters()
+    }
+
+    /// Every range that was asked for since opening began; can be looked at when the file is closed, too.
+    pub fn trace(&self) -> Trace {
+        self.0.trace.clone()
+    }
+
+    /// All keys of the file, each directory before what it holds.
+    ///
+    /// # Errors
+    /// Those of the source; `Truncated` or `Corrupt` if a directory is broken.
+    pub fn keys(&self, call: &mut Call<'_>) -> Result<Vec<KeyEntry>> {
+        self.parse(call, |tfile, known| tfile.list(known))
+    }
+
+    /// The keys of the root directory.
+    ///
+    /// # Errors
+    /// Those of the source; `Truncated` or `Corrupt` if the directory is broken.
+    pub fn root_keys(&self, call: &mut Call<'_>) -> Result<Vec<KeyEntry>> {
+        self.parse(call, |tfile, _| {
+            let keys = tfile.root.keys.iter().cloned();
+            Ok(Step::Done(keys.map(|key| KeyEntry { path: key.name.clone(), key }).collect()))
+        })
+    }
+
+    /// Key and record of the tree of that name at the end of the file, while the list of keys is not known yet.
+    pub(crate) fn likely_tree_record(&self, name: &str) -> Option<(Key, Record)> {
+        if self.0.keys.are_known() {
+            return None;
+        }
+        TFile::likely_tree(&self.0.known, self.size(), Some(name))
+    }
+
+    /// The descriptions of the classes in the file; read once.
+    ///
+    /// # Errors
+    /// Those of the source; `Truncated` or `Corrupt` if they are broken.
+    pub fn streamers(&self, call: &mut Call<'_>) -> Result<Arc<StreamerInfos>> {
+        if let Some(streamers) = self.0.streamers.get() {
+            return Ok(Arc::clone(streamers));
+        }
+        let streamers = self.parse(call, |tfile, known| tfile.streamers(known))?;
+        Ok(Arc::clone(self.0.streamers.get_or_init(|| Arc::new(streamers))))
+    }
+
+    /// What compiles its classes for objects that refer to each other.
+    pub(crate) fn compiler(&self, streamers: &StreamerInfos) -> &Compiler {
+        self.0.compiler.get_or_init(|| Compiler::with_identities(streamers.clone()))
+    }
+
+    /// The key at a path with its record and the class descriptions, which are asked for in one round trip; of the highest
+    /// cycle, unless one is given.
+    ///
+    /// # Errors
+    /// `Missing` if there is no such key; those of the source; `Truncated` or `Corrupt` if its record is broken.
+    pub fn find(&self, path: &str, cycle: Option<u16>, call: &mut Call<'_>) -> Result<KeyRecord> {
+        let path = match cycle {
+            Some(cycle) => format!("{path};{cycle}"),
+            None => path.to_owned(),
+        };
+        let (key, record, streamers) = self.parse(call, |tfile, known| {
+            let key = match tfile.find(known, &path)? {
+                Step::Done(key) => key,
+                Step::Need(ranges) => return Ok(Step::Need(ranges)),
+            };
+            let streamers = match self.0.streamers.get() {
+                Some(streamers) => Step::Done(Arc::clone(streamers)),
+                None => match tfile.streamers(known)? {
+                    Step::Done(streamers) => Step::Done(Arc::new(streamers)),
+                    Step::Need(ranges) => Step::Need(ranges),
+                },
+            };
+            Ok(both(tfile.record(known, &key)?, streamers, key))
+        })?;
+        let streamers = Arc::clone(self.0.streamers.get_or_init(|| streamers));
+        Ok(KeyRecord { path, key, record, streamers })
+    }
+
+    /// Its header and directory, and the bytes of it that are known.
+    ///
+    /// # Errors
+    /// Those of the source; `Truncated` or `Corrupt` if the directory is broken.
+    pub fn tfile(&self, call: &mut Call<'_>) -> Result<Arc<(TFile, Segments)>> {
+        self.0.keys.get(&self.0.fetcher, call)
+    }
+
+    /// Runs a parser that asks for bytes.
+    ///
+    /// # Errors
+    /// Those of the parser and of the source.
+    pub fn parse<T>(
+        &self,
+        call: &mut Call<'_>,
+        mut step: impl FnMut(&TFile, &Segments) -> Result<Step<T>>,
+    ) -> Result<T> {
+        let fetcher = &self.0.fetcher;
+        let explain = |error| fetcher.counters().explain(error).url(self.url());
+        let found = self.tfile(call).map_err(explain)?;
+        let (tfile, known) = &*found;
+        let mut known = known.clone();
+        let parse = fetcher.satisfy(&mut known, call.deadline(), |known| step(tfile, known));
+        pool::wait(parse, call).map_err(explain)
+    }
+}
+
+/// An error of opening `url`, with what failed before it, and where to look.
+pub fn explained(error: Error, url: &str, counters: &Counters) -> Error {
+    let error = counters.explain(error);
+    match error.kind() {
+        ErrorKind::Timeout => {
+            let url = redact(url);
+            let hint = format!("'sapwood doctor {url}' shows which step takes the time");
+            error.url(url).hint(hint)
+        }
+        _ => error,
+    }
+}
+
+fn both<A, B, C>(first: Step<A>, second: Step<B>, third: C) -> Step<(C, A, B)> {
+    match (first, second) {
+        (Step::Done(first), Step::Done(second)) => Step::Done((third, first, second)),
+        (Step::Need(mut ranges), Step::Need(more)) => {
+            ranges.extend(more);
+            Step::Need(ranges)
+        }
+        (Step::Need(ranges), Step::Done(_)) | (Step::Done(_), Step::Need(ranges)) => Step::Need(ranges),
+    }
+}

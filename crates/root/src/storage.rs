@@ -1,0 +1,78 @@
+//! The baskets of a tree in a file: in its own, and in others that its branches name (`TBranch::fFileName`).
+
+use crate::root_file::RootFile;
+use sapwood_core::{Call, Error, Result};
+use sapwood_fetch::Fetcher;
+use sapwood_table::{EntryStatistics, FileIndex};
+use sapwood_ttree::{BasketRef, BasketStorage, Tree};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The file of a tree, and the others that hold baskets of it.
+#[derive(Debug)]
+pub(crate) struct FileBaskets {
+    file: RootFile,
+    /// The others, in the order in which they were opened, by the names that branches have for them.
+    others: Mutex<Vec<(String, RootFile)>>,
+}
+
+impl FileBaskets {
+    pub(crate) fn new(file: RootFile) -> FileBaskets {
+        FileBaskets { file, others: Mutex::default() }
+    }
+
+    fn position(&self, name: &str) -> Option<FileIndex> {
+        self.others().iter().position(|(known, _)| known == name).map(|position| position + 1)
+    }
+
+    fn others(&self) -> MutexGuard<'_, Vec<(String, RootFile)>> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BasketStorage for FileBaskets {
+    fn url(&self) -> &str {
+        self.file.url()
+    }
+
+    /// Opens the files that hold the baskets, with the options that the tree's own file was opened with.
+    fn locate(&self, tree: &Tree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
+        for branch in branches.iter().filter_map(|index| tree.branches.get(*index)) {
+            let name = &branch.file_name;
+            if name.is_empty() || self.position(name).is_some() {
+                continue;
+            }
+            let file = self.file.open_beside(name, call).map_err(|error| {
+                let hint = format!("its baskets lie there; {} names it", self.file.url());
+                error.branch(&branch.path).hint(hint)
+            })?;
+            let mut others = self.others();
+            if !others.iter().any(|(known, _)| known == name) {
+                others.push((name.clone(), file));
+            }
+        }
+        Ok(())
+    }
+
+    fn baskets<'a>(&'a self, tree: &'a Tree, branch: usize) -> &'a [BasketRef] {
+        tree.branches.get(branch).map(|branch| &*branch.baskets).unwrap_or_default()
+    }
+
+    fn file(&self, tree: &Tree, branch: usize) -> Result<FileIndex> {
+        match tree.branches.get(branch).map(|branch| branch.file_name.as_str()) {
+            None | Some("") => Ok(0),
+            Some(name) => self
+                .position(name)
+                .ok_or_else(|| Error::unsupported(format!("the baskets lie in {name}, which is not open"))),
+        }
+    }
+
+    fn fetcher(&self, file: FileIndex) -> Fetcher {
+        let other =
+            file.checked_sub(1).and_then(|index| self.others().get(index).map(|(_, file)| file.clone()));
+        other.as_ref().unwrap_or(&self.file).fetcher().clone()
+    }
+
+    fn statistics(&self, _: &Tree, _: usize, _: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,345 @@
+//! A tree of an open file: what it holds, and the ways to read it.
+
+use crate::contents::{file_table, tree_table};
+use crate::file::File;
+use crate::root_file::KeyRecord;
+use sapwood_core::{Call, Column, Form, Result};
+use sapwood_table::{
+    CutOptions, CutScan, EntryRead, EntryStatistics, Lazy, LazyOptions, PassingEntries, Query, Scan,
+    Selection, Table, member_form, names, spelled_form,
+};
+use sapwood_tfile::{Key, Record, StreamerInfos};
+use sapwood_ttree::{BasketRef, Branch, BranchKind, Outcome, TreeTable};
+use std::ops::Range;
+use std::slice;
+use std::sync::Arc;
+
+/// A tree. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Tree(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    file: File,
+    table: Arc<TreeTable>,
+    /// Offset of the record that it was read from.
+    record: u64,
+    /// That, if no list of keys has named it.
+    assumed: Option<u64>,
+}
+
+/// How to read.
+#[derive(Debug, Clone, Default)]
+pub struct ReadOptions {
+    /// Number of computing threads. Default: the environment variable `SAPWOOD_THREADS`, else all processors.
+    pub threads: Option<usize>,
+}
+
+/// What a member of the objects in a branch holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    /// The C++ type, with `[]` for each list around it: `float[]`.
+    pub typename: String,
+    /// The shape and type of its column.
+    pub form: Form,
+    /// What in it cannot be read: path and reason.
+    pub skipped: Vec<(String, String)>,
+}
+
+impl Tree {
+    /// The tree of a key.
+    pub(crate) fn open(file: File, found: &KeyRecord) -> Result<Tree> {
+        let table = file.contents().table(file.root(), found)?;
+        Ok(Tree::of_table(file, found.record.offset, table, None))
+    }
+
+    /// A tree that no list of keys has named yet. None if it needs descriptions of classes, or makes no sense.
+    pub(crate) fn assumed(file: File, path: &str, key: &Key, record: &Record) -> Option<Tree> {
+        let table = tree_table(file.root(), path, key, record, &StreamerInfos::default()).ok()?;
+        let plain = table.tree().branches.iter().all(|branch| matches!(branch.kind, BranchKind::Plain));
+        plain.then(|| Tree::of_table(file, record.offset, table, Some(key.offset)))
+    }
+
+    /// A tree of a file whose record, at `offset`, was parsed by the caller.
+    pub fn of_record(
+        file: File,
+        path: &str,
+        offset: u64,
+        tree: sapwood_ttree::Tree,
+        streamers: &StreamerInfos,
+    ) -> Tree {
+        let table = file_table(file.root(), path, tree, streamers);
+        Tree::of_table(file, offset, table, None)
+    }
+
+    fn of_table(file: File, record: u64, table: TreeTable, assumed: Option<u64>) -> Tree {
+        Tree(Arc::new(Inner { file, table: Arc::new(table), record, assumed }))
+    }
+
+    /// Offset of the key that was assumed to be that of the tree.
+    pub(crate) fn assumed_at(&self) -> Option<u64> {
+        self.0.assumed
+    }
+
+    /// The file it is in.
+    pub fn file(&self) -> &File {
+        &self.0.file
+    }
+
+    /// The tree as a table of columns.
+    pub fn table(&self) -> Arc<dyn Table> {
+        Arc::clone(&self.0.table) as Arc<dyn Table>
+    }
+
+    /// The same, with what only a TTree has.
+    pub fn tree_table(&self) -> &Arc<TreeTable> {
+        &self.0.table
+    }
+
+    /// Its path in the file, as it was asked for.
+    pub fn path(&self) -> &str {
+        self.0.table.path()
+    }
+
+    /// True if reading has to wait for something beyond this machine.
+    pub fn is_distant(&self) -> bool {
+        !self.file().fetcher().source().physics().immediate
+    }
+
+    /// Name, title, clusters, aliases and more, as the file says.
+    pub fn metadata(&self) -> &sapwood_ttree::Tree {
+        self.0.table.tree()
+    }
+
+    /// Offset of the record that it was read from.
+    pub fn record_offset(&self) -> u64 {
+        self.0.record
+    }
+
+    /// Number of entries.
+    pub fn entries(&self) -> u64 {
+        self.0.table.entries()
+    }
+
+    /// All branches, a branch before its sub-branches.
+    pub fn branches(&self) -> &[Branch] {
+        &self.metadata().branches
+    }
+
+    /// What each branch holds, in the order of [`Tree::branches`].
+    pub fn outcomes(&self) -> &[Arc<Outcome>] {
+        self.0.table.outcomes()
+    }
+
+    /// The baskets of a branch; none of a dataset before they were [found](Tree::find_baskets).
+    pub fn baskets(&self, branch: usize) -> &[BasketRef] {
+        self.0.table.baskets(branch)
+    }
+
+    /// Finds where the baskets of some branches are, where that takes reading: those of a dataset, and of branches whose
+    /// baskets are in other files.
+    ///
+    /// # Errors
+    /// Those of the store; `Corrupt` if a stripe list is lost or damaged; those of opening, which name both files.
+    pub fn find_baskets(&self, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
+        self.0.table.locate_baskets(branches, call)
+    }
+
+    /// What is known of the values of a branch without reading them, stripe by stripe; nothing for a file.
+    ///
+    /// # Errors
+    /// Those of [`Tree::find_baskets`].
+    pub fn known_values(&self, branch: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
+        self.0.table.statistics(branch, call)
+    }
+
+    /// The product of a dataset that a branch belongs to.
+    pub fn product(&self, branch: usize) -> Option<&str> {
+        self.0.table.schema(branch)?.group
+    }
+
+    /// The index of a branch by its path or, where it is the only one, by its name.
+    pub fn find_branch(&self, name: &str) -> Option<usize> {
+        let by_path = self.branches().iter().position(|branch| branch.path == name);
+        by_path.or_else(|| {
+            let mut named = self.branches().iter().enumerate().filter(|(_, branch)| branch.name == name);
+            let (index, _) = named.next()?;
+            named.next().is_none().then_some(index)
+        })
+    }
+
+    /// What the member `path` of the objects in a branch holds.
+    ///
+    /// # Errors
+    /// `Usage` for an index beyond the tree; `Unsupported` for a branch that cannot be read; `Missing` for a
+    /// member that does not exist, with the names of those that do.
+    pub fn member(&self, branch: usize, path: &str) -> Result<Member> {
+        let names = names(path);
+        let selection = Selection::of_members(branch, slice::from_ref(&names));
+        let found = self.0.table.form(&selection).and_then(|(form, skipped)| {
+            let form = member_form(&form, &names)?;
+            Ok(Member { typename: spelled_form(&form), form, skipped })
+        });
+        found.map_err(|error| error.branch(self.branch_path(branch)).url(self.file().url()))
+    }
+
+    /// The path of a branch; empty beyond the last.
+    pub fn branch_path(&self, branch: usize) -> &str {
+        self.branches().get(branch).map_or("", |branch| &branch.path)
+    }
+
+    /// The entries `entries` of branches, or of members of the objects in them; plain numbers are indices in
+    /// [`Tree::branches`].
+    ///
+    /// A branch that has fewer entries than the tree gives a shorter column. However many members of a branch
+    /// are asked for, its baskets are read once.
+    ///
+    /// # Errors
+    /// `Usage` for an entry range or index beyond the tree; `Missing` for a member that does not exist;
+    /// `Unsupported` for a branch that cannot be read; those of the source and of [decoding](sapwood_ttree::decode), with branch, offset and URL.
+    pub fn read<Q: Into<Query> + Clone>(
+        &self,
+        queries: &[Q],
+        entries: Range<u64>,
+        options: &ReadOptions,
+        call: &mut Call<'_>,
+    ) -> Result<Vec<Column>> {
+        sapwood_table::read(&self.table(), queries, entries, options.threads, call)
+    }
+
+    /// The entries of branches, range by range; while one range is worked on, the next is read.
+    ///
+    /// # Errors
+    /// As [`Tree::read`].
+    pub fn scan<Q: Into<Query> + Clone>(
+        &self,
+        queries: &[Q],
+        ranges: Vec<Range<u64>>,
+        options: &ReadOptions,
+        call: &mut Call<'_>,
+    ) -> Result<Scan> {
+        Scan::new(self.table(), queries, ranges, options.threads, call)
+    }
+
+    /// Some entries of branches, or of members of the objects in them, in the order asked for; an entry may be
+    /// asked for several times. Only baskets that hold one of the entries are fetched and decompressed.
+    ///
+    /// `within` is what would have been read without the list: the baskets of it that are passed over are added up in the
+    /// counter `skipped_bytes`.
+    ///
+    /// # Errors
+    /// As [`Tree::read`]; `Usage` for an entry that is not `within`, or beyond the end of a branch.
+    pub fn read_entries<Q: Into<Query> + Clone>(
+        &self,
+        queries: &[Q],
+        entries: &[u64],
+        within: Range<u64>,
+        options: &ReadOptions,
+        call: &mut Call<'_>,
+    ) -> Result<Vec<Column>> {
+        self.start_entries(queries, entries, within, options, call)?.finish(call)
+    }
+
+    /// As [`Tree::read_entries`], but returns as soon as the bytes of a distant source are asked for.
+    ///
+    /// # Errors
+    /// As [`Tree::read_entries`]; those of fetching and decoding come when it is [finished](EntryRead::finish).
+    pub fn start_entries<Q: Into<Query> + Clone>(
+        &self,
+        queries: &[Q],
+        entries: &[u64],
+        within: Range<u64>,
+        options: &ReadOptions,
+        call: &mut Call<'_>,
+    ) -> Result<EntryRead> {
+        EntryRead::start(self.table(), queries, entries, within, options.threads, call)
+    }
+
+    /// The entries of a range that pass a cut, of branches or of members of the objects in them.
+    ///
+    /// The branches of `needed` are read first. The closure gets their columns, and returns for each entry whether it
+    /// passes. Of the other branches, only baskets that hold a passing entry are fetched and decompressed, where that saves
+    /// more than the further round trip costs.
+    ///
+    /// ```no_run
+    /// # use sapwood_core::{Call, Column, Deadline, Result};
+    /// # use sapwood_root::File;
+    /// # use sapwood_source::OpenOptions;
+    /// # use sapwood_table::CutOptions;
+    /// # fn main() -> Result<()> {
+    /// let mut never = || false;
+    /// let mut call = Call::new(Deadline::default(), &mut never);
+    /// # let file = File::open_root("https://example.org/data.root", OpenOptions::default(), &mut call)?;
+    /// # let tree = file.tree("Events", None, &mut call)?;
+    /// let (met, run) = (tree.find_branch("MET_pt").unwrap_or_default(), tree.find_branch("run").unwrap_or_default());
+    /// let high = |columns: &[Column]| {
+    ///     Ok(columns[0].buffers[0].view::<f32>().iter().map(|met| *met > 300.0).collect())
+    /// };
+    /// let passing = tree.read_where(&[run], 0..tree.entries(), &[met], high, CutOptions::default(), &mut call)?;
+    /// println!("{:?} {:?}", passing.entries, passing.columns);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Tree::read`], and those of the closure; `Usage` if it does not return a value for each entry.
+    pub fn read_where<Q: Into<Query> + Clone>(
+        &self,
+        queries: &[Q],
+        entries: Range<u64>,
+        needed: &[Q],
+        cut: impl FnMut(&[Column]) -> Result<Vec<bool>>,
+        options: CutOptions,
+        call: &mut Call<'_>,
+    ) -> Result<PassingEntries> {
+        sapwood_table::read_where(self.table(), queries, entries, needed, cut, options, call)
+    }
+
+    /// As [`Tree::read_where`], range by range. Of a distant source, what the passing entries of a range need is in flight
+    /// while the next range is cut.
+    ///
+    /// # Errors
+    /// As [`Tree::read`].
+    pub fn scan_where<Q: Into<Query> + Clone, F: FnMut(&[Column]) -> Result<Vec<bool>>>(
+        &self,
+        queries: &[Q],
+        ranges: Vec<Range<u64>>,
+        needed: &[Q],
+        cut: F,
+        options: CutOptions,
+        call: &mut Call<'_>,
+    ) -> Result<CutScan<F>> {
+        CutScan::new(self.table(), queries, ranges, needed, cut, options, call)
+    }
+
+    /// A reader of `queries` that fetches what is touched, and learns to do so ahead of need.
+    ///
+    /// ```no_run
+    /// # use sapwood_root::{File, LazyOptions};
+    /// # use sapwood_core::{Call, Deadline, Result};
+    /// # use sapwood_source::OpenOptions;
+    /// # fn main() -> Result<()> {
+    /// let mut never = || false;
+    /// let mut call = Call::new(Deadline::default(), &mut never);
+    /// # let file = File::open_root("https://example.org/data.root", OpenOptions::default(), &mut call)?;
+    /// # let tree = file.tree("Events", None, &mut call)?;
+    /// let all: Vec<usize> = (0..tree.branches().len()).collect();
+    /// let lazy = tree.lazy(&all, LazyOptions::default(), &mut call)?;
+    /// for window in 0..lazy.windows().len() {
+    ///     let column = lazy.column(3, window, &mut call)?;
+    ///     lazy.release(window);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// `Usage` for entries beyond the tree; those of opening the other files that baskets lie in.
+    pub fn lazy<Q: Into<Query> + Clone>(
+        &self,
+        queries: &[Q],
+        options: LazyOptions,
+        call: &mut Call<'_>,
+    ) -> Result<Lazy> {
+        let begin = Some(self.file().trace().begin());
+        Lazy::new(self.table(), queries, LazyOptions { begin, ..options }, call)
+    }
+}

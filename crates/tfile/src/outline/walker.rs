@@ -1,0 +1,187 @@
+//! Walking over a record, object by object, with or without an outline of it.
+
+use super::marks::{Mark, Outline, Pointer, PointerTarget};
+use crate::cursor::{CLASS_MASK, NEW_CLASS_TAG};
+use crate::{Cursor, ObjectHeader, ObjectSlot};
+use sapwood_core::{Error, ErrorKind, Result};
+
+/// What references to the record's own object say (Buffer §6.2).
+const OWN: u64 = 1;
+
+/// Walks over a record, and notes its [`Outline`] if asked to.
+///
+/// The caller reads members with [`cursor`](Walker::cursor), and objects and pointers with the methods here. For an
+/// outline, every byte must be accounted for; otherwise, members of later versions are passed over.
+#[derive(Debug)]
+pub struct Walker<'a> {
+    /// Where the walk is.
+    pub cursor: Cursor<'a>,
+    outline: Option<Outline>,
+}
+
+impl<'a> Walker<'a> {
+    /// A walk over the payload of a record, decompressed, with a key of `key_len` bytes before it.
+    pub fn new(payload: &'a [u8], key_len: u32) -> Self {
+        Walker { cursor: Cursor::new(payload, key_len), outline: None }
+    }
+
+    /// Notes the outline.
+    #[must_use]
+    pub fn outlining(self) -> Self {
+        Walker { outline: Some(Outline::default()), ..self }
+    }
+
+    /// True if the outline is noted.
+    pub fn is_outlining(&self) -> bool {
+        self.outline.is_some()
+    }
+
+    /// Where the walk is, in the payload.
+    pub fn position(&self) -> usize {
+        self.cursor.position()
+    }
+
+    /// Enters an object: reads its byte count and version.
+    ///
+    /// # Errors
+    /// `Corrupt` if the byte count is wrong.
+    pub fn open(&mut self) -> Result<ObjectHeader> {
+        let at = self.position();
+        let header = self.cursor.read_header()?;
+        if let (Some(outline), Some(end)) = (&mut self.outline, header.end) {
+            outline.marks.push(Mark::Count { at, end });
+        }
+        Ok(header)
+    }
+
+    /// Leaves an object that was entered, and is called `class`. Without an outline, what is left of it is passed over.
+    ///
+    /// # Errors
+    /// `Corrupt` if more was read than the object holds; for an outline, `Unsupported` if bytes are left: what they mean,
+    /// and whether they depend on positions, is not known.
+    pub fn close(&mut self, header: &ObjectHeader, class: &str) -> Result<()> {
+        match (&self.outline, header.end) {
+            (Some(_), Some(end)) if end != self.position() => Err(unknown(class, self.position())),
+            _ => self.cursor.finish(header),
+        }
+    }
+
+    /// Reads a pointer. `read` reads the object that follows it, if one does, from its version header on: it gets the
+    /// pointer and the name of the class. Without an outline, an object with a byte count need not be read to its end.
+    ///
+    /// # Errors
+    /// Those of `read`; `Corrupt` if a tag makes no sense or objects are nested too deep; for an outline, `Unsupported`
+    /// if bytes of the object are left, or a reference names what the walk did not meet.
+    #[inline]
+    pub fn pointer(
+        &mut self,
+        read: impl FnOnce(&mut Self, &Pointer, &'a str) -> Result<()>,
+    ) -> Result<Pointer> {
+        let at = self.position();
+        match self.cursor.read_object_any()? {
+            ObjectSlot::Null => self.without_object(at, PointerTarget::Null),
+            ObjectSlot::Reference(OWN) => self.without_object(at, PointerTarget::Own),
+            ObjectSlot::Reference(id) => {
+                let target = self.cursor.position_of(id).unwrap_or(usize::MAX);
+                self.without_object(at, PointerTarget::Reference(target))
+            }
+            ObjectSlot::Object { class_name, class_at, body, bounded, .. } => {
+                let target = PointerTarget::Object { class_at, body: body.position() };
+                let end = if bounded { body.end() } else { body.position() };
+                let mut pointer = Pointer { at, end, framed: bounded, target };
+                let mark = self.outline.as_mut().map(|outline| outline.add(pointer));
+                let outer = std::mem::replace(&mut self.cursor, body);
+                let result = read(self, &pointer, class_name);
+                pointer.end = std::mem::replace(&mut self.cursor, outer).position();
+                result?;
+                self.leave(&mut pointer, mark, class_name)?;
+                Ok(pointer)
+            }
+        }
+    }
+
+    /// Ends the pointer to an object that was read up to its `end`.
+    fn leave(&mut self, pointer: &mut Pointer, mark: Option<usize>, class: &str) -> Result<()> {
+        if !pointer.framed {
+            self.cursor.seek(pointer.end)?;
+        } else if mark.is_none() {
+            pointer.end = self.position();
+        } else if pointer.end != self.position() {
+            return Err(unknown(class, pointer.end));
+        }
+        let mark = mark.and_then(|mark| self.outline.as_mut()?.marks.get_mut(mark));
+        if let Some(mark) = mark {
+            *mark = Mark::Pointer(*pointer);
+        }
+        Ok(())
+    }
+
+    fn without_object(&mut self, at: usize, target: PointerTarget) -> Result<Pointer> {
+        let end = self.position();
+        let pointer = Pointer { at, end, framed: end - at > 4, target };
+        if let Some(outline) = &mut self.outline {
+            let is_met = match target {
+                PointerTarget::Reference(target) => outline.objects.contains_key(&target),
+                _ => true,
+            };
+            if !is_met || end - at > 8 {
+                return Err(unknown("a reference", at));
+            }
+            outline.add(pointer);
+        }
+        Ok(pointer)
+    }
+
+    /// Walks over an object with `walk` or, if what stands in it is not known, passes over it, provided that none of its
+    /// bytes can be a pointer: then it is the same wherever it stands.
+    ///
+    /// # Errors
+    /// Those of `walk`.
+    pub fn walk_or_pass(&mut self, walk: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let marks = self.outline.as_ref().map_or(0, |outline| outline.marks.len());
+        let mut ahead = self.cursor.clone();
+        let Err(error) = walk(self) else { return Ok(()) };
+        if error.kind() != ErrorKind::Unsupported {
+            return Err(error);
+        }
+        if let Some(outline) = &mut self.outline {
+            outline.truncate(marks);
+        }
+        let Some((_, end)) = ahead.byte_count()? else { return Err(error) };
+        let object = ahead.rest().get(..end - ahead.position()).unwrap_or_default();
+        if object.windows(4).filter_map(|word| word.first_chunk()).any(|word| self.may_point(*word)) {
+            return Err(error);
+        }
+        self.cursor = ahead;
+        self.cursor.seek(end)
+    }
+
+    /// True if a word can be the tag of a pointer that depends on where it stands.
+    fn may_point(&self, word: [u8; 4]) -> bool {
+        let tag = u32::from_be_bytes(word);
+        if tag == NEW_CLASS_TAG {
+            return true;
+        }
+        let Some(at) = self.cursor.position_of(u64::from(tag & !CLASS_MASK)) else { return false };
+        if tag & CLASS_MASK == 0 {
+            return self.outline.as_ref().is_some_and(|outline| outline.objects.contains_key(&at));
+        }
+        self.cursor.payload().get(at..at + 4) == Some(&NEW_CLASS_TAG.to_be_bytes())
+    }
+
+    /// The outline, if it was noted, when all of the record was walked over.
+    ///
+    /// # Errors
+    /// `Unsupported` if bytes are left.
+    pub fn finish(self, class: &str) -> Result<Option<Outline>> {
+        match self.outline {
+            Some(_) if !self.cursor.is_at_end() => Err(unknown(class, self.cursor.position())),
+            outline => Ok(outline),
+        }
+    }
+}
+
+fn unknown(class: &str, at: usize) -> Error {
+    let message = format!("what stands in {class} is not known, {at} bytes into the object");
+    Error::unsupported(message).hint("trees that hold such objects can be read, but not written again")
+}

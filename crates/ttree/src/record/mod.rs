@@ -1,0 +1,16 @@
+//! One walk over a tree's record: its branches, leaves and baskets and, if asked to, where their numbers stand.
+
+mod basket_table;
+mod branch;
+mod classes;
+mod clusters;
+mod containers;
+mod leaf;
+mod number;
+mod parser;
+mod positions;
+mod resolve;
+mod tree;
+
+pub use positions::{BranchOutline, Maximum, TreeOutline};
+pub(crate) use positions::{NumberPosition, PointerArray, TableLayout};

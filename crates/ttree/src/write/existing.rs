@@ -1,0 +1,69 @@
+//! The record of a tree that somebody else wrote: it is kept, but for what entries change that are added.
+
+use super::record::TreeState;
+use crate::{BranchChange, ClusterChange, Tree, TreeChange, TreeOutline};
+use sapwood_core::Result;
+use std::collections::BTreeSet;
+
+/// A record, and what it said.
+#[derive(Debug)]
+pub(super) struct ExistingRecord {
+    outline: TreeOutline,
+    /// `fCompress` of each branch.
+    compression: Vec<i32>,
+    /// Entries of each cluster.
+    clusters: Vec<u64>,
+}
+
+impl ExistingRecord {
+    pub(super) fn new(tree: &Tree, outline: TreeOutline) -> ExistingRecord {
+        let compression = tree.branches.iter().map(|branch| branch.compression).collect();
+        ExistingRecord { outline, compression, clusters: clusters(tree) }
+    }
+
+    pub(super) fn end_cluster(&mut self, entries: u64) {
+        self.clusters.extend(Some(entries).filter(|&entries| entries > 0));
+    }
+
+    /// The record for a tree as it is now, behind a key of `key_len` bytes.
+    pub(super) fn record(&self, key_len: u32, tree: &TreeState<'_>) -> Result<Vec<u8>> {
+        let parts = tree.branches.iter().zip(&self.outline.branches).zip(&self.compression);
+        let branches = parts.map(|((branch, outline), &compression)| {
+            let maxima = outline.maxima.iter().map(|maximum| {
+                if branch.counts { maximum.value.max(branch.maximum as i64) } else { maximum.value }
+            });
+            Some(BranchChange {
+                compression,
+                basket_size: branch.spec.basket_size as i32,
+                first_entry: 0,
+                entry_number: tree.entries,
+                total_bytes: branch.total_bytes,
+                zip_bytes: branch.zip_bytes,
+                maxima: maxima.collect(),
+                baskets: branch.baskets.iter().map(|b| (b.first_entry, b.offset, b.bytes)).collect(),
+                keeps_baskets: false,
+            })
+        });
+        let change = TreeChange {
+            entries: tree.entries,
+            clusters: Some(ClusterChange::of_sizes(self.clusters.iter().copied())),
+            branches: branches.collect(),
+            // An index of the entries that were there would not find the others.
+            drop_index: true,
+        };
+        self.outline.emit(key_len, &change)
+    }
+}
+
+/// The sizes of clusters as the record has them, or else from where all branches begin a basket.
+fn clusters(tree: &Tree) -> Vec<u64> {
+    let mut starts = tree.cluster_starts.clone();
+    if starts.is_empty() {
+        let begun = |branch: &crate::Branch| -> BTreeSet<u64> {
+            branch.baskets.iter().map(|basket| basket.first_entry).collect()
+        };
+        let common = tree.branches.iter().map(begun).reduce(|one, other| &one & &other);
+        starts = common.unwrap_or_default().into_iter().chain([tree.entries]).collect();
+    }
+    starts.iter().zip(starts.iter().skip(1)).map(|(start, end)| end.saturating_sub(*start)).collect()
+}
