@@ -252,7 +252,6 @@ class Tree:
     compressed_bytes: int
     uncompressed_bytes: int
     is_distant: bool  # reading has to wait for something beyond this machine
-    bytes_in_flight: int  # when the link to the source is full, as far as that is known; else 0
     def find_baskets(self, branches: list[int], deadline: float | None = None) -> None:
         """Find where the baskets of branches of a dataset lie, in one turnaround; a file says it itself."""
     def known_values(
@@ -265,8 +264,8 @@ class Tree:
         """
     def product(self, branch: int) -> str | None:
         """The product of a dataset that a branch belongs to."""
-    def count_excluded(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Count ranges of entries (in order) that are not read, for a cut cannot pass there."""
+    def count_excluded(self, ranges: Sequence[tuple[int, int]]) -> tuple[int, int]:
+        """How many entries some ranges (in order) hold, and how many whole clusters."""
     def settled(self, deadline: float | None = None) -> Tree | None:
         """The tree that the keys name instead of this one, if it was likely only; None if it is the one."""
     def read(
@@ -333,6 +332,51 @@ class Entries:
 
     def finish(self, deadline: float | None = None) -> list[Column]:
         """The columns; once."""
+
+@final
+class CutRead:
+    """A read of steps in two stages: what a cut needs, then what else the passing entries need. Thread-safe.
+
+    Where a second stage is not worth a round trip, all comes in the first.
+    """
+
+    first: list[int]  # the requests that the first stage delivers, in its order
+    second: list[int]  # the same of the second; empty if all come in the first
+    def __new__(
+        cls,
+        trees: Sequence[Tree],  # the first says how many entries there are; others may have fewer
+        requests: Sequence[tuple[int, int | tuple[int, str]]],  # index of the tree, and as in `Tree.read`
+        cut: Sequence[int],  # the requests that the cut needs
+        groups: Sequence[Sequence[int]],  # requests that may wait for the mask, together
+        ranges: Sequence[tuple[int, int]],
+        *,
+        chosen: NDArray[np.uint64] | None = None,  # entries of the only range
+        excluded: Sequence[tuple[int, int]] = (),  # in order: no entry can pass there
+        least_bytes: int | None = None,  # of a second stage; default: 1 MiB
+        many_percent: int | None = None,  # of entries that pass: all are read; default: 5
+        threads: int | None = None,
+        deadline: float | None = None,
+    ) -> CutRead:
+        """Starts to read; each wait has the whole deadline. Releases the GIL, obeys Ctrl-C."""
+    def next(self) -> FirstStage | SecondStage | None:
+        """The first stage of the next step, or the second of the earliest that lacks it; None after the last.
+
+        If there is a second stage, `cut` follows each first; otherwise the first is all of a step.
+        """
+    def cut(self, mask: NDArray[np.bool_] | None) -> None:
+        """Takes the mask of the step whose first stage came last; None if it drops no entry."""
+
+@final
+class FirstStage:
+    entry_start: int
+    entry_stop: int
+    chosen: NDArray[np.uint64] | None  # the entries of the step that are read; None for all
+    columns: list[Column]
+
+@final
+class SecondStage:
+    columns: list[Column]
+    passing: bool  # whether they hold the passing entries only
 
 class Scan:
     def __iter__(self) -> Scan: ...

@@ -5,6 +5,7 @@ mod branch;
 mod cache;
 mod chain;
 mod column;
+mod cut;
 mod database_log;
 mod describe;
 mod doctor;
@@ -39,6 +40,8 @@ mod _core {
     use crate::chain::chain;
     #[pymodule_export]
     use crate::column::Column;
+    #[pymodule_export]
+    use crate::cut::{CutRead, FirstStage, SecondStage};
     #[pymodule_export]
     use crate::database_log::check_log;
     #[pymodule_export]

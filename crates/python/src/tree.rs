@@ -10,9 +10,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use sapwood::dataset::Extremes;
-use sapwood::{Deadline, EntryRead, LazyOptions, Query, ReadOptions};
+use sapwood::{Deadline, EntryRead, ExcludedEntries, LazyOptions, Query, ReadOptions, Table, count_excluded};
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A tree of an open file.
 #[pyclass(module = "sapwood._core", frozen)]
@@ -21,6 +21,10 @@ pub(crate) struct Tree(sapwood::Tree);
 impl Tree {
     pub(crate) fn new(tree: sapwood::Tree) -> Tree {
         Tree(tree)
+    }
+
+    pub(crate) fn table(&self) -> Arc<dyn Table> {
+        self.0.table()
     }
 }
 
@@ -38,7 +42,7 @@ fn extremes(extremes: Extremes) -> (&'static str, u64, u64) {
 
 /// A branch, or a member of the objects in it.
 #[derive(Clone, FromPyObject)]
-enum QueryArgument {
+pub(crate) enum QueryArgument {
     Branch(usize),
     Member(usize, String),
 }
@@ -151,19 +155,16 @@ impl Tree {
         self.0.product(branch)
     }
 
-    /// Counts entries that cannot pass a cut, and are not read.
-    fn count_excluded(&self, ranges: Vec<(u64, u64)>) {
-        self.0.count_excluded(&ranges.into_iter().map(|(start, stop)| start..stop).collect::<Vec<_>>());
+    /// How many entries some ranges exclude, and how many whole clusters.
+    fn count_excluded(&self, ranges: Vec<(u64, u64)>) -> (u64, u64) {
+        let ranges: Vec<Range<u64>> = ranges.into_iter().map(|(start, stop)| start..stop).collect();
+        let ExcludedEntries { entries, clusters } = count_excluded(&*self.0.table(), &ranges);
+        (entries, clusters)
     }
 
     #[getter]
     fn is_distant(&self) -> bool {
         self.0.is_distant()
-    }
-
-    #[getter]
-    fn bytes_in_flight(&self) -> u64 {
-        self.0.bytes_in_flight()
     }
 
     /// The tree that the keys name instead, if this one was only likely.

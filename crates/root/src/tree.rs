@@ -5,8 +5,8 @@ use crate::file::File;
 use crate::root_file::KeyRecord;
 use sapwood_core::{Call, Column, Form, Result};
 use sapwood_table::{
-    EntryRead, EntryStatistics, Lazy, LazyOptions, Query, Scan, Selection, Table, member_form, names,
-    spelled_form,
+    CutOptions, CutScan, EntryRead, EntryStatistics, Lazy, LazyOptions, PassingEntries, Query, Scan,
+    Selection, Table, member_form, names, spelled_form,
 };
 use sapwood_tfile::{Key, Record, StreamerInfos};
 use sapwood_ttree::{BasketRef, Branch, BranchKind, Outcome, TreeTable};
@@ -106,11 +106,6 @@ impl Tree {
         !self.file().fetcher().source().cost_model().immediate
     }
 
-    /// Bytes that are on their way when the link to the source is full, as far as that is known; else 0.
-    pub fn bytes_in_flight(&self) -> u64 {
-        if self.is_distant() { self.file().fetcher().link().bytes_in_flight().unwrap_or(0) } else { 0 }
-    }
-
     /// Name, title, clusters, aliases and more, as the file says.
     pub fn metadata(&self) -> &sapwood_ttree::Tree {
         self.0.table.tree()
@@ -161,22 +156,6 @@ impl Tree {
     /// The product of a dataset that a branch belongs to.
     pub fn product(&self, branch: usize) -> Option<&str> {
         self.0.table.schema(branch)?.group
-    }
-
-    /// Counts entries that are not read because no value of theirs can pass a cut, and the whole clusters among them.
-    pub fn count_excluded(&self, excluded: &[Range<u64>]) {
-        let starts = &self.metadata().cluster_starts;
-        let ends = starts.iter().skip(1).copied().chain([self.entries()]);
-        let inside = |start: u64, end: u64| {
-            let next = excluded.partition_point(|range| range.end < end);
-            start < end && excluded.get(next).is_some_and(|range| range.start <= start)
-        };
-        let clusters = starts.iter().zip(ends).filter(|(start, end)| inside(**start, *end)).count();
-        let counters = self.file().counters();
-        counters
-            .excluded_entries
-            .add(excluded.iter().map(|range| range.end - range.start.min(range.end)).sum());
-        counters.excluded_clusters.add(clusters as u64);
     }
 
     /// The index of a branch by its path or, where it is the only one, by its name.
@@ -274,6 +253,62 @@ impl Tree {
         call: &mut Call<'_>,
     ) -> Result<EntryRead> {
         EntryRead::start(self.table(), queries, entries, within, options.threads, call)
+    }
+
+    /// The entries of a range that pass a cut, of branches or of members of the objects in them.
+    ///
+    /// The branches of `needed` are read first. The closure gets their columns, and returns for each entry whether it
+    /// passes. Of the other branches, only baskets that hold a passing entry are fetched and decompressed, where that saves
+    /// more than the further round trip costs.
+    ///
+    /// ```no_run
+    /// # use sapwood_core::{Call, Column, Deadline, Result};
+    /// # use sapwood_root::File;
+    /// # use sapwood_source::{OpenOptions};
+    /// # use sapwood_table::CutOptions;
+    /// # fn main() -> Result<()> {
+    /// let mut never = || false;
+    /// let mut call = Call::new(Deadline::default(), &mut never);
+    /// # let file = File::open_root("https://example.org/data.root", OpenOptions::default(), &mut call)?;
+    /// # let tree = file.tree("Events", None, &mut call)?;
+    /// let (met, run) = (tree.find_branch("MET_pt").unwrap_or_default(), tree.find_branch("run").unwrap_or_default());
+    /// let high = |columns: &[Column]| {
+    ///     Ok(columns[0].buffers[0].view::<f32>().iter().map(|met| *met > 300.0).collect())
+    /// };
+    /// let passing = tree.read_where(&[run], 0..tree.entries(), &[met], high, CutOptions::default(), &mut call)?;
+    /// println!("{:?} {:?}", passing.entries, passing.columns);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Tree::read`], and those of the closure; `Usage` if it does not return a value for each entry.
+    pub fn read_where<Q: Into<Query> + Clone>(
+        &self,
+        queries: &[Q],
+        entries: Range<u64>,
+        needed: &[Q],
+        cut: impl FnMut(&[Column]) -> Result<Vec<bool>>,
+        options: CutOptions,
+        call: &mut Call<'_>,
+    ) -> Result<PassingEntries> {
+        sapwood_table::read_where(self.table(), queries, entries, needed, cut, options, call)
+    }
+
+    /// As [`Tree::read_where`], range by range. Of a distant source, what the passing entries of a range need is in flight
+    /// while the next range is cut.
+    ///
+    /// # Errors
+    /// As [`Tree::read`].
+    pub fn scan_where<Q: Into<Query> + Clone, F: FnMut(&[Column]) -> Result<Vec<bool>>>(
+        &self,
+        queries: &[Q],
+        ranges: Vec<Range<u64>>,
+        needed: &[Q],
+        cut: F,
+        options: CutOptions,
+        call: &mut Call<'_>,
+    ) -> Result<CutScan<F>> {
+        CutScan::new(self.table(), queries, ranges, needed, cut, options, call)
     }
 
     /// A reader of `queries` that fetches what is touched, and learns to do so ahead of need.

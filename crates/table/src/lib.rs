@@ -12,6 +12,7 @@
 mod background;
 mod carried;
 mod chunk_reader;
+mod cut;
 mod entries;
 mod join;
 mod lazy;
@@ -26,6 +27,10 @@ mod table;
 mod windows;
 
 pub use background::Background;
+pub use cut::{
+    CutCosts, CutOptions, CutQuery, CutRead, CutScan, CutStage, EntrySelection, ExcludedEntries,
+    PassingEntries, count_excluded, read_where,
+};
 pub use entries::EntryRead;
 pub use lazy::{Lazy, LazyOptions};
 pub use members::{member, member_form, names, spelled_form};

@@ -50,6 +50,18 @@ impl Scan {
         threads: Option<usize>,
         call: &mut Call<'_>,
     ) -> Result<Scan> {
+        Scan::recorded_as("scan", table, queries, ranges, threads, call)
+    }
+
+    /// As [`Scan::new`], by another name in the recording of a job.
+    pub(crate) fn recorded_as<Q: Into<Query> + Clone>(
+        kind: &str,
+        table: Arc<dyn Table>,
+        queries: &[Q],
+        ranges: Vec<Range<u64>>,
+        threads: Option<usize>,
+        call: &mut Call<'_>,
+    ) -> Result<Scan> {
         for range in &ranges {
             check_range(&*table, range)?;
         }
@@ -58,7 +70,7 @@ impl Scan {
         // What can be said against a query is said before anything is fetched.
         plan(&*table, &columns.selections, &(0..0))?;
         let patience = call.deadline().remaining();
-        let recorded = recording::begin("scan", &*table, queries);
+        let recorded = recording::begin(kind, &*table, queries);
         let reader = if table.fetcher(0).source().cost_model().immediate {
             Reader::Local(ranges.into_iter(), CarriedChunks::default())
         } else {

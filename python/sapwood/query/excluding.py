@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,57 +10,20 @@ from numpy.typing import NDArray
 
 from ..errors.core import core_errors
 from .bounds import Bounds, NameBounds, may_pass
-from .entries import Entries
 from .expressions import Expression
 from .query import Query
-from .stages import can_wait, cuts_entries
 
 if TYPE_CHECKING:
     from ..model.branch import Branch
-    from ..model.tree import Tree
 
 _UNKNOWN = np.uint64(2**64 - 1)
 
 
-@dataclass(frozen=True)
-class Remaining:
-    """The entries that a cut may let pass, of those from ``start`` to ``stop``: ranges, in order."""
-
-    start: int
-    stop: int
-    runs: NDArray[np.int64]
-    """Start and end of each, with at least one entry between."""
-
-    def within(self, entries: Entries) -> Entries:
-        """Those of some entries that remain; the same if all do."""
-        if entries.chosen is None:
-            inside = np.clip(self.runs, entries.start, entries.stop)
-            inside = inside[inside[:, 0] < inside[:, 1]]
-            if np.array_equal(inside, [[entries.start, entries.stop]]):
-                return entries
-            numbers = [np.arange(first, end) for first, end in inside.tolist()]
-            chosen = np.concatenate([np.empty(0, np.int64), *numbers])
-            return Entries(entries.start, entries.stop, chosen)
-        run = np.searchsorted(self.runs[:, 1], entries.chosen, side="right")
-        starts = np.append(self.runs[:, 0], np.iinfo(np.int64).max)
-        return Entries(entries.start, entries.stop, entries.chosen[starts[run] <= entries.chosen])
-
-    @cached_property
-    def share(self) -> float:
-        """Of all entries."""
-        return float((self.runs[:, 1] - self.runs[:, 0]).sum()) / max(1, self.stop - self.start)
-
-    def excluded(self) -> list[tuple[int, int]]:
-        """The ranges of the other entries."""
-        edges = [self.start, *self.runs.ravel().tolist(), self.stop]
-        return [(first, end) for first, end in zip(edges[::2], edges[1::2], strict=True) if first < end]
-
-
-def remaining(query: Query, start: int, stop: int, deadline: float | None) -> Remaining | None:
-    """The entries from ``start`` to ``stop`` that may pass the cut; None if that is all of them."""
+def excluded_ranges(query: Query, start: int, stop: int, deadline: float | None) -> list[tuple[int, int]]:
+    """Ranges of the entries from ``start`` to ``stop``, in order, of which none can pass a cut of entries."""
     selection, tree = query.selection, query.source.tree
     if selection.cut is None or tree.file.dataset_tree is None or start >= stop:
-        return None
+        return []
     # Where baskets lie is asked for of all branches at once.
     own = [leaf for leaf in query.leaves if leaf.tree is tree]
     with core_errors():
@@ -69,25 +31,18 @@ def remaining(query: Query, start: int, stop: int, deadline: float | None) -> Re
     targets = [selection.cut, *selection.outputs.values(), *selection.names.values()]
     expressions = [target for target in targets if isinstance(target, Expression)]
     # What is computed of one entry may depend on others.
-    alone = not any(expression.has_positions for expression in expressions)
-    if not (alone and len(own) == len(query.leaves) and all(can_wait(leaf, stop) for leaf in own)):
-        return None
-    if not cuts_entries(query):
-        return None
-    found = _remaining(selection.cut, selection.names, tree, start, stop, deadline)
-    if found is not None:
-        tree.core.count_excluded(found.excluded())
-    return found
+    if len(own) < len(query.leaves) or any(expression.has_positions for expression in expressions):
+        return []
+    return _excluded(selection.cut, selection.names, start, stop, deadline)
 
 
-def _remaining(
+def _excluded(
     cut: Expression,
     names: dict[str, Branch | Expression],
-    tree: Tree,
     start: int,
     stop: int,
     deadline: float | None,
-) -> Remaining | None:
+) -> list[tuple[int, int]]:
     columns = {
         name: _Column.of(target, deadline)
         for name, target in names.items()
@@ -95,7 +50,7 @@ def _remaining(
     }
     inside = [edge for column in columns.values() if column is not None for edge in column.edges]
     if not inside:
-        return None
+        return []
     edges = np.unique(np.clip(np.concatenate([[start, stop], *inside]), start, stop)).astype(np.int64)
     bounds = {name: None if column is None else column.at(edges[:-1]) for name, column in columns.items()}
 
@@ -104,10 +59,8 @@ def _remaining(
         return target if isinstance(target, Expression) else bounds[name]
 
     passes = may_pass(cut, known, len(edges) - 1)
-    if passes.all():
-        return None
-    changes = np.flatnonzero(np.diff(np.concatenate([[False], passes, [False]])))
-    return Remaining(start, stop, edges[changes].reshape(-1, 2))
+    changes = np.flatnonzero(np.diff(np.concatenate([[True], passes, [True]])))
+    return [(first, end) for first, end in edges[changes].reshape(-1, 2).tolist()]
 
 
 @dataclass(frozen=True)

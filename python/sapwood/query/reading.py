@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
 from ..errors.core import core_errors
 from .assemble import Columns
 from .batch import Report
 from .compute import Result
-from .entries import Entries, PendingColumns, by_tree, chosen_entries, inside, read_columns
-from .excluding import remaining
+from .entries import by_tree, chosen_entries, inside
 from .query import Query
-from .stages import Stages, stages, worth_skipping
+from .stages import start_read
 from .steps import entry_range, entry_steps
 
 if TYPE_CHECKING:
-    from .. import _core
-    from ..arrays.column import Column
     from ..model.branch import Branch
     from ..model.tree import Tree
 
@@ -34,19 +36,10 @@ def read_arrays(
     index_offset: int = 0,
 ) -> Any:
     """The result for a range of entries, or for some of it."""
-    tree = query.source.tree
-    tree.file.require_open()
-    threads, deadline = tree.file.options.threads_or(threads), tree.file.options.deadline_or(deadline)
-    start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
+    start, stop = entry_range(query.source.tree.num_entries, entry_start, entry_stop)
     chosen = None if entries is None else chosen_entries(entries, start, stop)
-    entries = Entries(start, stop, chosen)
-    left = remaining(query, start, stop, deadline)
-    share = 1.0
-    if left is not None:
-        entries, share = left.within(entries), left.share
-    step = _Step(query, stages(query, start, stop, share), entries, index_offset)
-    step.begin(read_columns(step.first, step.entries, threads, deadline), threads, deadline)
-    return step.finish()
+    steps = Steps(query, [(start, stop)], threads, deadline, chosen)
+    return next(steps.results(index_offset=index_offset))
 
 
 def read_steps(
@@ -62,45 +55,11 @@ def read_steps(
     return Steps(query, steps, threads, deadline).results(report, index_offset)
 
 
-class _Step:
-    """The reading of some entries, in one stage or in two."""
-
-    def __init__(self, query: Query, stages: Stages | None, entries: Entries, index_offset: int) -> None:
-        self.entries = entries
-        self.first = query.leaves if stages is None else stages.first
-        self._stages = stages
-        self._query = query
-        self._index_offset = index_offset
-        self._result: Result | None = None
-        self._started: PendingColumns | None = None
-
-    def begin(self, columns: Columns, threads: int | None, deadline: float | None) -> None:
-        """Takes the columns of the first stage, and starts to read the second."""
-        numbers = self.entries.numbers
-        offset = self._index_offset
-        index = (
-            range(numbers.start + offset, numbers.stop + offset)
-            if isinstance(numbers, range)
-            else numbers + offset
-        )
-        result = Result(self._query, columns, index)
-        if self._stages is not None:
-            mask, second = result.mask, self._stages.second
-            if mask is not None and worth_skipping(mask, self.entries, self._stages.boundaries):
-                self._started = PendingColumns(second, self.entries.where(mask), threads, deadline)
-            else:
-                result.add(read_columns(second, self.entries, threads, deadline))
-        self._result = result
-
-    def finish(self) -> Any:
-        """The result; once."""
-        result, self._result = self._result, None
-        assert result is not None
-        return result.get(None if self._started is None else self._started.finish())
-
-
 class Steps:
-    """Ranges of entries that are to be read, of which the first is on its way."""
+    """Ranges of entries that are to be read, of which the first is on its way.
+
+    Of the only one, ``chosen`` entries can be read in place of all.
+    """
 
     def __init__(
         self,
@@ -108,75 +67,73 @@ class Steps:
         ranges: Sequence[tuple[int, int]],
         threads: int | None = None,
         deadline: float | None = None,
+        chosen: NDArray[np.int64] | None = None,
     ) -> None:
         file = query.source.file
         file.require_open()
+        threads, deadline = file.options.threads_or(threads), file.options.deadline_or(deadline)
         self._query = query
         self.ranges = ranges
-        self._threads, self._deadline = file.options.threads_or(threads), file.options.deadline_or(deadline)
-        ends = (min(start for start, _ in ranges), max(stop for _, stop in ranges)) if ranges else (0, 0)
-        left = remaining(query, *ends, self._deadline)
-        self._stages = stages(query, *ends, 1.0 if left is None else left.share)
-        self._leaves = query.leaves if self._stages is None else self._stages.first
-        self._parts = by_tree(self._leaves)
-        entries = [Entries(start, stop) for start, stop in ranges]
-        self._entries = entries if left is None else [left.within(one) for one in entries]
-        whole = [(one.start, one.stop) for one in self._entries if one.chosen is None]
-        with core_errors():
-            self._scans = [
-                one.core.scan(
-                    [leaf.request for leaf in leaves],
-                    [inside(one, start, stop) for start, stop in whole],
-                    threads=self._threads,
-                    deadline=self._deadline,
-                )
-                for one, leaves in self._parts
-            ]
+        self._read = start_read(query, ranges, chosen, threads, deadline)
+        keys = [leaf.key for leaf in query.leaves]
+        self._first = [keys[place] for place in self._read.first]
+        self._second = [keys[place] for place in self._read.second]
 
     def results(self, report: bool = False, index_offset: int = 0) -> Iterator[Any]:
         """The results, in order, once; while one is worked on, the next is read."""
-        tree = self._query.source.tree
-        # Over distance, the second stage of a step is in flight while the first one of the next is worked on.
-        ahead = 1 if self._stages is not None and tree.core.is_distant else 0
         begun: deque[_Step] = deque()
-        # Those of which a part is read are asked for while the step before is worked on.
-        asked: deque[PendingColumns | None] = deque(map(self._started, self._entries[:1]))
-        for number, entries in enumerate(self._entries):
-            asked.extend(map(self._started, self._entries[number + 1 : number + 2]))
-            step = _Step(self._query, self._stages, entries, index_offset)
-            started = asked.popleft()
-            columns = _next_columns(self._scans, self._parts) if started is None else started.finish()
-            step.begin(columns, self._threads, self._deadline)
-            del columns
-            begun.append(step)
+        while (stage := self._next()) is not None:
+            if isinstance(stage, _core.FirstStage):
+                begun.append(self._begin(stage, index_offset))
+                is_complete = not self._second
+            else:
+                begun[0].add(dict(zip(self._second, stage.columns, strict=True)), stage.passing)
+                is_complete = True
             # Nothing here may keep the arrays of a step alive while the next is waited for.
-            del step
-            if len(begun) > ahead:
-                yield _finished(begun, tree, report, index_offset).pop()
-        while begun:
-            yield _finished(begun, tree, report, index_offset).pop()
+            del stage
+            if is_complete:
+                yield self._finished(begun, report, index_offset).pop()
 
-    def _started(self, entries: Entries) -> PendingColumns | None:
-        """The reading of some entries of a step; None if they are all of it."""
-        if entries.chosen is None:
-            return None
-        return PendingColumns(self._leaves, entries, self._threads, self._deadline)
-
-
-def _next_columns(scans: list[_core.Scan], parts: list[tuple[Tree, list[Branch]]]) -> Columns:
-    columns: dict[Any, Column] = {}
-    for scan, (_, leaves) in zip(scans, parts, strict=True):
+    def _next(self) -> _core.FirstStage | _core.SecondStage | None:
         with core_errors():
-            columns.update(zip((leaf.key for leaf in leaves), next(scan), strict=True))
-    return columns
+            return self._read.next()
+
+    def _begin(self, stage: _core.FirstStage, index_offset: int) -> _Step:
+        """Takes the first stage of a step, and hands over which of its entries pass."""
+        start, stop = stage.entry_start, stage.entry_stop
+        index: range | NDArray[np.int64] = range(start + index_offset, stop + index_offset)
+        if stage.chosen is not None:
+            index = stage.chosen.astype(np.int64) + index_offset
+        result = Result(self._query, dict(zip(self._first, stage.columns, strict=True)), index)
+        if self._second:
+            mask = result.mask
+            with core_errors():
+                self._read.cut(None if mask is None else np.ascontiguousarray(mask))
+        return _Step(start, stop, result)
+
+    def _finished(self, begun: deque[_Step], report: bool, index_offset: int) -> list[Any]:
+        """The result of the first step, in a list: whoever pops it has it alone."""
+        step = begun.popleft()
+        result, tree = step.result.get(step.passing), self._query.source.tree
+        return [(result, Report(tree, step.start, step.stop, index_offset)) if report else result]
 
 
-def _finished(begun: deque[_Step], tree: Tree, report: bool, index_offset: int) -> list[Any]:
-    """The result of the first step, in a list: who pops it has it alone."""
-    step = begun.popleft()
-    start, stop = step.entries.start, step.entries.stop
-    result = step.finish()
-    return [(result, Report(tree, start, stop, index_offset)) if report else result]
+@dataclass
+class _Step:
+    """A step whose first stage was read."""
+
+    start: int
+    stop: int
+    result: Result
+    passing: Columns | None = None
+    """Columns of the entries that pass the cut only."""
+
+    def add(self, columns: Columns, passing: bool) -> None:
+        """Takes the columns of the second stage."""
+        if passing:
+            self.passing = columns
+        else:
+            self.result.add(columns)
 
 
 def read_and_drop(
@@ -199,3 +156,19 @@ def read_and_drop(
             )
             for _ in scan:
                 pass
+
+
+def read_chosen_and_drop(
+    tree: Tree, leaves: Sequence[Branch], chosen: NDArray[np.int64], entry_start: int, entry_stop: int
+) -> None:
+    """Reads chosen entries of a range and keeps nothing of them."""
+    options = tree.file.options
+    for one, some in by_tree(leaves):
+        with core_errors():
+            pending = one.core.start_entries(
+                [leaf.request for leaf in some],
+                chosen.astype(np.uint64),
+                inside(one, entry_start, entry_stop),
+                threads=options.threads,
+            )
+            pending.finish()

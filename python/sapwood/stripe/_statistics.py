@@ -10,9 +10,10 @@ import numpy as np
 from ..arrays.libraries import library_named
 from ..errors import KeyInFileError
 from ..errors.core import core_errors
-from ..query.excluding import remaining
+from ..query.excluding import excluded_ranges
 from ..query.query import Query
 from ..query.select import select
+from ..query.stages import drops_entries
 
 if TYPE_CHECKING:
     from ..model.tree import Tree
@@ -69,13 +70,7 @@ def _of(tree: Tree, index: int, path: str, deadline: float | None) -> Statistics
 def excluded(tree: Tree, cut: str) -> tuple[int, int]:
     """How many entries a cut passes over, and how many whole batches."""
     query = Query(tree, select(tree, [], cut), library_named("np"))
-    found = remaining(query, 0, tree.num_entries, tree.file.options.deadline)
-    if found is None:
-        return 0, 0
-    starts = np.asarray(tree.cluster_starts, dtype=np.int64)
-    ends = np.append(starts[1:], tree.num_entries)
-    first, last = (np.asarray(side, dtype=np.int64) for side in zip(*found.excluded(), strict=True))
-    place = np.searchsorted(last, ends)
-    inside = (starts < ends) & (place < len(last))
-    inside[inside] = first[place[inside]] <= starts[inside]
-    return int((last - first).sum()), int(inside.sum())
+    # A cut of the items of lists passes over no entry.
+    entries = tree.num_entries if drops_entries(query) else 0
+    ranges = excluded_ranges(query, 0, entries, tree.file.options.deadline)
+    return tree.core.count_excluded(ranges)

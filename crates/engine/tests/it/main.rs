@@ -11,6 +11,7 @@ macro_rules! call {
 mod care;
 mod corpus;
 mod counted;
+mod cuts;
 mod damage;
 mod datasets;
 mod entries;

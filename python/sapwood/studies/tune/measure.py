@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...opening.single import open as open_object
-from ...query.entries import Entries, PendingColumns
-from ...query.reading import read_and_drop
+from ...query.reading import read_and_drop, read_chosen_and_drop
 from ...query.select import select
 from ...query.steps import entry_steps
 from ...report.replaying import Line, replay
@@ -162,7 +161,7 @@ def read_entries(tree: Tree, branches: list[Branch], workload: Workload, seed: i
     for start, stop in entry_steps(tree, branches, 0, tree.num_entries, workload.step):
         inside = passing[(passing >= start) & (passing < stop)]
         if len(inside):
-            PendingColumns(branches, Entries(start, stop, inside), tree.file.options.threads, None).finish()
+            read_chosen_and_drop(tree, branches, inside, start, stop)
     return len(passing)
 
 

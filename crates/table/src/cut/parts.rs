@@ -1,0 +1,86 @@
+//! The columns of a stage, table by table.
+
+use super::query::{CutQuery, EntrySelection};
+use crate::entries::EntryRead;
+use crate::scan::Scan;
+use crate::selection::Query;
+use crate::table::Table;
+use sapwood_core::{Call, Result};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The columns of a stage, table by table.
+#[derive(Debug)]
+pub(super) struct Parts(Vec<Part>);
+
+#[derive(Debug)]
+struct Part {
+    table: Arc<dyn Table>,
+    queries: Vec<Query>,
+    /// Where these columns are in the query.
+    columns: Vec<usize>,
+}
+
+impl Parts {
+    pub(super) fn new(query: &CutQuery, columns: &[usize]) -> Parts {
+        let part = |(number, table): (usize, &Arc<dyn Table>)| {
+            let of_table = |column: &usize| query.columns.get(*column).is_some_and(|(of, _)| *of == number);
+            let columns: Vec<usize> = columns.iter().copied().filter(of_table).collect();
+            let queries = columns.iter().filter_map(|column| query.columns.get(*column));
+            let queries = queries.map(|(_, query)| query.clone()).collect();
+            Part { table: Arc::clone(table), queries, columns }
+        };
+        let parts = query.tables.iter().enumerate().map(part);
+        Parts(parts.filter(|part| !part.columns.is_empty()).collect())
+    }
+
+    /// The columns by their index in the query, in the order in which they are delivered.
+    pub(super) fn columns(&self) -> Vec<usize> {
+        self.0.iter().flat_map(|part| part.columns.iter().copied()).collect()
+    }
+
+    /// Finds where the chunks of the columns are.
+    pub(super) fn locate(&self, call: &mut Call<'_>) -> Result<()> {
+        for part in &self.0 {
+            let selections = crate::selection::Queries::new(&part.queries).selections;
+            part.table.locate(&selections, call)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn scans(
+        &self,
+        ranges: &[Range<u64>],
+        threads: Option<usize>,
+        call: &mut Call<'_>,
+    ) -> Result<Vec<Scan>> {
+        let kind = if ranges.len() == 1 { "read" } else { "scan" };
+        let scan = |part: &Part| {
+            let ranges = ranges.iter().map(|range| part.inside(range)).collect();
+            Scan::recorded_as(kind, Arc::clone(&part.table), &part.queries, ranges, threads, call)
+        };
+        self.0.iter().map(scan).collect()
+    }
+
+    pub(super) fn start(
+        &self,
+        entries: &EntrySelection,
+        threads: Option<usize>,
+        call: &mut Call<'_>,
+    ) -> Result<Vec<EntryRead>> {
+        let numbers = entries.numbers();
+        let start = |part: &Part| {
+            let (table, within) = (Arc::clone(&part.table), part.inside(&entries.within));
+            EntryRead::start(table, &part.queries, &numbers, within, threads, call)
+        };
+        self.0.iter().map(start).collect()
+    }
+}
+
+impl Part {
+    /// Entries of the first table that this one, which may be shorter, has, too.
+    fn inside(&self, range: &Range<u64>) -> Range<u64> {
+        let entries = self.table.entries();
+        range.start.min(entries)..range.end.min(entries)
+    }
+}

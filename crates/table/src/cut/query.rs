@@ -1,0 +1,134 @@
+//! What a read with a cut is asked for: columns, entries, and what a second stage must be worth.
+
+use crate::selection::Query;
+use crate::table::Table;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The columns of a read with a cut.
+#[derive(Debug, Clone)]
+pub struct CutQuery {
+    /// Tables over the same entries. The first one says how many there are; another may have fewer.
+    pub tables: Vec<Arc<dyn Table>>,
+    /// The columns to read, each once: the index of its table, and the query.
+    pub columns: Vec<(usize, Query)>,
+    /// The columns that the cut needs, by their index in `columns`.
+    pub cut: Vec<usize>,
+    /// The columns that may be read of passing entries only, by their index in `columns`. The columns of a group are
+    /// delivered of the same entries: either all of them wait for the mask, or none does.
+    pub groups: Vec<Vec<usize>>,
+}
+
+/// How a read with a cut is carried out.
+#[derive(Debug, Clone, Default)]
+pub struct CutOptions {
+    /// Number of computing threads. Default: the environment variable `SAPWOOD_THREADS`, else all processors.
+    pub threads: Option<usize>,
+    /// Entries that cannot pass, such as statistics exclude. Ranges in order that do not overlap. They are not read, unless
+    /// a column is shorter than the steps, or only all of its entries tell its form.
+    pub excluded: Vec<Range<u64>>,
+    /// What a second stage must be worth.
+    pub costs: CutCosts,
+}
+
+/// What a second stage must be worth.
+#[derive(Debug, Clone, Copy)]
+pub struct CutCosts {
+    /// Stored bytes of the columns of a second stage below which it is not worth a round trip. Default: 1 MiB, and in
+    /// any case the bytes that are on their way when the link is full: fewer take no longer to come than the round trip.
+    pub least_bytes: u64,
+    /// If at least this percentage of the entries pass, and some in every cluster, all are read: masking them is faster
+    /// than picking out those that pass. Default: 5.
+    pub many_percent: u64,
+}
+
+impl Default for CutCosts {
+    fn default() -> Self {
+        CutCosts { least_bytes: 1 << 20, many_percent: 5 }
+    }
+}
+
+/// The entries of a step: a range, or some entries of a range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntrySelection {
+    /// The range.
+    pub within: Range<u64>,
+    /// The entries of it, in the order of the delivery; `None` for all of them.
+    pub chosen: Option<Vec<u64>>,
+}
+
+impl From<Range<u64>> for EntrySelection {
+    fn from(within: Range<u64>) -> Self {
+        EntrySelection { within, chosen: None }
+    }
+}
+
+impl EntrySelection {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        match &self.chosen {
+            Some(chosen) => chosen.len(),
+            None => usize::try_from(self.within.end.saturating_sub(self.within.start)).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The numbers of the entries for which a mask, with a value for each, is true.
+    pub fn passing(&self, mask: &[bool]) -> Vec<u64> {
+        match &self.chosen {
+            Some(chosen) => pick(chosen.iter().copied(), mask),
+            None => pick(self.within.clone(), mask),
+        }
+    }
+
+    /// The numbers of the entries.
+    pub(super) fn numbers(&self) -> Vec<u64> {
+        self.chosen.clone().unwrap_or_else(|| self.within.clone().collect())
+    }
+
+    /// The entries without those of some ranges in order that do not overlap.
+    pub(super) fn without(self, excluded: &[Range<u64>]) -> EntrySelection {
+        let next = |entry: u64| excluded.partition_point(|range| range.end <= entry);
+        let is_excluded = |entry: u64| excluded.get(next(entry)).is_some_and(|range| range.start <= entry);
+        let within = self.within;
+        let touched = excluded.get(next(within.start)).is_some_and(|range| range.start < within.end);
+        let chosen = match self.chosen {
+            None if !touched => None,
+            None => Some(within.clone().filter(|entry| !is_excluded(*entry)).collect()),
+            Some(chosen) => Some(chosen.into_iter().filter(|entry| !is_excluded(*entry)).collect()),
+        };
+        EntrySelection { within, chosen }
+    }
+}
+
+fn pick(entries: impl Iterator<Item = u64>, mask: &[bool]) -> Vec<u64> {
+    entries.zip(mask).filter(|(_, passes)| **passes).map(|(entry, _)| entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excluded_entries_leave_a_list_of_the_others() {
+        let excluded = [2..4, 6..9];
+        let without = |entries: EntrySelection| entries.without(&excluded).chosen;
+        assert_eq!(without((0..10).into()), Some(vec![0, 1, 4, 5, 9]));
+        assert_eq!(without((4..6).into()), None);
+        assert_eq!(without((2..4).into()), Some(vec![]));
+        let chosen = Some(vec![9, 8, 9, 1, 3]);
+        assert_eq!(without(EntrySelection { within: 0..10, chosen }), Some(vec![9, 9, 1]));
+    }
+
+    #[test]
+    fn a_mask_picks_from_a_range_and_from_a_list() {
+        let mask = [true, false, true];
+        assert_eq!(EntrySelection::from(7..10).passing(&mask), [7, 9]);
+        let list = EntrySelection { within: 0..10, chosen: Some(vec![5, 4, 3]) };
+        assert_eq!((list.passing(&mask), list.len(), list.is_empty()), (vec![5, 3], 3, false));
+    }
+}
