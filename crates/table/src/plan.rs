@@ -1,10 +1,8 @@
 //! The plans of a read: how its columns are read, which chunks are fetched first, and their decoding in parallel.
 
-use crate::pool;
 use crate::selection::Selection;
-use crate::table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, FileIndex, Table};
+use crate::table::{Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, FileIndex, Table};
 use bytes::Bytes;
-use futures::future::try_join_all;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Deadline, Error, Result};
 use std::collections::hash_map::Entry;
@@ -55,92 +53,83 @@ pub(crate) fn decode(
     Ok(column)
 }
 
+/// How many of some entries a read wants.
+pub(crate) type Wanted<'a> = &'a dyn Fn(&Range<u64>) -> u64;
+
 /// The chunks that are fetched first for a plan: all of them, or those that say which of the others are needed, where
 /// fetching the rest without need could take longer than the further round trip.
 pub(crate) fn first_chunks<'p>(
     table: &dyn Table,
     plan: &'p dyn ColumnPlan,
+    wanted: Wanted<'_>,
 ) -> impl Iterator<Item = &'p Chunk> + use<'p> {
-    let narrows = narrows(table, plan);
+    let narrows = narrows(table, plan, wanted);
     plan.chunks().iter().filter(move |chunk| chunk.is_stored() && (chunk.index || !narrows))
 }
 
-fn narrows(table: &dyn Table, plan: &dyn ColumnPlan) -> bool {
+fn narrows(table: &dyn Table, plan: &dyn ColumnPlan, wanted: Wanted<'_>) -> bool {
     if !plan.can_narrow() {
         return false;
     }
-    let (wanted, mut waste) = (plan.entries(), 0_u64);
+    let mut waste = 0_u64;
     for chunk in plan.chunks().iter().filter(|chunk| !chunk.index && chunk.is_stored()) {
         let all = (chunk.entries.end - chunk.entries.start).max(1);
-        let inside = chunk.entries.end.min(wanted.end).saturating_sub(chunk.entries.start.max(wanted.start));
-        let unwanted = u128::from(chunk.range.len) * u128::from(all - inside.min(all)) / u128::from(all);
-        waste = waste.saturating_add(u64::try_from(unwanted).unwrap_or(u64::MAX));
+        let unwanted = u128::from(chunk.range.len) * u128::from(all - wanted(&chunk.entries).min(all));
+        waste = waste.saturating_add(u64::try_from(unwanted / u128::from(all)).unwrap_or(u64::MAX));
     }
     let fetcher = table.fetcher(0);
-    let cost = fetcher.source().physics();
-    let worth_a_round_trip = fetcher.link().bytes_in_flight().unwrap_or(0).max(cost.gap);
-    cost.immediate || waste > worth_a_round_trip
-}
-
-/// Fetches what the plans need beyond the chunks that were fetched first: all of it in one round trip.
-pub(crate) fn fetch_rest<'p>(
-    table: &dyn Table,
-    plans: impl IntoIterator<Item = &'p dyn ColumnPlan>,
-    fetched: &FetchedChunks,
-    call: &mut Call<'_>,
-) -> Result<FetchedChunks> {
-    let mut missing: BTreeMap<FileIndex, Vec<ByteRange>> = BTreeMap::new();
-    for plan in plans.into_iter().filter(|plan| plan.can_narrow()) {
-        for chunk in rest(plan, &|id| fetched.get(&id).cloned())? {
-            missing.entry(chunk.file).or_default().push(chunk.range);
-        }
-    }
-    if missing.is_empty() {
-        return Ok(FetchedChunks::new());
-    }
-    missing.values_mut().for_each(|ranges| {
-        ranges.sort_unstable();
-        ranges.dedup();
-    });
-    let deadline = call.deadline();
-    let fetchers: Vec<_> =
-        missing.into_iter().map(|(file, ranges)| (file, table.fetcher(file), ranges)).collect();
-    let fetch = fetchers.iter().map(|(file, fetcher, ranges)| async move {
-        let bytes = fetcher.fetch(ranges, deadline).await?;
-        let ids = ranges.iter().map(|range| ChunkId { file: *file, offset: range.start });
-        Ok::<Vec<(ChunkId, Bytes)>, Error>(ids.zip(bytes).collect())
-    });
-    Ok(pool::wait(try_join_all(fetch), call)?.into_iter().flatten().collect())
+    let worth_a_round_trip =
+        fetcher.link().bytes_in_flight().unwrap_or(0).max(fetcher.source().physics().gap);
+    waste > worth_a_round_trip
 }
 
 /// Fetches the chunks of a plan from sources that never wait, but for those that are `held`.
 pub(crate) fn fetch_now(
     table: &dyn Table,
     plan: &dyn ColumnPlan,
-    held: &dyn Fn(ChunkId) -> Option<Bytes>,
+    held: ChunkBytes<'_>,
+    deadline: Deadline,
+) -> Result<FetchedChunks> {
+    let mut fetched = fetch_index_now(table, plan, held, deadline)?;
+    let missing = needed(plan, &|id| held(id).or_else(|| stored(&fetched, id)))?;
+    let missing =
+        missing.iter().filter(|chunk| held(chunk.id()).is_none() && !fetched.contains_key(&chunk.id()));
+    let missing: Vec<&Chunk> = missing.collect();
+    fetch_chunks_now(table, missing, deadline, &mut fetched)?;
+    Ok(fetched)
+}
+
+/// Fetches the chunks that say which others a plan needs, but for those that are `held`.
+pub(crate) fn fetch_index_now(
+    table: &dyn Table,
+    plan: &dyn ColumnPlan,
+    held: ChunkBytes<'_>,
     deadline: Deadline,
 ) -> Result<FetchedChunks> {
     let mut fetched = FetchedChunks::new();
-    let first = first_chunks(table, plan).filter(|chunk| held(chunk.id()).is_none());
-    fetch_chunks_now(table, first, deadline, &mut fetched)?;
     if plan.can_narrow() {
-        let rest = rest(plan, &|id| fetched.get(&id).cloned())?;
-        let rest: Vec<Chunk> = rest.into_iter().filter(|chunk| held(chunk.id()).is_none()).collect();
-        fetch_chunks_now(table, rest.iter(), deadline, &mut fetched)?;
+        let index = plan.chunks().iter().filter(|chunk| chunk.index && chunk.is_stored());
+        fetch_chunks_now(table, index.filter(|chunk| held(chunk.id()).is_none()), deadline, &mut fetched)?;
     }
     Ok(fetched)
 }
 
-/// The chunks that a plan needs and that were not fetched yet.
-fn rest(plan: &dyn ColumnPlan, fetched: ChunkBytes<'_>) -> Result<Vec<Chunk>> {
-    let mut needed = plan.narrow(fetched)?.unwrap_or_else(|| plan.chunks().to_vec());
-    needed.retain(|chunk| chunk.is_stored() && fetched(chunk.id()).is_none());
+/// A chunk that was fetched.
+pub(crate) fn stored(fetched: &FetchedChunks, id: ChunkId) -> Option<ChunkContent> {
+    fetched.get(&id).cloned().map(ChunkContent::Stored)
+}
+
+/// The chunks that a plan needs, as those of them say that are at hand.
+pub(crate) fn needed(plan: &dyn ColumnPlan, index: ChunkBytes<'_>) -> Result<Vec<Chunk>> {
+    let narrowed = if plan.can_narrow() { plan.narrow(index)? } else { None };
+    let mut needed = narrowed.unwrap_or_else(|| plan.chunks().to_vec());
+    needed.retain(Chunk::is_stored);
     Ok(needed)
 }
 
 fn fetch_chunks_now<'p>(
     table: &dyn Table,
-    chunks: impl Iterator<Item = &'p Chunk>,
+    chunks: impl IntoIterator<Item = &'p Chunk>,
     deadline: Deadline,
     fetched: &mut FetchedChunks,
 ) -> Result<()> {
