@@ -167,3 +167,121 @@ fn kept(batches: &[Batch]) -> Vec<HashSet<ChunkId>> {
     });
     kept.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::ChunkBytes;
+    use sapwood_core::{Buffer, Column, Counters, Deadline, ErrorKind};
+    use sapwood_source::{DelayedSource, Fault, FaultySource, MemorySource, Source};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    /// Two distant files of 100 bytes each, whose bytes are their offsets; the second counts on.
+    fn fetcher(counters: &Arc<Counters>) -> impl Fn(FileIndex) -> Fetcher + use<> {
+        let counters = Arc::clone(counters);
+        move |file| {
+            let content: Vec<u8> = (0..100).map(|byte| byte + 100 * file as u8).collect();
+            let source = DelayedSource::new(MemorySource::new(content), Duration::ZERO, None);
+            Fetcher::new(Arc::new(source), Arc::clone(&counters))
+        }
+    }
+
+    fn range(start: u64) -> ByteRange {
+        ByteRange { start, len: 4 }
+    }
+
+    fn id(file: FileIndex, offset: u64) -> ChunkId {
+        ChunkId { file, offset }
+    }
+
+    fn chunk(start: u64, entries: Range<u64>, index: bool) -> Chunk {
+        Chunk { file: 0, range: range(start), entries, uncompressed_bytes: 4, index, shared: false }
+    }
+
+    fn reader(batches: Vec<Batch>, counters: &Arc<Counters>) -> ChunkReader {
+        ChunkReader::new(batches, fetcher(counters), Ahead { jobs: 2, bytes: 1000 }).unwrap()
+    }
+
+    fn next(reader: &mut ChunkReader) -> HashSet<ChunkId> {
+        reader.next(&mut Call::new(Deadline::default(), &mut || false)).unwrap()
+    }
+
+    /// A plan whose chunk at 0 shows which others it needs.
+    struct Shown(Vec<Chunk>);
+
+    impl ColumnPlan for Shown {
+        fn entries(&self) -> Range<u64> {
+            0..1
+        }
+
+        fn chunks(&self) -> &[Chunk] {
+            &self.0
+        }
+
+        fn can_narrow(&self) -> bool {
+            true
+        }
+
+        fn narrow(&self, index: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
+            assert!(index(id(0, 0)).is_some());
+            Ok(Some(self.0.clone()))
+        }
+
+        fn decode(&self, _: ChunkBytes<'_>, _: Option<&Arc<Buffer>>, _: &Counters) -> Result<Column> {
+            unimplemented!("nothing is decoded here")
+        }
+    }
+
+    #[test]
+    fn a_chunk_of_consecutive_batches_is_fetched_once_and_stays_between_them() {
+        let counters = Arc::default();
+        let batches =
+            vec![vec![(0, range(8)), (0, range(0)), (0, range(8))], vec![(0, range(8)), (1, range(4))]];
+        let mut reader = reader(batches, &counters);
+        let again = next(&mut reader);
+        assert_eq!(again, HashSet::from([id(0, 8)]));
+        assert_eq!(reader.fetched().stored(id(0, 0)).unwrap()[..], [0, 1, 2, 3]);
+        reader.release(&again);
+        assert!(reader.fetched().stored(id(0, 0)).is_none());
+        assert!(next(&mut reader).is_empty());
+        assert_eq!(reader.fetched().stored(id(0, 8)).unwrap()[..], [8, 9, 10, 11]);
+        assert_eq!(reader.fetched().stored(id(1, 4)).unwrap()[..], [104, 105, 106, 107]);
+        assert_eq!(counters.snapshot().wanted_bytes, 12);
+    }
+
+    #[test]
+    fn chunks_that_others_show_are_fetched_once_and_stay_while_entries_need_them() {
+        let counters = Arc::default();
+        let mut reader = reader(vec![vec![(0, range(0)), (0, range(20))]; 3], &counters);
+        let mut rest = |entries: Range<u64>, shown: &[Chunk]| {
+            let again = next(&mut reader);
+            let plan = Shown(shown.to_vec());
+            let plans = [&plan as &dyn ColumnPlan, &plan];
+            let mut interrupt = || false;
+            let mut call = Call::new(Deadline::default(), &mut interrupt);
+            reader.fetch_rest(plans, &entries, fetcher(&counters), &mut call).unwrap();
+            let known = [0, 20, 40, 60].map(|offset| reader.fetched().get(id(0, offset)).is_some());
+            reader.release(&again);
+            (known, counters.snapshot().wanted_bytes)
+        };
+        let (first, reaching) = (chunk(40, 0..10, false), chunk(60, 5..25, false));
+        assert_eq!(rest(0..10, &[first, reaching.clone()]), ([true; 4], 16));
+        assert_eq!(rest(10..20, &[reaching]), ([true, true, false, true], 16));
+        assert_eq!(rest(25..30, &[]), ([true, true, false, false], 16));
+    }
+
+    #[test]
+    fn an_error_of_a_file_ends_the_batches() {
+        let fail = |_| {
+            let source =
+                FaultySource::new(MemorySource::new([0; 100].to_vec()), [(0, Fault::Fail(ErrorKind::Io))]);
+            let source: Arc<dyn Source> = Arc::new(DelayedSource::new(source, Duration::ZERO, None));
+            Fetcher::new(source, Arc::default())
+        };
+        let ahead = Ahead { jobs: 2, bytes: 1000 };
+        let mut reader = ChunkReader::new(vec![vec![(0, range(0))]], fail, ahead).unwrap();
+        let error = reader.next(&mut Call::new(Deadline::default(), &mut || false)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+    }
+}

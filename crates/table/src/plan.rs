@@ -194,3 +194,80 @@ fn by_offsets(plans: &[Plan<'_>]) -> Vec<Vec<usize>> {
     }
     groups
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rayon::ThreadPoolBuilder;
+    use sapwood_core::{Form, Primitive};
+
+    /// A plan of chunks at these offsets, which needs only those that are index chunks if it may narrow.
+    struct Stub {
+        key: Option<usize>,
+        chunks: Vec<Chunk>,
+        narrows: bool,
+    }
+
+    impl ColumnPlan for Stub {
+        fn entries(&self) -> Range<u64> {
+            0..10
+        }
+
+        fn chunks(&self) -> &[Chunk] {
+            &self.chunks
+        }
+
+        fn can_narrow(&self) -> bool {
+            self.narrows
+        }
+
+        fn narrow(&self, _: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
+            Ok(Some(self.chunks.iter().filter(|chunk| chunk.index).cloned().collect()))
+        }
+
+        fn decode(&self, _: ChunkBytes<'_>, _: Option<&Arc<Buffer>>, _: &Counters) -> Result<Column> {
+            unimplemented!("nothing is decoded here")
+        }
+
+        fn offsets_key(&self) -> Option<usize> {
+            self.key
+        }
+    }
+
+    fn chunk(start: u64, len: u64, index: bool) -> Chunk {
+        let range = ByteRange { start, len };
+        Chunk { file: 0, range, entries: 0..10, uncompressed_bytes: len, index, shared: false }
+    }
+
+    #[test]
+    fn a_plan_needs_all_stored_chunks_unless_it_narrows() {
+        let chunks = vec![chunk(0, 4, true), chunk(4, 0, false), chunk(8, 4, false)];
+        let offsets = |narrows| -> Vec<u64> {
+            let plan = Stub { key: None, chunks: chunks.clone(), narrows };
+            needed(&plan, &|_| None).unwrap().iter().map(|chunk| chunk.range.start).collect()
+        };
+        assert_eq!(offsets(false), [0, 8]);
+        assert_eq!(offsets(true), [0]);
+    }
+
+    #[test]
+    fn columns_come_in_the_order_of_plans_and_share_the_offsets_of_the_first_of_their_key() {
+        let keys = [Some(1), None, Some(2), Some(1)];
+        let plans: Vec<Plan<'_>> = keys
+            .iter()
+            .map(|key| Box::new(Stub { key: *key, chunks: Vec::new(), narrows: false }) as Plan<'_>)
+            .collect();
+        let work = |plan: &Plan<'_>, likely: Option<&Arc<Buffer>>| {
+            let key = plan.offsets_key().unwrap_or(0) as u8;
+            let buffer = likely.cloned().unwrap_or_else(|| Arc::new(Buffer::from_slice(&[key])));
+            Ok(Column { form: Form::Primitive(Primitive::U8), length: 1, buffers: vec![buffer] })
+        };
+        let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let columns = pool.install(|| in_parallel(&plans, &AtomicBool::new(false), work)).unwrap();
+        let values: Vec<u8> = columns.iter().map(|column| column.buffers[0].as_bytes()[0]).collect();
+        assert_eq!(values, [1, 0, 2, 1]);
+        assert!(Arc::ptr_eq(&columns[0].buffers[0], &columns[3].buffers[0]));
+        let cancelled = pool.install(|| in_parallel(&plans, &AtomicBool::new(true), work)).unwrap_err();
+        assert_eq!(cancelled.kind(), sapwood_core::ErrorKind::Cancelled);
+    }
+}

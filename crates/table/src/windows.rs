@@ -154,3 +154,16 @@ fn cut(
     let costs = chunks().map(|chunk| (chunk.entries.start, chunk.range.len));
     cut_windows(table.cluster_starts(), costs, most, entries)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_count_once_however_ranges_overlap() {
+        let ranges = joined(&[20..30, 0..5, 7..7, 5..10, 25..27]);
+        assert_eq!(ranges, [0..10, 20..30]);
+        assert_eq!(count(&ranges, &(4..22)), 8);
+        assert_eq!([count(&ranges, &(10..20)), count(&ranges, &(30..40)), count(&[], &(0..9))], [0, 0, 0]);
+    }
+}

@@ -14,4 +14,5 @@ mod members;
 mod ranges;
 mod reading;
 mod scans;
+mod table;
 mod verify;
