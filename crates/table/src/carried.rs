@@ -1,6 +1,6 @@
 //! Chunks that reach from one range of a scan into the next: decompressed once for both.
 
-use crate::table::{Chunk, ChunkId, Table};
+use crate::table::{Chunk, ChunkContent, ChunkId, Table};
 use bytes::Bytes;
 use sapwood_core::Counters;
 use std::collections::HashMap;
@@ -28,16 +28,16 @@ struct CarriedChunk {
 
 impl CarriedChunks {
     /// A chunk, uncompressed, if it is held.
-    pub(crate) fn get(&self, id: ChunkId) -> Option<Bytes> {
-        self.lock().get(&id).map(|chunk| chunk.uncompressed.clone())
+    pub(crate) fn get(&self, id: ChunkId) -> Option<ChunkContent> {
+        self.lock().get(&id).map(|chunk| ChunkContent::Uncompressed(chunk.uncompressed.clone()))
     }
 
     /// Decompresses a chunk and holds it, as long as there is room. A damaged chunk is left to its reader to report.
     pub(crate) fn add(&self, table: &dyn Table, chunk: &Chunk, stored: &Bytes, counters: &Counters) {
-        let Some(len) = table.uncompressed_len(stored) else { return };
+        let Some(len) = table.uncompressed_len(chunk, stored) else { return };
         if self.bytes.fetch_add(len, Ordering::Relaxed).saturating_add(len) <= MOST {
             let start = Instant::now();
-            let uncompressed = table.uncompress(stored);
+            let uncompressed = table.uncompress(chunk, stored);
             counters.decompress_ns.add_time(start.elapsed());
             if let Ok(uncompressed) = uncompressed {
                 let carried = CarriedChunk { end: chunk.entries.end, uncompressed };

@@ -1,12 +1,15 @@
-//! Batches of chunks, fetched ahead of their reader from one or more files. A chunk that consecutive batches need is
-//! fetched once.
+//! Batches of chunks, fetched ahead of their reader from one or more files, and the chunks that these show to be needed.
+//! A chunk that consecutive batches need is fetched once.
 
-use crate::plan::FetchedChunks;
+use crate::plan::{FetchedChunks, needed};
 use crate::pool;
-use crate::table::{ChunkId, FileIndex};
+use crate::table::{Chunk, ChunkContent, ChunkId, ColumnPlan, FileIndex};
+use bytes::Bytes;
+use futures::future::try_join_all;
 use sapwood_core::{ByteRange, Call, Result};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 /// The chunks of a batch: where they are.
 pub(crate) type Batch = Vec<(FileIndex, ByteRange)>;
@@ -18,7 +21,38 @@ pub(crate) struct ChunkReader {
     files: Vec<(FileIndex, ReadAhead<Vec<ByteRange>>)>,
     /// Chunks of each batch, those to come last, that the batch after it needs, too.
     kept: std::vec::IntoIter<HashSet<ChunkId>>,
-    fetched: FetchedChunks,
+    fetched: BatchChunks,
+}
+
+/// The chunks that are at hand.
+#[derive(Debug, Default)]
+pub(crate) struct BatchChunks {
+    /// Those of the batch.
+    batch: FetchedChunks,
+    /// Those that others showed to be needed, and the entries that they hold values of.
+    rest: HashMap<ChunkId, (Range<u64>, Bytes)>,
+}
+
+impl BatchChunks {
+    /// A chunk as it is stored.
+    pub(crate) fn stored(&self, id: ChunkId) -> Option<&Bytes> {
+        self.batch.get(&id).or_else(|| self.rest.get(&id).map(|(_, bytes)| bytes))
+    }
+
+    /// A chunk for the plan that needs it.
+    pub(crate) fn get(&self, id: ChunkId) -> Option<ChunkContent> {
+        self.stored(id).cloned().map(ChunkContent::Stored)
+    }
+
+    /// True if a chunk has to be fetched. One of the batch that reaches beyond `entries` stays for the next.
+    fn is_missing(&mut self, chunk: &Chunk, entries: &Range<u64>) -> bool {
+        let id = chunk.id();
+        if !self.rest.contains_key(&id) && chunk.entries.end > entries.end {
+            let known = self.batch.get(&id).map(|bytes| (chunk.entries.clone(), bytes.clone()));
+            self.rest.extend(known.map(|known| (id, known)));
+        }
+        self.stored(id).is_none()
+    }
 }
 
 impl ChunkReader {
@@ -44,7 +78,7 @@ impl ChunkReader {
             (file, ReadAhead::new(jobs, fetcher(file), handle.clone(), ahead))
         });
         let (files, kept) = (files.collect(), kept(&batches).into_iter());
-        Ok(ChunkReader { files, kept, fetched: FetchedChunks::new() })
+        Ok(ChunkReader { files, kept, fetched: BatchChunks::default() })
     }
 
     /// Waits for the next batch. Returns which of its chunks the batch after it needs, too: the others are forgotten
@@ -57,19 +91,59 @@ impl ChunkReader {
             let Some(answer) = ahead.next(call.deadline(), call.interrupt()) else { continue };
             let (ranges, bytes) = answer?;
             let ids = ranges.iter().map(|range| ChunkId { file: *file, offset: range.start });
-            self.fetched.extend(ids.zip(bytes));
+            self.fetched.batch.extend(ids.zip(bytes));
         }
         Ok(self.kept.next().unwrap_or_default())
     }
 
-    /// What was fetched for the batch.
-    pub(crate) fn fetched(&self) -> &FetchedChunks {
+    /// Fetches what the plans for `entries` need beyond the batch, as its chunks say: all of it in one round trip.
+    ///
+    /// # Errors
+    /// As [`next`](ChunkReader::next); those of decoding the chunks that say what is needed.
+    pub(crate) fn fetch_rest<'p>(
+        &mut self,
+        plans: impl IntoIterator<Item = &'p dyn ColumnPlan>,
+        entries: &Range<u64>,
+        fetcher: impl Fn(FileIndex) -> Fetcher,
+        call: &mut Call<'_>,
+    ) -> Result<()> {
+        let fetched = &mut self.fetched;
+        fetched.rest.retain(|_, (here, _)| here.start < entries.end && entries.start < here.end);
+        let mut missing: BTreeMap<(FileIndex, ByteRange), Range<u64>> = BTreeMap::new();
+        for plan in plans.into_iter().filter(|plan| plan.can_narrow()) {
+            let needed = needed(plan, &|id| fetched.get(id))?;
+            for chunk in needed.iter().filter(|chunk| chunk.is_stored()) {
+                if fetched.is_missing(chunk, entries) {
+                    let here = &chunk.entries;
+                    let all = missing.entry((chunk.file, chunk.range)).or_insert_with(|| here.clone());
+                    *all = all.start.min(here.start)..all.end.max(here.end);
+                }
+            }
+        }
+        let mut files: BTreeMap<FileIndex, Vec<ByteRange>> = BTreeMap::new();
+        missing.keys().for_each(|(file, range)| files.entry(*file).or_default().push(*range));
+        let deadline = call.deadline();
+        let files: Vec<_> = files.into_iter().map(|(file, ranges)| (fetcher(file), ranges)).collect();
+        if files.is_empty() {
+            return Ok(());
+        }
+        let fetch = files.iter().map(|(fetcher, ranges)| fetcher.fetch(ranges, deadline));
+        let bytes = pool::wait(try_join_all(fetch), call)?.into_iter().flatten();
+        let chunks = missing.into_iter().zip(bytes);
+        fetched.rest.extend(chunks.map(|(((file, range), entries), bytes)| {
+            (ChunkId { file, offset: range.start }, (entries, bytes))
+        }));
+        Ok(())
+    }
+
+    /// The chunks that are at hand.
+    pub(crate) fn fetched(&self) -> &BatchChunks {
         &self.fetched
     }
 
-    /// Forgets all chunks but these.
+    /// Forgets all chunks of the batch but these.
     pub(crate) fn release(&mut self, kept: &HashSet<ChunkId>) {
-        self.fetched.retain(|id, _| kept.contains(id));
+        self.fetched.batch.retain(|id, _| kept.contains(id));
     }
 }
 
@@ -93,4 +167,122 @@ fn kept(batches: &[Batch]) -> Vec<HashSet<ChunkId>> {
         both.map(|(file, range)| ChunkId { file: *file, offset: range.start }).collect()
     });
     kept.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::ChunkBytes;
+    use sapwood_core::{Buffer, Column, Counters, Deadline, ErrorKind};
+    use sapwood_source::{DelayedSource, Fault, FaultySource, MemorySource, Source};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    /// Two distant files of 100 bytes each, whose bytes are their offsets; the second counts on.
+    fn fetcher(counters: &Arc<Counters>) -> impl Fn(FileIndex) -> Fetcher + use<> {
+        let counters = Arc::clone(counters);
+        move |file| {
+            let content: Vec<u8> = (0..100).map(|byte| byte + 100 * file as u8).collect();
+            let source = DelayedSource::new(MemorySource::new(content), Duration::ZERO, None);
+            Fetcher::new(Arc::new(source), Arc::clone(&counters))
+        }
+    }
+
+    fn range(start: u64) -> ByteRange {
+        ByteRange { start, len: 4 }
+    }
+
+    fn id(file: FileIndex, offset: u64) -> ChunkId {
+        ChunkId { file, offset }
+    }
+
+    fn chunk(start: u64, entries: Range<u64>, index: bool) -> Chunk {
+        Chunk { file: 0, range: range(start), entries, uncompressed_bytes: 4, index, shared: false }
+    }
+
+    fn reader(batches: Vec<Batch>, counters: &Arc<Counters>) -> ChunkReader {
+        ChunkReader::new(batches, fetcher(counters), Ahead { jobs: 2, bytes: 1000 }).unwrap()
+    }
+
+    fn next(reader: &mut ChunkReader) -> HashSet<ChunkId> {
+        reader.next(&mut Call::new(Deadline::default(), &mut || false)).unwrap()
+    }
+
+    /// A plan whose chunk at 0 shows which others it needs.
+    struct Shown(Vec<Chunk>);
+
+    impl ColumnPlan for Shown {
+        fn entries(&self) -> Range<u64> {
+            0..1
+        }
+
+        fn chunks(&self) -> &[Chunk] {
+            &self.0
+        }
+
+        fn can_narrow(&self) -> bool {
+            true
+        }
+
+        fn narrow(&self, index: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
+            assert!(index(id(0, 0)).is_some());
+            Ok(Some(self.0.clone()))
+        }
+
+        fn decode(&self, _: ChunkBytes<'_>, _: Option<&Arc<Buffer>>, _: &Counters) -> Result<Column> {
+            unimplemented!("nothing is decoded here")
+        }
+    }
+
+    #[test]
+    fn a_chunk_of_consecutive_batches_is_fetched_once_and_stays_between_them() {
+        let counters = Arc::default();
+        let batches =
+            vec![vec![(0, range(8)), (0, range(0)), (0, range(8))], vec![(0, range(8)), (1, range(4))]];
+        let mut reader = reader(batches, &counters);
+        let again = next(&mut reader);
+        assert_eq!(again, HashSet::from([id(0, 8)]));
+        assert_eq!(reader.fetched().stored(id(0, 0)).unwrap()[..], [0, 1, 2, 3]);
+        reader.release(&again);
+        assert!(reader.fetched().stored(id(0, 0)).is_none());
+        assert!(next(&mut reader).is_empty());
+        assert_eq!(reader.fetched().stored(id(0, 8)).unwrap()[..], [8, 9, 10, 11]);
+        assert_eq!(reader.fetched().stored(id(1, 4)).unwrap()[..], [104, 105, 106, 107]);
+        assert_eq!(counters.snapshot().wanted_bytes, 12);
+    }
+
+    #[test]
+    fn chunks_that_others_show_are_fetched_once_and_stay_while_entries_need_them() {
+        let counters = Arc::default();
+        let mut reader = reader(vec![vec![(0, range(0)), (0, range(20))]; 3], &counters);
+        let mut rest = |entries: Range<u64>, shown: &[Chunk]| {
+            let again = next(&mut reader);
+            let plan = Shown(shown.to_vec());
+            let plans = [&plan as &dyn ColumnPlan, &plan];
+            let mut interrupt = || false;
+            let mut call = Call::new(Deadline::default(), &mut interrupt);
+            reader.fetch_rest(plans, &entries, fetcher(&counters), &mut call).unwrap();
+            let known = [0, 20, 40, 60].map(|offset| reader.fetched().get(id(0, offset)).is_some());
+            reader.release(&again);
+            (known, counters.snapshot().wanted_bytes)
+        };
+        let (first, reaching) = (chunk(40, 0..10, false), chunk(60, 5..25, false));
+        assert_eq!(rest(0..10, &[first, reaching.clone()]), ([true; 4], 16));
+        assert_eq!(rest(10..20, &[reaching]), ([true, true, false, true], 16));
+        assert_eq!(rest(25..30, &[]), ([true, true, false, false], 16));
+    }
+
+    #[test]
+    fn an_error_of_a_file_ends_the_batches() {
+        let fail = |_| {
+            let source =
+                FaultySource::new(MemorySource::new([0; 100].to_vec()), [(0, Fault::Fail(ErrorKind::Io))]);
+            let source: Arc<dyn Source> = Arc::new(DelayedSource::new(source, Duration::ZERO, None));
+            Fetcher::new(source, Arc::default())
+        };
+        let ahead = Ahead { jobs: 2, bytes: 1000 };
+        let mut reader = ChunkReader::new(vec![vec![(0, range(0))]], fail, ahead).unwrap();
+        let error = reader.next(&mut Call::new(Deadline::default(), &mut || false)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+    }
 }

@@ -1,16 +1,16 @@
 //! Reading a list of entries: only the chunks that hold one of them.
 
 use crate::chunk_reader::ChunkReader;
-use crate::plan::{FetchedChunks, Plan, check_range, decode, fetch_now, fetch_rest, first_chunks, plan};
+use crate::plan::{Plan, check_range, decode, fetch_index_now, fetch_now, first_chunks, plan, stored};
 use crate::selection::{Queries, Query, Selection, column_name};
-use crate::table::{Chunk, ChunkId, ColumnPlan, FileIndex, Table};
+use crate::table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, FileIndex, Table};
 use crate::{pool, recording};
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use sapwood_core::{Buffer, ByteRange, Call, Column, Error, Form, Result};
+use sapwood_core::{Buffer, ByteRange, Call, Column, Deadline, Error, Form, Result};
 use sapwood_fetch::{Ahead, windows};
 use sapwood_source::record::RecordedRead;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,6 +49,7 @@ struct EntryList {
 
 /// Consecutive chunks of a column, and the wanted entries in them.
 struct Run<'t, 'e> {
+    selection: &'t Selection,
     plan: Plan<'t>,
     /// The first entry that is decoded.
     first: u64,
@@ -110,13 +111,13 @@ impl EntryList {
     /// Counts what is passed over, and starts to fetch from a source that has to be waited for.
     fn start(&mut self, within: &Range<u64>, read: Option<&RecordedRead>) -> Result<Option<ChunkReader>> {
         let table = &*self.table;
-        let stored = |plans: &mut dyn Iterator<Item = &dyn ColumnPlan>| {
+        let all_stored = |plans: &mut dyn Iterator<Item = &dyn ColumnPlan>| {
             needed(plans.flat_map(|plan| plan.chunks().iter().filter(|chunk| chunk.is_stored())))
         };
         let all = plan(table, &self.queries.selections, within)?;
-        let all = stored(&mut all.iter().map(|plan| &**plan));
+        let all = all_stored(&mut all.iter().map(|plan| &**plan));
         let runs = self.runs(&(0..self.entries.len()))?;
-        let wanted = stored(&mut runs.iter().flatten().map(|run| &*run.plan));
+        let wanted = all_stored(&mut runs.iter().flatten().map(|run| &*run.plan));
         let span =
             self.entries.first().map_or(0..0, |first| *first..self.entries.last().map_or(0, |last| last + 1));
         recording::range(read, table, runs.iter().flatten().map(|run| &*run.plan), &span);
@@ -162,7 +163,8 @@ impl EntryList {
             .map(|part| {
                 let runs = self.runs(&part)?;
                 let plans = runs.iter().flatten().map(|run| &*run.plan);
-                let needed = needed(plans.flat_map(|plan| first_chunks(&*self.table, plan)));
+                let wanted = |entries: &Range<u64>| (place(entries.end) - place(entries.start)) as u64;
+                let needed = needed(plans.flat_map(|plan| first_chunks(&*self.table, plan, &wanted)));
                 Ok((part, needed))
             })
             .collect()
@@ -175,28 +177,30 @@ impl EntryList {
         call: &mut Call<'_>,
     ) -> Result<Vec<Column>> {
         let mut parts: Vec<Vec<Column>> = self.queries.selections.iter().map(|_| Vec::new()).collect();
-        let deadline = call.deadline();
+        let (table, deadline) = (&*self.table, call.deadline());
         for (window, _) in &self.windows {
             let again = chunks.as_mut().map(|chunks| chunks.next(call)).transpose()?;
-            let runs = self.runs(window)?;
-            let fetched = chunks.as_ref().map(|chunks| chunks.fetched());
-            let rest = match fetched {
-                Some(fetched) => {
-                    let plans = runs.iter().flatten().map(|run| &*run.plan);
-                    fetch_rest(&*self.table, plans, fetched, call)?
-                }
-                None => FetchedChunks::new(),
-            };
+            let mut runs = self.runs(window)?;
+            if let Some(chunks) = chunks.as_deref_mut() {
+                let fetched = chunks.fetched();
+                let narrowed = runs.into_iter().map(|runs| narrowed(table, runs, &|id| fetched.get(id)));
+                runs = narrowed.collect::<Result<_>>()?;
+                let plans = runs.iter().flatten().map(|run| &*run.plan);
+                let first = runs.iter().flatten().map(|run| run.first).min().unwrap_or(0);
+                let end = runs.iter().flatten().map(|run| run.plan.entries().end).max().unwrap_or(0);
+                chunks.fetch_rest(plans, &(first..end), |file| table.fetcher(file), call)?;
+            }
+            let fetched = chunks.as_deref().map(ChunkReader::fetched);
             let decoded = pool::compute(pool, call, |cancelled| {
-                let decode = |run: &Run<'_, '_>| match fetched {
-                    Some(fetched) => self.decode(run, &[fetched, &rest], cancelled),
-                    None => {
-                        let fetched = fetch_now(&*self.table, &*run.plan, &|_| None, deadline)?;
-                        self.decode(run, &[&fetched], cancelled)
-                    }
+                let decode = |run: Run<'_, '_>| match fetched {
+                    Some(chunks) => Ok(vec![self.decode(&run, &|id| chunks.get(id), cancelled)?]),
+                    None => self.decode_now(run, deadline, cancelled),
                 };
-                let column = |runs: &Vec<Run<'_, '_>>| runs.par_iter().map(decode).collect();
-                runs.par_iter().map(column).collect::<Result<Vec<Vec<Column>>>>()
+                let column = |runs: Vec<Run<'_, '_>>| {
+                    let columns = runs.into_par_iter().map(decode).collect::<Result<Vec<Vec<Column>>>>()?;
+                    Ok(columns.into_iter().flatten().collect())
+                };
+                runs.into_par_iter().map(column).collect::<Result<Vec<Vec<Column>>>>()
             })?;
             parts.iter_mut().zip(decoded).for_each(|(part, columns)| part.extend(columns));
             if let Some((chunks, again)) = chunks.as_mut().zip(again) {
@@ -211,18 +215,29 @@ impl EntryList {
         })
     }
 
-    fn decode(
+    /// The columns of the parts of a run, from sources that never wait.
+    fn decode_now(
         &self,
-        run: &Run<'_, '_>,
-        fetched: &[&FetchedChunks],
+        run: Run<'_, '_>,
+        deadline: Deadline,
         cancelled: &AtomicBool,
-    ) -> Result<Column> {
+    ) -> Result<Vec<Column>> {
+        let table = &*self.table;
+        let index = fetch_index_now(table, &*run.plan, &|_| None, deadline)?;
+        let index = |id: ChunkId| stored(&index, id);
+        let decode = |run: Run<'_, '_>| {
+            let fetched = fetch_now(table, &*run.plan, &index, deadline)?;
+            self.decode(&run, &|id| index(id).or_else(|| stored(&fetched, id)), cancelled)
+        };
+        narrowed(table, vec![run], &index)?.into_iter().map(decode).collect()
+    }
+
+    fn decode(&self, run: &Run<'_, '_>, chunks: ChunkBytes<'_>, cancelled: &AtomicBool) -> Result<Column> {
         if cancelled.load(Ordering::Relaxed) {
             return Err(Call::interrupted());
         }
-        let bytes = |id: ChunkId| fetched.iter().find_map(|fetched| fetched.get(&id)).cloned();
         let fetcher = self.table.fetcher(0);
-        let column = decode(&*run.plan, &bytes, None, fetcher.counters())?;
+        let column = decode(&*run.plan, chunks, None, fetcher.counters())?;
         if run.entries.len() == column.length {
             return Ok(column);
         }
@@ -276,10 +291,14 @@ fn needed<'p>(chunks: impl Iterator<Item = &'p Chunk>) -> Needed {
 }
 
 /// The chunks of a column that hold some of `entries`, which are in order.
-fn runs<'t, 'e>(table: &'t dyn Table, selection: &Selection, entries: &'e [u64]) -> Result<Vec<Run<'t, 'e>>> {
+fn runs<'t, 'e>(
+    table: &'t dyn Table,
+    selection: &'t Selection,
+    entries: &'e [u64],
+) -> Result<Vec<Run<'t, 'e>>> {
     let run = |range: Range<u64>, entries| {
         let (first, plan) = (range.start, table.plan(selection, &range)?);
-        Ok(Run { plan, first, entries })
+        Ok(Run { selection, plan, first, entries })
     };
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
         return Ok(vec![run(0..0, entries)?]);
@@ -311,8 +330,50 @@ fn runs<'t, 'e>(table: &'t dyn Table, selection: &Selection, entries: &'e [u64])
         let last = here.last().unwrap_or(first);
         let wanted = *first..last + 1;
         // A chunk that is decoded in part would be decompressed twice.
-        runs.push(run(if all.decodes_whole_chunks() { whole } else { wanted }, here)?);
+        let run = run(if all.decodes_whole_chunks() { whole } else { wanted }, here)?;
+        if run.plan.can_narrow() {
+            let chunks = run.plan.chunks().to_vec();
+            runs.extend(split(table, run, &chunks)?);
+        } else {
+            runs.push(run);
+        }
         rest = behind;
     }
     Ok(runs)
+}
+
+/// The parts of a run between which there are chunks that none of its entries needs.
+fn split<'t, 'e>(table: &'t dyn Table, run: Run<'t, 'e>, chunks: &[Chunk]) -> Result<Vec<Run<'t, 'e>>> {
+    let unneeded = chunks.iter().filter_map(|chunk| {
+        let before = run.entries.partition_point(|entry| *entry < chunk.entries.start);
+        run.entries.get(before).is_none_or(|entry| *entry >= chunk.entries.end).then_some(before)
+    });
+    let mut cuts: BTreeSet<usize> = unneeded.collect();
+    cuts.extend([0, run.entries.len()]);
+    if cuts.len() <= 2 {
+        return Ok(vec![run]);
+    }
+    let parts = cuts.iter().zip(cuts.iter().skip(1)).map(|(from, to)| {
+        let entries = run.entries.get(*from..*to).unwrap_or_default();
+        let first = entries.first().copied().unwrap_or_default();
+        let end = entries.last().map_or(first, |last| last + 1);
+        Ok(Run { selection: run.selection, plan: table.plan(run.selection, &(first..end))?, first, entries })
+    });
+    parts.collect()
+}
+
+/// The parts of runs whose index shows that chunks between them are not needed.
+fn narrowed<'t, 'e>(
+    table: &'t dyn Table,
+    runs: Vec<Run<'t, 'e>>,
+    index: ChunkBytes<'_>,
+) -> Result<Vec<Run<'t, 'e>>> {
+    let mut parts = Vec::with_capacity(runs.len());
+    for run in runs {
+        match if run.plan.can_narrow() { run.plan.narrow(index)? } else { None } {
+            Some(chunks) => parts.extend(split(table, run, &chunks)?),
+            None => parts.push(run),
+        }
+    }
+    Ok(parts)
 }

@@ -38,8 +38,8 @@ pub use read::read;
 pub use scan::Scan;
 pub use selection::{Query, Selection};
 pub use table::{
-    Chunk, ChunkBytes, ChunkId, ColumnContent, ColumnPlan, ColumnSchema, EntryStatistics, FileIndex, Table,
-    chunk_bytes,
+    Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnContent, ColumnPlan, ColumnSchema, EntryStatistics,
+    FileIndex, Table, chunk_content,
 };
 
 pub use sapwood_core::{Extremes, Statistics};

@@ -1,12 +1,11 @@
 //! The plans of a read: how its columns are read, which chunks are fetched first, and their decoding in parallel.
 
-use crate::pool;
 use crate::selection::Selection;
-use crate::table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, FileIndex, Table};
+use crate::table::{Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, FileIndex, Table};
 use bytes::Bytes;
-use futures::future::try_join_all;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Deadline, Error, Result};
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -55,92 +54,80 @@ pub(crate) fn decode(
     Ok(column)
 }
 
+/// How many of some entries a read wants.
+pub(crate) type Wanted<'a> = &'a dyn Fn(&Range<u64>) -> u64;
+
 /// The chunks that are fetched first for a plan: all of them, or those that say which of the others are needed, where
 /// fetching the rest without need could take longer than the further round trip.
 pub(crate) fn first_chunks<'p>(
     table: &dyn Table,
     plan: &'p dyn ColumnPlan,
+    wanted: Wanted<'_>,
 ) -> impl Iterator<Item = &'p Chunk> + use<'p> {
-    let narrows = narrows(table, plan);
+    let narrows = narrows(table, plan, wanted);
     plan.chunks().iter().filter(move |chunk| chunk.is_stored() && (chunk.index || !narrows))
 }
 
-fn narrows(table: &dyn Table, plan: &dyn ColumnPlan) -> bool {
+fn narrows(table: &dyn Table, plan: &dyn ColumnPlan, wanted: Wanted<'_>) -> bool {
     if !plan.can_narrow() {
         return false;
     }
-    let (wanted, mut waste) = (plan.entries(), 0_u64);
+    let mut waste = 0_u64;
     for chunk in plan.chunks().iter().filter(|chunk| !chunk.index && chunk.is_stored()) {
         let all = (chunk.entries.end - chunk.entries.start).max(1);
-        let inside = chunk.entries.end.min(wanted.end).saturating_sub(chunk.entries.start.max(wanted.start));
-        let unwanted = u128::from(chunk.range.len) * u128::from(all - inside.min(all)) / u128::from(all);
-        waste = waste.saturating_add(u64::try_from(unwanted).unwrap_or(u64::MAX));
+        let unwanted = u128::from(chunk.range.len) * u128::from(all - wanted(&chunk.entries).min(all));
+        waste = waste.saturating_add(u64::try_from(unwanted / u128::from(all)).unwrap_or(u64::MAX));
     }
     let fetcher = table.fetcher(0);
-    let cost = fetcher.source().cost_model();
-    let worth_a_round_trip = fetcher.link().bytes_in_flight().unwrap_or(0).max(cost.gap);
-    cost.immediate || waste > worth_a_round_trip
-}
-
-/// Fetches what the plans need beyond the chunks that were fetched first: all of it in one round trip.
-pub(crate) fn fetch_rest<'p>(
-    table: &dyn Table,
-    plans: impl IntoIterator<Item = &'p dyn ColumnPlan>,
-    fetched: &FetchedChunks,
-    call: &mut Call<'_>,
-) -> Result<FetchedChunks> {
-    let mut missing: BTreeMap<FileIndex, Vec<ByteRange>> = BTreeMap::new();
-    for plan in plans.into_iter().filter(|plan| plan.can_narrow()) {
-        for chunk in rest(plan, &|id| fetched.get(&id).cloned())? {
-            missing.entry(chunk.file).or_default().push(chunk.range);
-        }
-    }
-    if missing.is_empty() {
-        return Ok(FetchedChunks::new());
-    }
-    missing.values_mut().for_each(|ranges| {
-        ranges.sort_unstable();
-        ranges.dedup();
-    });
-    let deadline = call.deadline();
-    let fetchers: Vec<_> =
-        missing.into_iter().map(|(file, ranges)| (file, table.fetcher(file), ranges)).collect();
-    let fetch = fetchers.iter().map(|(file, fetcher, ranges)| async move {
-        let bytes = fetcher.fetch(ranges, deadline).await?;
-        let ids = ranges.iter().map(|range| ChunkId { file: *file, offset: range.start });
-        Ok::<Vec<(ChunkId, Bytes)>, Error>(ids.zip(bytes).collect())
-    });
-    Ok(pool::wait(try_join_all(fetch), call)?.into_iter().flatten().collect())
+    let worth_a_round_trip =
+        fetcher.link().bytes_in_flight().unwrap_or(0).max(fetcher.source().cost_model().gap);
+    waste > worth_a_round_trip
 }
 
 /// Fetches the chunks of a plan from sources that never wait, but for those that are `held`.
 pub(crate) fn fetch_now(
     table: &dyn Table,
     plan: &dyn ColumnPlan,
-    held: &dyn Fn(ChunkId) -> Option<Bytes>,
+    held: ChunkBytes<'_>,
+    deadline: Deadline,
+) -> Result<FetchedChunks> {
+    let mut fetched = fetch_index_now(table, plan, held, deadline)?;
+    let needed = needed(plan, &|id| held(id).or_else(|| stored(&fetched, id)))?;
+    let is_missing = |chunk: &&Chunk| held(chunk.id()).is_none() && !fetched.contains_key(&chunk.id());
+    let missing: Vec<&Chunk> = needed.iter().filter(|chunk| chunk.is_stored()).filter(is_missing).collect();
+    fetch_chunks_now(table, missing, deadline, &mut fetched)?;
+    Ok(fetched)
+}
+
+/// Fetches the chunks that say which others a plan needs, but for those that are `held`.
+pub(crate) fn fetch_index_now(
+    table: &dyn Table,
+    plan: &dyn ColumnPlan,
+    held: ChunkBytes<'_>,
     deadline: Deadline,
 ) -> Result<FetchedChunks> {
     let mut fetched = FetchedChunks::new();
-    let first = first_chunks(table, plan).filter(|chunk| held(chunk.id()).is_none());
-    fetch_chunks_now(table, first, deadline, &mut fetched)?;
     if plan.can_narrow() {
-        let rest = rest(plan, &|id| fetched.get(&id).cloned())?;
-        let rest: Vec<Chunk> = rest.into_iter().filter(|chunk| held(chunk.id()).is_none()).collect();
-        fetch_chunks_now(table, rest.iter(), deadline, &mut fetched)?;
+        let index = plan.chunks().iter().filter(|chunk| chunk.index && chunk.is_stored());
+        fetch_chunks_now(table, index.filter(|chunk| held(chunk.id()).is_none()), deadline, &mut fetched)?;
     }
     Ok(fetched)
 }
 
-/// The chunks that a plan needs and that were not fetched yet.
-fn rest(plan: &dyn ColumnPlan, fetched: ChunkBytes<'_>) -> Result<Vec<Chunk>> {
-    let mut needed = plan.narrow(fetched)?.unwrap_or_else(|| plan.chunks().to_vec());
-    needed.retain(|chunk| chunk.is_stored() && fetched(chunk.id()).is_none());
-    Ok(needed)
+/// A chunk that was fetched.
+pub(crate) fn stored(fetched: &FetchedChunks, id: ChunkId) -> Option<ChunkContent> {
+    fetched.get(&id).cloned().map(ChunkContent::Stored)
+}
+
+/// The chunks that a plan needs, as those of them say that are at hand.
+pub(crate) fn needed<'p>(plan: &'p dyn ColumnPlan, index: ChunkBytes<'_>) -> Result<Cow<'p, [Chunk]>> {
+    let narrowed = if plan.can_narrow() { plan.narrow(index)? } else { None };
+    Ok(narrowed.map_or(Cow::Borrowed(plan.chunks()), Cow::Owned))
 }
 
 fn fetch_chunks_now<'p>(
     table: &dyn Table,
-    chunks: impl Iterator<Item = &'p Chunk>,
+    chunks: impl IntoIterator<Item = &'p Chunk>,
     deadline: Deadline,
     fetched: &mut FetchedChunks,
 ) -> Result<()> {
@@ -204,4 +191,81 @@ fn by_offsets(plans: &[Plan<'_>]) -> Vec<Vec<usize>> {
         }
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rayon::ThreadPoolBuilder;
+    use sapwood_core::{Form, Primitive};
+
+    /// A plan of chunks at these offsets, which needs only those that are index chunks if it may narrow.
+    struct Stub {
+        key: Option<usize>,
+        chunks: Vec<Chunk>,
+        narrows: bool,
+    }
+
+    impl ColumnPlan for Stub {
+        fn entries(&self) -> Range<u64> {
+            0..10
+        }
+
+        fn chunks(&self) -> &[Chunk] {
+            &self.chunks
+        }
+
+        fn can_narrow(&self) -> bool {
+            self.narrows
+        }
+
+        fn narrow(&self, _: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
+            Ok(Some(self.chunks.iter().filter(|chunk| chunk.index).cloned().collect()))
+        }
+
+        fn decode(&self, _: ChunkBytes<'_>, _: Option<&Arc<Buffer>>, _: &Counters) -> Result<Column> {
+            unimplemented!("nothing is decoded here")
+        }
+
+        fn offsets_key(&self) -> Option<usize> {
+            self.key
+        }
+    }
+
+    fn chunk(start: u64, len: u64, index: bool) -> Chunk {
+        let range = ByteRange { start, len };
+        Chunk { file: 0, range, entries: 0..10, uncompressed_bytes: len, index, shared: false }
+    }
+
+    #[test]
+    fn a_plan_needs_all_chunks_unless_it_narrows() {
+        let chunks = vec![chunk(0, 4, true), chunk(8, 4, false)];
+        let offsets = |narrows| -> Vec<u64> {
+            let plan = Stub { key: None, chunks: chunks.clone(), narrows };
+            needed(&plan, &|_| None).unwrap().iter().map(|chunk| chunk.range.start).collect()
+        };
+        assert_eq!(offsets(false), [0, 8]);
+        assert_eq!(offsets(true), [0]);
+    }
+
+    #[test]
+    fn columns_come_in_the_order_of_plans_and_share_the_offsets_of_the_first_of_their_key() {
+        let keys = [Some(1), None, Some(2), Some(1)];
+        let plans: Vec<Plan<'_>> = keys
+            .iter()
+            .map(|key| Box::new(Stub { key: *key, chunks: Vec::new(), narrows: false }) as Plan<'_>)
+            .collect();
+        let work = |plan: &Plan<'_>, likely: Option<&Arc<Buffer>>| {
+            let key = plan.offsets_key().unwrap_or(0) as u8;
+            let buffer = likely.cloned().unwrap_or_else(|| Arc::new(Buffer::from_slice(&[key])));
+            Ok(Column { form: Form::Primitive(Primitive::U8), length: 1, buffers: vec![buffer] })
+        };
+        let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let columns = pool.install(|| in_parallel(&plans, &AtomicBool::new(false), work)).unwrap();
+        let values: Vec<u8> = columns.iter().map(|column| column.buffers[0].as_bytes()[0]).collect();
+        assert_eq!(values, [1, 0, 2, 1]);
+        assert!(Arc::ptr_eq(&columns[0].buffers[0], &columns[3].buffers[0]));
+        let cancelled = pool.install(|| in_parallel(&plans, &AtomicBool::new(true), work)).unwrap_err();
+        assert_eq!(cancelled.kind(), sapwood_core::ErrorKind::Cancelled);
+    }
 }

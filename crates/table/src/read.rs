@@ -1,7 +1,7 @@
 //! Reading an entry range at once.
 
 use crate::carried::CarriedChunks;
-use crate::plan::{Plan, check_range, decode, fetch_now, in_parallel, plan};
+use crate::plan::{Plan, check_range, decode, fetch_now, in_parallel, plan, stored};
 use crate::pool;
 use crate::recording;
 use crate::selection::{Queries, Query, Selection};
@@ -72,12 +72,12 @@ impl LocalRead<'_> {
             let fetched = fetch_now(table, &**plan, &held, deadline)?;
             if let Some((carried, next)) = self.carried {
                 for chunk in plan.chunks().iter().filter(|chunk| chunk.entries.end > next) {
-                    if let Some(stored) = fetched.get(&chunk.id()) {
-                        carried.add(table, chunk, stored, counters);
+                    if let Some(bytes) = fetched.get(&chunk.id()) {
+                        carried.add(table, chunk, bytes, counters);
                     }
                 }
             }
-            let bytes = |id: ChunkId| held(id).or_else(|| fetched.get(&id).cloned());
+            let bytes = |id: ChunkId| held(id).or_else(|| stored(&fetched, id));
             decode(&**plan, &bytes, likely, counters)
         };
         pool::compute(self.pool, call, |cancelled| in_parallel(&plans, cancelled, work))

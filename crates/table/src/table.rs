@@ -27,7 +27,7 @@ pub trait Table: Debug + Send + Sync {
     /// Number of entries.
     fn entries(&self) -> u64;
 
-    /// The first entry of each cluster, in order; empty if none are recorded.
+    /// The first entry of each cluster, in order, then the number of entries; empty if none are recorded.
     fn cluster_starts(&self) -> &[u64];
 
     /// Number of columns.
@@ -59,14 +59,14 @@ pub trait Table: Debug + Send + Sync {
     /// As [`form`](Table::form).
     fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>>;
 
-    /// The size of a chunk when uncompressed, in bytes; `None` if it is stored uncompressed, or is not sound.
-    fn uncompressed_len(&self, chunk: &Bytes) -> Option<usize>;
+    /// The size of a chunk when uncompressed, in bytes; `None` if it is `stored` uncompressed, or is not sound.
+    fn uncompressed_len(&self, chunk: &Chunk, stored: &Bytes) -> Option<usize>;
 
-    /// A chunk in a form that [`decode`](ColumnPlan::decode) takes without decompressing it.
+    /// What plans are given as [`ChunkContent::Uncompressed`] of a chunk whose bytes are `stored`.
     ///
     /// # Errors
     /// `Corrupt`, `Checksum` or `Unsupported` if it is damaged.
-    fn uncompress(&self, chunk: &Bytes) -> Result<Bytes>;
+    fn uncompress(&self, chunk: &Chunk, stored: &Bytes) -> Result<Bytes>;
 
     /// What is known of the values of a column without reading them, in the order of entries: by default nothing.
     ///
@@ -123,8 +123,9 @@ pub trait ColumnPlan: Send + Sync {
     /// The chunks that hold them, in the order of entries, and those that say where they are.
     fn chunks(&self) -> &[Chunk];
 
-    /// The chunks that are needed, once those marked as [`index`](Chunk::index) were fetched; `None` if that is all of
-    /// them whatever these say. Readers ask only where fetching all could waste more than a round trip costs.
+    /// The chunks that are needed, those marked as [`index`](Chunk::index) among them, and the entries that need each, as
+    /// the index chunks say; `None` if that is all of them whatever these say. Readers fetch the index chunks first only
+    /// where fetching all could waste more than a round trip costs.
     ///
     /// # Errors
     /// Those of decoding.
@@ -161,11 +162,23 @@ pub trait ColumnPlan: Send + Sync {
     }
 }
 
-/// The bytes of the chunks that were fetched.
-pub type ChunkBytes<'a> = &'a (dyn Fn(ChunkId) -> Option<Bytes> + Sync);
+/// The bytes of a chunk, for a plan that needs it. They do not show by themselves whether they are compressed.
+#[derive(Debug, Clone)]
+pub enum ChunkContent {
+    /// As they are stored.
+    Stored(Bytes),
+    /// As [`uncompress`](Table::uncompress) returned them.
+    Uncompressed(Bytes),
+}
 
-/// A chunk that was not fetched is a mistake of its reader.
-pub fn chunk_bytes(chunks: ChunkBytes<'_>, id: ChunkId) -> Result<Bytes> {
+/// The content of the chunks that were fetched.
+pub type ChunkBytes<'a> = &'a (dyn Fn(ChunkId) -> Option<ChunkContent> + Sync);
+
+/// The content of a chunk; one that was not fetched is a mistake of the reader.
+///
+/// # Errors
+/// `Corrupt` if it was not fetched.
+pub fn chunk_content(chunks: ChunkBytes<'_>, id: ChunkId) -> Result<ChunkContent> {
     chunks(id).ok_or_else(|| Error::corrupt("a chunk was not fetched").at(id.offset))
 }
 
@@ -185,7 +198,7 @@ pub struct Chunk {
     pub file: FileIndex,
     /// Where in the file; empty if the table holds its bytes already.
     pub range: ByteRange,
-    /// The entries that it holds values of, as far as that is known before it is read.
+    /// The entries that need it, as far as that is known before it is read.
     pub entries: Range<u64>,
     /// Bytes when uncompressed, about.
     pub uncompressed_bytes: u64,

@@ -3,7 +3,7 @@
 use crate::carried::CarriedChunks;
 use crate::chunk_reader::{Batch, ChunkReader};
 use crate::join::join;
-use crate::plan::{Plan, decode, fetch_rest, first_chunks, in_parallel, plan};
+use crate::plan::{Plan, decode, first_chunks, in_parallel, plan};
 use crate::selection::Selection;
 use crate::table::{Chunk, ChunkId, Table};
 use crate::{pool, recording};
@@ -38,8 +38,10 @@ impl Windows {
         plan(&*table, selections, &(0..0))?;
         let fetcher = table.fetcher(0);
         let most = window_bytes(&fetcher.link(), fetcher.budget().most());
+        let wanted = joined(&ranges);
+        let wanted = |entries: &Range<u64>| count(&wanted, entries);
         let batch = |plans: &[Plan<'_>]| -> Batch {
-            let chunks = plans.iter().flat_map(|plan| first_chunks(&*table, &**plan));
+            let chunks = plans.iter().flat_map(|plan| first_chunks(&*table, &**plan, &wanted));
             chunks.map(|chunk| (chunk.file, chunk.range)).collect()
         };
         // A step is decoded while the next is on its way; a read in one step is cut for that. The parts of what is cut
@@ -52,6 +54,8 @@ impl Windows {
             recording::range(read, &*table, plans.iter().map(|plan| &**plan), &entries);
             let windows = cut(&*table, &plans, entries, largest, near);
             match windows.as_slice() {
+                // A batch without chunks would let those be forgotten that the ranges around it share.
+                [window] if window.is_empty() => {}
                 [_] => batches.push(batch(&plans)),
                 windows => {
                     for window in windows {
@@ -86,31 +90,55 @@ impl Windows {
         pool: &ThreadPool,
         call: &mut Call<'_>,
     ) -> Result<Vec<Column>> {
-        let again = self.chunks.next(call)?;
+        let again = if entries.is_empty() { None } else { Some(self.chunks.next(call)?) };
         let table = &*self.table;
         let plans = plan(table, &self.selections, entries)?;
-        let (fetched, carried) = (self.chunks.fetched(), &self.carried);
-        let rest = fetch_rest(table, plans.iter().map(|plan| &**plan), fetched, call)?;
+        if !entries.is_empty() {
+            let plans = plans.iter().map(|plan| &**plan);
+            self.chunks.fetch_rest(plans, entries, |file| table.fetcher(file), call)?;
+        }
+        let (chunks, carried) = (self.chunks.fetched(), &self.carried);
         let fetcher = table.fetcher(0);
         let counters = fetcher.counters();
         carried.forget_before(entries.start);
         let columns = pool::compute(pool, call, |cancelled| {
             in_parallel(&plans, cancelled, |plan, likely| {
-                for chunk in plan.chunks().iter().filter(|chunk| again.contains(&chunk.id())) {
-                    if let (None, Some(stored)) = (carried.get(chunk.id()), fetched.get(&chunk.id())) {
-                        carried.add(table, chunk, stored, counters);
+                let again = |chunk: &&Chunk| again.as_ref().is_some_and(|again| again.contains(&chunk.id()));
+                for chunk in plan.chunks().iter().filter(again) {
+                    if let (None, Some(bytes)) = (carried.get(chunk.id()), chunks.stored(chunk.id())) {
+                        carried.add(table, chunk, bytes, counters);
                     }
                 }
-                let bytes = |id: ChunkId| {
-                    let found = || fetched.get(&id).or_else(|| rest.get(&id)).cloned();
-                    carried.get(id).or_else(found)
-                };
+                let bytes = |id: ChunkId| carried.get(id).or_else(|| chunks.get(id));
                 decode(&**plan, &bytes, likely, counters)
             })
         })?;
-        self.chunks.release(&again);
+        if let Some(again) = again {
+            self.chunks.release(&again);
+        }
         Ok(columns)
     }
+}
+
+/// Ranges in order, those that touch as one.
+fn joined(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut sorted: Vec<&Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).collect();
+    sorted.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in sorted {
+        match joined.last_mut().filter(|last| range.start <= last.end) {
+            Some(last) => last.end = last.end.max(range.end),
+            None => joined.push(range.clone()),
+        }
+    }
+    joined
+}
+
+/// How many of the entries are in one of the ranges, which are in order.
+fn count(ranges: &[Range<u64>], entries: &Range<u64>) -> u64 {
+    let first = ranges.partition_point(|range| range.end <= entries.start);
+    let here = ranges.iter().skip(first).take_while(|range| range.start < entries.end);
+    here.map(|range| range.end.min(entries.end) - range.start.max(entries.start)).sum()
 }
 
 /// Windows of whole clusters whose chunks have at most `most` bytes, or fewer if the server is so `near`.
@@ -125,4 +153,17 @@ fn cut(
     let most = near_window_bytes(chunks().map(|chunk| chunk.range.len).sum(), near).min(most);
     let costs = chunks().map(|chunk| (chunk.entries.start, chunk.range.len));
     cut_windows(table.cluster_starts(), costs, most, entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_count_once_however_ranges_overlap() {
+        let ranges = joined(&[20..30, 0..5, 7..7, 5..10, 25..27]);
+        assert_eq!(ranges, [0..10, 20..30]);
+        assert_eq!(count(&ranges, &(4..22)), 8);
+        assert_eq!([count(&ranges, &(10..20)), count(&ranges, &(30..40)), count(&[], &(0..9))], [0, 0, 0]);
+    }
 }

@@ -4,6 +4,7 @@
 //! - [`Proxy`] puts distance between a client and a server: see [`EmulatedLink`].
 //! - [`conformance`] checks that a source keeps the contract of `sapwood_source::Source`, [`store_conformance`] the same
 //!   of stores.
+//! - [`table`] checks that a format keeps the contract of `sapwood_table::Table`.
 //!
 //! The program `sapwood-testkit serve` offers server and proxy to other languages.
 
@@ -19,6 +20,7 @@ mod scripted;
 mod server;
 mod stats;
 mod store;
+pub mod table;
 
 pub use behaviour::{Behaviour, CutOff, Multipart, Ranges, Redirect, Refusal};
 pub use conformance::{conformance, sample};

@@ -131,6 +131,11 @@ fn mixed() -> Tree {
     open(MIXED).unwrap().tree("tree", None, call!()).unwrap()
 }
 
+/// A tree of the entries of `mixed.root`, twice, in stripes.
+pub(crate) fn tree_of_dataset(url: &str) -> Tree {
+    open_tree(&dataset(&counted(url), &mixed(), MIXED))
+}
+
 /// Compares all branches of a tree with those of a dataset made of it; how many there were.
 fn compare(name: &str, tree: &Tree, content: &[u8], url: &str) -> usize {
     if whole(tree).is_empty() {

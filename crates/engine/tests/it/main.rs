@@ -22,4 +22,5 @@ mod members;
 mod ranges;
 mod reading;
 mod scans;
+mod table;
 mod verify;

@@ -3,7 +3,7 @@
 use crate::plan::{decode, in_parallel, plan};
 use crate::read::LocalRead;
 use crate::selection::{Queries, Query, Selection};
-use crate::table::{ChunkId, Table};
+use crate::table::{ChunkContent, ChunkId, Table};
 use crate::{pool, recording};
 use bytes::Bytes;
 use sapwood_core::{Call, Column, Error, Result};
@@ -78,7 +78,8 @@ impl LazyLayout {
             let plans = plan(table, &selections, &entries)?;
             let decoded = pool::compute(&pool, call, |cancelled| {
                 in_parallel(&plans, cancelled, |plan, likely| {
-                    let chunk = |id: ChunkId| bytes.get(&id).map(|bytes| (*bytes).clone());
+                    let chunk =
+                        |id: ChunkId| bytes.get(&id).map(|bytes| ChunkContent::Stored((*bytes).clone()));
                     decode(&**plan, &chunk, likely, fetcher.counters())
                 })
             });

@@ -4,7 +4,7 @@ use super::tree_table::TreeTable;
 use crate::decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 use crate::{BasketRef, Branch, Meaning, Outcome};
 use sapwood_core::{Buffer, ByteRange, Column, Counters, Error, Form, Primitive, Result};
-use sapwood_table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, FileIndex, chunk_bytes};
+use sapwood_table::{Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, FileIndex, chunk_content};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -91,6 +91,7 @@ impl<'t> BranchPlan<'t> {
         let baskets = table.baskets(index);
         let from = baskets.partition_point(|basket| basket.end() <= entries.start);
         let to = baskets.partition_point(|basket| basket.first_entry < entries.end);
+        let to = if entries.is_empty() { from } else { to };
         let baskets = baskets.get(from..to).unwrap_or_default();
         let file = table.file(index).map_err(|error| error.branch(&branch.path))?;
         Ok(BranchPlan { branch, outcome, entries, baskets, file })
@@ -126,7 +127,10 @@ impl<'t> BranchPlan<'t> {
         let baskets = self.baskets.iter().map(|basket| {
             let bytes = match &basket.embedded {
                 Some(embedded) => embedded.clone(),
-                None => chunk_bytes(chunks, ChunkId { file: self.file, offset: basket.offset })?,
+                // The header of a basket says whether it is compressed.
+                None => match chunk_content(chunks, ChunkId { file: self.file, offset: basket.offset })? {
+                    ChunkContent::Stored(bytes) | ChunkContent::Uncompressed(bytes) => bytes,
+                },
             };
             Ok(BasketBytes { basket, bytes })
         });

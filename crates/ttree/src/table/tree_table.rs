@@ -7,7 +7,9 @@ use bytes::Bytes;
 use sapwood_core::{Call, Error, Form, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_streamer::Compiler;
-use sapwood_table::{ColumnContent, ColumnPlan, ColumnSchema, EntryStatistics, FileIndex, Selection, Table};
+use sapwood_table::{
+    Chunk, ColumnContent, ColumnPlan, ColumnSchema, EntryStatistics, FileIndex, Selection, Table,
+};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -179,14 +181,14 @@ impl Table for TreeTable {
         Ok(Box::new(BranchRead::new(self, selection.column, outcome, entries)?))
     }
 
-    fn uncompressed_len(&self, chunk: &Bytes) -> Option<usize> {
-        let header = BasketHeader::parse(chunk).ok()?;
+    fn uncompressed_len(&self, _: &Chunk, stored: &Bytes) -> Option<usize> {
+        let header = BasketHeader::parse(stored).ok()?;
         let len = header.key_len.saturating_add(header.object_len);
-        (len > chunk.len()).then_some(len)
+        (len > stored.len()).then_some(len)
     }
 
-    fn uncompress(&self, chunk: &Bytes) -> Result<Bytes> {
-        inflated(chunk)
+    fn uncompress(&self, _: &Chunk, stored: &Bytes) -> Result<Bytes> {
+        inflated(stored)
     }
 
     fn statistics(&self, column: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {

@@ -1,0 +1,3 @@
+//! Tests of the readers on a made format.
+
+mod paged;

@@ -1,0 +1,103 @@
+//! What is fetched: each chunk once, and no other than those that are needed.
+
+use super::faults::chunks;
+use super::probe::{Access, ProbedTable};
+use super::values::{read, read_entries, scan, steps};
+use super::{Subject, THREADS, call, unwrapped};
+use sapwood_core::{ByteRange, Result};
+use sapwood_table::pool::wait;
+use sapwood_table::{Chunk, ChunkContent, ChunkId, FileIndex, Lazy, LazyOptions, Selection, Table};
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The bytes of all chunks of the columns, each counted once.
+fn stored_bytes(subject: &Subject) -> u64 {
+    let chunks = chunks(subject, usize::MAX).into_iter();
+    chunks.map(|(chunk, _)| chunk.range.len).sum()
+}
+
+/// However a distant table is read.
+pub(super) fn chunks_are_fetched_once(subject: &Subject) {
+    let (columns, all) = (subject.indices(), subject.entries());
+    let complete: Vec<usize> = subject.complete().iter().map(|(index, _)| *index).collect();
+    let stored = stored_bytes(subject);
+    for access in [Access::SPARING, Access::GENEROUS, Access::NARROW] {
+        let once = |kind: &str, work: &dyn Fn(&Arc<ProbedTable>) -> Result<()>| {
+            let what = format!("{}, {access:?}: {kind}", subject.name);
+            let table = ProbedTable::new(&subject.table, access);
+            unwrapped(work(&table), &what);
+            let counted = table.counters.snapshot();
+            assert!(
+                counted.wanted_bytes <= stored,
+                "{what}: {} bytes of {stored}: {:?}",
+                counted.wanted_bytes,
+                table.asked()
+            );
+            assert_eq!(counted.unplanned_reads, 0, "{what}");
+        };
+        once("a read", &|table| read(table, &columns, all.clone()).map(drop));
+        for steps in steps(all.end).iter().filter(|steps| steps.is_sorted_by_key(|step| step.start)) {
+            once(&format!("a scan of {steps:?}"), &|table| scan(table, &columns, steps).map(drop));
+        }
+        for step in [1, 5] {
+            let list: Vec<u64> = all.clone().step_by(step).collect();
+            once("a list of entries", &|table| read_entries(table, &complete, &list).map(drop));
+        }
+        once("a lazy reader", &|table| {
+            let table = Arc::clone(table) as Arc<dyn Table>;
+            let options = LazyOptions { startup_entries: 5, threads: THREADS, ..LazyOptions::default() };
+            let lazy = Lazy::new(table, &columns, options, &mut call(&mut || false))?;
+            (0..lazy.windows().len()).try_for_each(|window| {
+                let queries = (0..columns.len())
+                    .try_for_each(|query| lazy.column(query, window, &mut call(&mut || false)).map(drop));
+                lazy.release(window);
+                queries
+            })
+        });
+    }
+}
+
+/// A few entries take the chunks that hold them, and those that say where they are.
+pub(super) fn only_needed_chunks_are_fetched(subject: &Subject) {
+    let Some(last) = subject.table.entries().checked_sub(1) else { return };
+    let starts =
+        subject.table.cluster_starts().windows(2).map(|pair| [pair[0], (pair[1].max(1) - 1).min(last)]);
+    let mut lists: Vec<Vec<u64>> = starts.take(8).map(|ends| ends.to_vec()).collect();
+    lists.extend([vec![0], vec![last], vec![last / 2], vec![0, last / 2, last]]);
+    for (column, _) in subject.complete() {
+        for list in &lists {
+            let what = format!("{}: the entries {list:?} of column {column}", subject.name);
+            let needed: BTreeSet<_> =
+                list.iter().flat_map(|entry| needed(&*subject.table, column, *entry..*entry + 1)).collect();
+            let table = ProbedTable::new(&subject.table, Access::SPARING);
+            unwrapped(read_entries(&table, &[column], list), &what);
+            for (file, range) in table.asked() {
+                // Neighbours are asked for together.
+                let bytes: u64 =
+                    needed.iter().filter(|one| one.0 == file).map(|one| overlap(&one.1, &range)).sum();
+                assert_eq!(bytes, range.len, "{what}: {range} of the file {file} is not needed");
+            }
+        }
+    }
+}
+
+fn overlap(one: &ByteRange, other: &ByteRange) -> u64 {
+    one.end().min(other.end()).saturating_sub(one.start.max(other.start))
+}
+
+/// The chunks that the plan for some entries says that it needs.
+fn needed(table: &dyn Table, column: usize, entries: Range<u64>) -> Vec<(FileIndex, ByteRange)> {
+    let what = format!("column {column}, entries {entries:?}");
+    let plan = unwrapped(table.plan(&Selection::whole(column), &entries), &what);
+    let mut index: HashMap<ChunkId, _> = HashMap::new();
+    for chunk in plan.chunks().iter().filter(|chunk| chunk.index && chunk.is_stored()) {
+        let fetcher = table.fetcher(chunk.file);
+        let fetch = async { fetcher.fetch(&[chunk.range], call(&mut || false).deadline()).await };
+        let bytes = unwrapped(wait(fetch, &mut call(&mut || false)), &what);
+        index.extend(bytes.into_iter().map(|bytes| (chunk.id(), ChunkContent::Stored(bytes))));
+    }
+    let narrowed = unwrapped(plan.narrow(&|id| index.get(&id).cloned()), &what);
+    let chunks: Vec<Chunk> = narrowed.unwrap_or_else(|| plan.chunks().to_vec());
+    chunks.iter().filter(|chunk| chunk.is_stored()).map(|chunk| (chunk.file, chunk.range)).collect()
+}

@@ -1,0 +1,232 @@
+//! A table whose chunks are fetched through a source that delays, damages or withholds them, and takes notes.
+
+use bytes::Bytes;
+use sapwood_core::BoxFuture;
+use sapwood_core::{ByteRange, Call, Counters, Deadline, Form, Result};
+use sapwood_fetch::{Budget, Fetcher};
+use sapwood_source::{Checksum, CostModel, Identity, Source};
+use sapwood_table::{Chunk, ColumnPlan, ColumnSchema, EntryStatistics, FileIndex, Selection, Table};
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How a table's files are reached.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access {
+    /// True if reads have to be waited for.
+    distant: bool,
+    /// Bytes that are cheaper to read than to skip.
+    gap: u64,
+    /// Bytes that may be fetched ahead.
+    budget: u64,
+    /// What goes wrong.
+    fault: Option<Fault>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// All bits of a byte are flipped.
+    Flip(FileIndex, u64),
+    /// The file ends at this byte.
+    Truncate(FileIndex, u64),
+    /// After so many calls, nothing is ever answered.
+    Hang(usize),
+}
+
+/// Larger than what any of the tables holds.
+const LARGE: u64 = 1 << 40;
+
+impl Access {
+    /// A source that never waits.
+    pub(super) const NEAR: Access = Access { distant: false, gap: 0, budget: LARGE, fault: None };
+    /// A distant source, of which only what is needed is fetched.
+    pub(super) const SPARING: Access = Access { distant: true, ..Access::NEAR };
+    /// A distant source, of which more is fetched sooner than less in more round trips.
+    pub(super) const GENEROUS: Access = Access { gap: LARGE, ..Access::SPARING };
+    /// A distant source with windows of one cluster each.
+    pub(super) const NARROW: Access = Access { budget: 1, ..Access::SPARING };
+
+    /// In all ways that are fit for the table.
+    pub(super) fn all(table: &dyn Table) -> Vec<Access> {
+        let mut all =
+            vec![Access::SPARING, Access::GENEROUS, Access::NARROW, Access { gap: LARGE, ..Access::NARROW }];
+        if table.fetcher(0).source().cost_model().immediate {
+            all.insert(0, Access::NEAR);
+        }
+        all
+    }
+
+    pub(super) fn with(self, fault: Fault) -> Access {
+        Access { fault: Some(fault), ..self }
+    }
+}
+
+/// A table that is reached in another way.
+#[derive(Debug)]
+pub(super) struct ProbedTable {
+    table: Arc<dyn Table>,
+    access: Access,
+    pub(super) counters: Arc<Counters>,
+    fetchers: Mutex<BTreeMap<FileIndex, Fetcher>>,
+    asked: Asked,
+}
+
+type Asked = Arc<Mutex<Vec<(FileIndex, ByteRange)>>>;
+
+impl ProbedTable {
+    pub(super) fn new(table: &Arc<dyn Table>, access: Access) -> Arc<ProbedTable> {
+        let table = Arc::clone(table);
+        let (counters, fetchers, asked) = Default::default();
+        Arc::new(ProbedTable { table, access, counters, fetchers, asked })
+    }
+
+    /// The ranges that were asked of the sources, in order.
+    pub(super) fn asked(&self) -> Vec<(FileIndex, ByteRange)> {
+        let mut asked = lock(&self.asked).clone();
+        asked.sort_unstable();
+        asked
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Table for ProbedTable {
+    fn url(&self) -> &str {
+        self.table.url()
+    }
+
+    fn path(&self) -> &str {
+        self.table.path()
+    }
+
+    fn entries(&self) -> u64 {
+        self.table.entries()
+    }
+
+    fn cluster_starts(&self) -> &[u64] {
+        self.table.cluster_starts()
+    }
+
+    fn column_count(&self) -> usize {
+        self.table.column_count()
+    }
+
+    fn schema(&self, column: usize) -> Option<ColumnSchema<'_>> {
+        self.table.schema(column)
+    }
+
+    fn fetcher(&self, file: FileIndex) -> Fetcher {
+        let mut fetchers = lock(&self.fetchers);
+        let fetcher = fetchers.entry(file).or_insert_with(|| {
+            let inner = Arc::clone(self.table.fetcher(file).source());
+            let mut identity = inner.identity().clone();
+            match self.access.fault {
+                Some(Fault::Truncate(broken, size)) if broken == file => identity.size = size,
+                _ => {}
+            }
+            let (asked, access) = (Arc::clone(&self.asked), self.access);
+            let source = ProbedSource { inner, identity, file, access, asked, calls: AtomicUsize::new(0) };
+            Fetcher::new(Arc::new(source), Arc::clone(&self.counters)).with_budget(Budget::new(access.budget))
+        });
+        fetcher.clone()
+    }
+
+    fn locate(&self, selections: &[Selection], call: &mut Call<'_>) -> Result<()> {
+        self.table.locate(selections, call)
+    }
+
+    fn form(&self, selection: &Selection) -> Result<(Form, Vec<(String, String)>)> {
+        self.table.form(selection)
+    }
+
+    fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>> {
+        self.table.plan(selection, entries)
+    }
+
+    fn uncompressed_len(&self, chunk: &Chunk, stored: &Bytes) -> Option<usize> {
+        self.table.uncompressed_len(chunk, stored)
+    }
+
+    fn uncompress(&self, chunk: &Chunk, stored: &Bytes) -> Result<Bytes> {
+        self.table.uncompress(chunk, stored)
+    }
+
+    fn statistics(&self, column: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
+        self.table.statistics(column, call)
+    }
+}
+
+#[derive(Debug)]
+struct ProbedSource {
+    inner: Arc<dyn Source>,
+    identity: Identity,
+    file: FileIndex,
+    access: Access,
+    asked: Asked,
+    calls: AtomicUsize,
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Source for ProbedSource {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn cost_model(&self) -> CostModel {
+        CostModel { immediate: !self.access.distant, gap: self.access.gap, ..self.inner.cost_model() }
+    }
+
+    fn server(&self) -> Option<String> {
+        None
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        None
+    }
+
+    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
+        self.inner.checksums(deadline)
+    }
+
+    fn read_ranges<'a>(
+        &'a self,
+        ranges: &'a [ByteRange],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
+        Box::pin(async move {
+            lock(&self.asked).extend(ranges.iter().map(|range| (self.file, *range)));
+            let call = self.calls.fetch_add(1, Ordering::Relaxed);
+            if let Some(Fault::Hang(answered)) = self.access.fault
+                && call >= answered
+            {
+                return pending().await;
+            }
+            if self.access.distant {
+                // Whoever waits is seen to wait.
+                tokio::task::yield_now().await;
+            }
+            let mut answers = self.inner.read_ranges(ranges, deadline).await?;
+            if let Some(Fault::Flip(file, offset)) = self.access.fault
+                && file == self.file
+            {
+                for (range, answer) in ranges.iter().zip(&mut answers) {
+                    flip(answer, offset.checked_sub(range.start));
+                }
+            }
+            Ok(answers)
+        })
+    }
+}
+
+fn flip(bytes: &mut Bytes, index: Option<u64>) {
+    let mut flipped = bytes.to_vec();
+    if let Some(byte) = index.and_then(|index| flipped.get_mut(usize::try_from(index).ok()?)) {
+        *byte = !*byte;
+        *bytes = flipped.into();
+    }
+}
