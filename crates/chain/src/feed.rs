@@ -21,7 +21,7 @@ const AHEAD: u64 = 32 << 20;
 const BATCHES_AHEAD: usize = 64;
 
 /// A source that is open.
-pub(super) struct OpenedSource {
+pub(super) struct ChainInput {
     /// The products of the tree; none of a source without columns.
     pub(super) template: Option<Template>,
     /// The branches of all products.
@@ -72,13 +72,13 @@ pub(super) struct Claim {
 
 enum Content {
     /// The baskets of each column.
-    Baskets(Vec<Vec<Arc<ObjectInfo>>>),
+    Baskets(Vec<Vec<Arc<SharedBasket>>>),
     Blocks(Vec<Arc<Block>>),
     Nothing,
 }
 
 /// A basket that several batches may need: who comes first decompresses it.
-struct ObjectInfo {
+struct SharedBasket {
     basket: BasketRef,
     bytes: Bytes,
     references: References,
@@ -115,16 +115,16 @@ pub(super) struct Piece {
     pub(super) range: Range<usize>,
 }
 
-impl OpenedSource {
+impl ChainInput {
     /// Opens a source, and finds out what its columns are; true if what becomes of it is `kept`.
     pub(super) fn new(
         source: &ChainSource,
         options: &ChainOptions,
         kept: bool,
         call: &mut Call<'_>,
-    ) -> Result<(OpenedSource, Feed)> {
+    ) -> Result<(ChainInput, Feed)> {
         match source {
-            ChainSource::Tree(file, path) => OpenedSource::tree(file, path, options, kept, call),
+            ChainSource::Tree(file, path) => ChainInput::tree(file, path, options, kept, call),
             ChainSource::Flat(url, open) => {
                 let flat = FlatFile::open(url, open, call)?;
                 let template = flat.template(call)?;
@@ -133,13 +133,13 @@ impl OpenedSource {
                 let (sizes, entries) = (flat.sizes(), taken(flat.entries(), options));
                 let source = Source::Flat(Box::new(FlatFeed::new(flat, &columns, entries)?));
                 let template = Some(template);
-                let opened = OpenedSource { template, columns, sizes, entries, events };
+                let opened = ChainInput { template, columns, sizes, entries, events };
                 Ok((opened, Feed { source, entries, batch: options.batch, next: 0 }))
             }
             ChainSource::Empty(entries) => {
                 let entries = taken(*entries, options);
                 let (template, events, columns, sizes) = (None, None, Vec::new(), Vec::new());
-                let opened = OpenedSource { template, columns, sizes, entries, events };
+                let opened = ChainInput { template, columns, sizes, entries, events };
                 Ok((opened, Feed { source: Source::Empty, entries, batch: options.batch, next: 0 }))
             }
         }
@@ -151,7 +151,7 @@ impl OpenedSource {
         options: &ChainOptions,
         kept: bool,
         call: &mut Call<'_>,
-    ) -> Result<(OpenedSource, Feed)> {
+    ) -> Result<(ChainInput, Feed)> {
         let _deadline = call.deadline();
         let tree = file.tree(path, None, call)?;
         let (template, places) = match view_of(file) {
@@ -185,7 +185,7 @@ impl OpenedSource {
         }
         let plan = Plan { slots, entries, batch: options.batch };
         let source = Source::Tree(TreeFeed::new(&tree, plan, &columns)?);
-        let opened = OpenedSource { template: Some(template), columns, sizes, entries, events };
+        let opened = ChainInput { template: Some(template), columns, sizes, entries, events };
         Ok((opened, Feed { source, entries, batch: options.batch, next: 0 }))
     }
 }
@@ -316,7 +316,7 @@ struct TreeFeed {
     /// Of each column, whether objects in it may refer to others.
     references: Vec<References>,
     /// Of each column, the last basket of the batch before.
-    kept: Vec<Option<(usize, Arc<ObjectInfo>)>>,
+    kept: Vec<Option<(usize, Arc<SharedBasket>)>>,
 }
 
 impl TreeFeed {
@@ -342,7 +342,7 @@ impl TreeFeed {
     }
 
     /// The baskets of a batch, and how many bytes had to be read for them.
-    fn claim(&mut self, batch: u64, call: &mut Call<'_>) -> Result<(Vec<Vec<Arc<ObjectInfo>>>, u64)> {
+    fn claim(&mut self, batch: u64, call: &mut Call<'_>) -> Result<(Vec<Vec<Arc<SharedBasket>>>, u64)> {
         let mut fetched = HashMap::new();
         for reader in &mut self.readers {
             let answer = reader.next(call.deadline(), call.interrupt());
@@ -369,7 +369,7 @@ impl TreeFeed {
                     .url(&self.url));
                 }
                 read += bytes.len() as u64;
-                let stored = Arc::new(ObjectInfo { basket, bytes, references, plain: Mutex::new(None) });
+                let stored = Arc::new(SharedBasket { basket, bytes, references, plain: Mutex::new(None) });
                 *kept = Some((index, Arc::clone(&stored)));
                 baskets.push(stored);
             }
@@ -428,7 +428,7 @@ impl Claim {
     }
 }
 
-impl ObjectInfo {
+impl SharedBasket {
     fn plain(&self) -> Result<Arc<Plain>> {
         let mut plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plain) = &*plain {

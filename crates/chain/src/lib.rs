@@ -16,7 +16,7 @@ mod lanes;
 mod output;
 mod stages;
 
-use feed::OpenedSource;
+use feed::ChainInput;
 use lanes::Lanes;
 use output::{Stripes, Target, open_output};
 use sapwood_codec::{Algorithm, Compression};
@@ -129,7 +129,7 @@ pub fn chain(
 ) -> Result<ChainReport> {
     check(source, &output, options)?;
     let kept = !matches!(output, ChainOutput::Nothing | ChainOutput::Discard);
-    let (opened, feed) = OpenedSource::new(source, options, kept, call)?;
+    let (opened, feed) = ChainInput::new(source, options, kept, call)?;
     let compression = options.compression.map_or_else(|| Compression::new(Algorithm::Zstd, ZSTD), Ok)?;
     let target = Target { opened: &opened, options, compression };
     let stripes = Stripes::new(&opened, options);

@@ -2,7 +2,7 @@
 
 use super::discard::DiscardStore;
 use super::events::EventColumns;
-use super::feed::OpenedSource;
+use super::feed::ChainInput;
 use super::flat::{FlatOutput, Packed};
 use super::{ChainOptions, ChainOutput};
 use sapwood_codec::Compression;
@@ -54,7 +54,7 @@ pub(super) trait Output: Send {
 
 /// What outputs are made for.
 pub(super) struct Target<'a> {
-    pub(super) opened: &'a OpenedSource,
+    pub(super) opened: &'a ChainInput,
     pub(super) options: &'a ChainOptions,
     pub(super) compression: Compression,
 }
@@ -67,7 +67,7 @@ pub(super) struct Stripes {
 
 impl Stripes {
     /// Those of a source; none of one without columns.
-    pub(super) fn new(opened: &OpenedSource, options: &ChainOptions) -> Stripes {
+    pub(super) fn new(opened: &ChainInput, options: &ChainOptions) -> Stripes {
         let (mut parts, mut bytes, mut sizes) = (Vec::new(), Vec::new(), opened.sizes.iter());
         for product in opened.template.iter().flat_map(|template| &template.products) {
             bytes.push(sizes.by_ref().take(product.branches.len()).copied().collect::<Vec<_>>());

@@ -1,9 +1,9 @@
 //! A dataset as what stands behind a file: its tree is in stripes, everything else in files beside it.
 
+use super::options::stored;
 use super::schema::Origin;
 use super::storage::StripeBaskets;
 use super::view::View;
-use super::writing::stored;
 use sapwood_core::{Call, Error, Result, Segments};
 use sapwood_root::{File, FileContents, KeyEntry, KeyRecord, RootFile, TreeRecord, VirtualFile};
 use sapwood_source::{OpenOptions, Trace, TracedSource};

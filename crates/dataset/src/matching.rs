@@ -2,7 +2,7 @@
 
 use super::cutting::Order;
 use super::identity;
-use super::writing::{AddOptions, WriteOptions};
+use super::options::{AddOptions, WriteOptions};
 use bytes::Bytes;
 use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::input::InputTree;

@@ -1,7 +1,8 @@
 //! Many write, one commits: workers store entries and hand back receipts.
 
 use super::held::Held;
-use super::writing::{WriteOptions, Written, appended};
+use super::options::{WriteOptions, Written};
+use super::writing::appended;
 use sapwood_core::{Call, Result};
 use sapwood_rewrite::repack::Input;
 use sapwood_stripe::{Change, Dataset, Id, RECEIPTS_LAST, Receipt};

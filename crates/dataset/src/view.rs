@@ -3,10 +3,10 @@
 use super::beside::Beside;
 use super::grafted::Grafted;
 use super::objects::{Objects, Stripes};
+use super::options::stored;
 use super::schema::{Origin, Parsed, Union, cluster_starts, total};
 use super::source::StripeSource;
 use super::template::{Template, open_tree};
-use super::writing::stored;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sapwood_core::{ByteRange, Call, Counters, Deadline, Error, ErrorKind, Result};

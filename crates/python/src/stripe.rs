@@ -6,7 +6,7 @@ use crate::error::{detached, exception};
 use crate::repack::input;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use sapwood::dataset::{AddOptions, Chosen, Place, WriteOptions, Written};
+use sapwood::dataset::{AddOptions, InputSelection, Place, WriteOptions, Written};
 use sapwood::repack::Input;
 use sapwood::write::Compression;
 use sapwood::{Call, Deadline, Result};
@@ -62,7 +62,7 @@ impl WriteArguments {
         let compression = self.compression.map(Compression::from_number).transpose()?;
         let ranges = |input: Vec<(u64, u64)>| input.into_iter().map(|(start, stop)| start..stop).collect();
         let entries = self.entries.map(|inputs| inputs.into_iter().map(ranges).collect());
-        let chosen = Chosen { branches: self.branches, entries };
+        let chosen = InputSelection { branches: self.branches, entries };
         let WriteArguments { threads, who, job, parameters, base, .. } = self;
         let without_statistics = !self.statistics;
         Ok(WriteOptions {

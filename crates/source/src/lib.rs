@@ -47,6 +47,7 @@ mod transient;
 mod uses;
 #[cfg(unix)]
 mod xrootd;
+mod xrootd_codes;
 
 pub use accounting::{RequestAccounting, RoundTrips, Wait};
 pub use blocks::{BlockOptions, CacheOptions};

@@ -1,7 +1,7 @@
 //! Which failures may pass, and so are worth a retry.
 
 #[cfg(unix)]
-use crate::xrootd::codes::{client, server};
+use crate::xrootd_codes::{client, server};
 use sapwood_core::ErrorKind;
 
 /// True for an HTTP status that may be different in the next try.

@@ -2,7 +2,8 @@
 
 use crate::chunk_reader::ChunkReader;
 use crate::plan::{Plan, check_range, decode, fetch_index_now, fetch_now, first_chunks, plan, stored};
-use crate::selection::{Queries, Query, Selection, column_name};
+use crate::queries::{Queries, column_name};
+use crate::selection::{Query, Selection};
 use crate::table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, FileIndex, Table};
 use crate::{pool, recording};
 use rayon::ThreadPool;

@@ -19,6 +19,7 @@ mod lazy;
 mod members;
 mod plan;
 pub mod pool;
+mod queries;
 mod read;
 mod recording;
 mod scan;

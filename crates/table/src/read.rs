@@ -3,8 +3,9 @@
 use crate::carried::CarriedChunks;
 use crate::plan::{Plan, check_range, decode, fetch_now, in_parallel, plan, stored};
 use crate::pool;
+use crate::queries::Queries;
 use crate::recording;
-use crate::selection::{Queries, Query, Selection};
+use crate::selection::{Query, Selection};
 use crate::table::{ChunkId, Table};
 use crate::windows::Windows;
 use rayon::ThreadPool;

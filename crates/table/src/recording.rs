@@ -1,6 +1,7 @@
 //! What the recording of a job notes of a read: its columns, and which chunks they take.
 
-use crate::selection::{Query, column_name};
+use crate::queries::column_name;
+use crate::selection::Query;
 use crate::table::{Chunk, ColumnPlan, Table};
 use sapwood_source::record::{RecordedBasket, RecordedRead};
 use std::ops::Range;

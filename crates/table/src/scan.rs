@@ -3,8 +3,9 @@
 use crate::background::Background;
 use crate::carried::CarriedChunks;
 use crate::plan::{check_range, plan};
+use crate::queries::Queries;
 use crate::read::LocalRead;
-use crate::selection::{Queries, Query};
+use crate::selection::Query;
 use crate::table::Table;
 use crate::windows::Windows;
 use crate::{pool, recording};

@@ -1,7 +1,8 @@
 //! What a columnar format tells its readers: the trait [`Table`], and the chunks that its columns are stored in.
 
-use crate::{Selection, Statistics};
+use crate::selection::Selection;
 use bytes::Bytes;
+use sapwood_core::Statistics;
 use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Error, Form, Result};
 use sapwood_fetch::Fetcher;
 use std::fmt::Debug;

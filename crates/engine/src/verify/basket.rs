@@ -1,6 +1,6 @@
 //! One basket: its key, its header, its compressed blocks, its table of offsets, and its values.
 
-use super::index::CheckedTree;
+use super::checked_tree::CheckedTree;
 use crate::verify::counts::CountBaskets;
 use bytes::Bytes;
 use sapwood_core::{Column, Counters, Error, ErrorKind, Form, Result};
@@ -26,7 +26,7 @@ pub(super) enum Verdict {
 
 /// A basket of a branch, and its bytes.
 #[derive(Debug)]
-pub(super) struct ObjectInfo<'a> {
+pub(super) struct StoredBasket<'a> {
     pub(super) tree: &'a CheckedTree,
     pub(super) branch: usize,
     pub(super) basket: &'a BasketRef,
@@ -35,7 +35,7 @@ pub(super) struct ObjectInfo<'a> {
     pub(super) counts: Option<&'a CountBaskets>,
 }
 
-impl ObjectInfo<'_> {
+impl StoredBasket<'_> {
     /// Looks whether the basket is what the tree says, and can be read.
     pub(super) fn check(&self, counters: &Counters) -> Verdict {
         if let Err(error) = self.check_structure() {

@@ -1,6 +1,7 @@
 //! Baskets of branches that count the items of others: held while those pass, so that they are read once.
 
-use super::index::{CheckedTree, Index};
+use super::checked_tree::CheckedTree;
+use super::index::Index;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Column, Counters, Error, Result};
 use sapwood_ttree::integers;

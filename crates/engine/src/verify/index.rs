@@ -1,5 +1,6 @@
 //! What a file says that it holds, and where: the header's own records, directories, objects, trees and their baskets.
 
+use super::checked_tree::CheckedTree;
 use super::report::{Finding, Findings, Place, TreeReport};
 use super::structure::check_branches;
 use sapwood_core::{ByteRange, Call, Error, ErrorKind, Result, Segments, Step};
@@ -8,7 +9,6 @@ use sapwood_root::{RNTUPLES, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
 use sapwood_tfile::{Key, KeyEntry, Record, StreamerInfos, Survey, TFile};
-use sapwood_ttree::BasketRef;
 use std::collections::HashSet;
 
 /// Most bytes of what was read to make the index that are held, so that they are not read again.
@@ -35,13 +35,6 @@ pub(super) enum What {
     Basket { tree: u32, branch: u32, basket: u32 },
 }
 
-/// A tree, with all that is known of it.
-#[derive(Debug)]
-pub(super) struct CheckedTree {
-    pub(super) tree: Tree,
-    pub(super) report: TreeReport,
-}
-
 /// All of that.
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -64,21 +57,6 @@ pub(super) struct Index {
     pub(super) known: Segments,
     /// True if nothing else in the file is in use: all directories and trees were read, and there are no RNTuples.
     pub(super) is_complete: bool,
-}
-
-impl CheckedTree {
-    /// Path and cycle.
-    pub(super) fn name(&self) -> String {
-        format!("{};{}", self.report.path, self.report.cycle)
-    }
-
-    pub(super) fn branch_path(&self, branch: usize) -> &str {
-        self.tree.metadata().stored_branch(branch).map_or("", |branch| &branch.path)
-    }
-
-    pub(super) fn basket(&self, branch: usize, basket: usize) -> Option<&BasketRef> {
-        self.tree.metadata().stored_branch(branch)?.baskets.get(basket)
-    }
 }
 
 impl Index {

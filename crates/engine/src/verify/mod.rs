@@ -8,15 +8,18 @@
 
 mod attempts;
 mod basket;
+mod checked_tree;
 mod counts;
 mod index;
 mod jobs;
+mod options;
 mod pass;
 mod record;
 mod report;
 mod structure;
 mod walk;
 
+pub use options::{Progress, VerifyOptions};
 pub use report::{Finding, Place, Severity, TreeReport, VerifyReport};
 
 use attempts::Found;
@@ -30,44 +33,7 @@ use sapwood_root::open_source;
 use sapwood_source::{OpenOptions, Trace};
 use sapwood_table::pool;
 use sapwood_tfile::FileHeader;
-use std::time::{Duration, Instant};
-
-/// How to verify.
-#[derive(Debug, Clone)]
-pub struct VerifyOptions {
-    /// Paths of the trees to check, with or without cycles. Default: all of the file, every byte of it.
-    pub trees: Option<Vec<String>>,
-    /// Number of computing threads, as in [`ReadOptions`](sapwood_root::ReadOptions).
-    pub threads: Option<usize>,
-    /// The longest time that one step may take: opening, or fetching the next window. Default: one hour.
-    pub longest: Duration,
-    /// Findings that are kept; all are counted. Default: 1000.
-    pub most_findings: usize,
-}
-
-impl Default for VerifyOptions {
-    fn default() -> Self {
-        VerifyOptions { trees: None, threads: None, longest: Deadline::DEFAULT, most_findings: 1000 }
-    }
-}
-
-impl VerifyOptions {
-    /// When a step that begins now is given up.
-    fn step<'c>(&self, call: &'c mut Call<'_>) -> Call<'c> {
-        call.until(Deadline::after(self.longest))
-    }
-}
-
-/// How far a verification is.
-#[derive(Debug, Clone, Copy)]
-pub struct Progress {
-    /// Bytes that were checked.
-    pub done: u64,
-    /// Bytes that are to be checked.
-    pub total: u64,
-    /// Findings of damage so far.
-    pub damage: u64,
-}
+use std::time::Instant;
 
 /// Checks a file: every byte of it, or only some trees.
 ///

@@ -1,13 +1,15 @@
 //! One pass over a file: windows of bytes in its order, and all that lies in them checked by all threads.
 
 use super::attempts::{Attempt, Found, Group};
-use super::basket::{ObjectInfo, Verdict};
+use super::basket::{StoredBasket, Verdict};
+use super::checked_tree::CheckedTree;
 use super::counts::{CountBasket, CountBaskets, Held, baskets_of, counted_by, range_of};
-use super::index::{CheckedTree, Index, Item, What};
+use super::index::{Index, Item, What};
 use super::jobs::{WINDOW, places, windows};
+use super::options::{Progress, VerifyOptions};
+use super::record;
 use super::report::{Finding, Place};
 use super::walk::{Met, Walk};
-use super::{Progress, VerifyOptions, record};
 use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_core::Call;
@@ -297,7 +299,7 @@ impl Pass<'_> {
                 let (branch, basket) = (branch as usize, basket as usize);
                 let Some(tree) = self.index.trees.get(tree as usize) else { return Verdict::Opaque };
                 let Some(found) = tree.basket(branch, basket) else { return Verdict::Opaque };
-                ObjectInfo { tree, branch, basket: found, bytes, counts }.check(counters)
+                StoredBasket { tree, branch, basket: found, bytes, counts }.check(counters)
             }
         }
     }
@@ -314,7 +316,7 @@ impl Pass<'_> {
                     }
                     found.baskets += 1;
                     let counts = self.counts(tree, branch, basket, &|_| None, watch)?;
-                    let stored = ObjectInfo { tree, branch, basket, bytes, counts: counts.as_ref() };
+                    let stored = StoredBasket { tree, branch, basket, bytes, counts: counts.as_ref() };
                     let [branch, place] = [branch, place].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
                     let what = What::Basket { tree: number, branch, basket: place };
                     let item = Item { offset: tree.tree.record_offset(), len: 0, what };

@@ -1,6 +1,6 @@
 //! Whether the entries of a tree, of its branches and of their baskets agree.
 
-use super::index::CheckedTree;
+use super::checked_tree::CheckedTree;
 use super::report::{Finding, Findings, Place, Severity};
 use sapwood_core::{ByteRange, Error};
 use sapwood_ttree::{Branch, Meaning};

@@ -2,7 +2,7 @@
 
 use crate::inputs::{MIXED, open};
 use sapwood::repack::{Choice, Input, RepackOptions, RepackReport, repack};
-use sapwood::write::{ClusterSize, Piece, Compression, Sink};
+use sapwood::write::{ClusterSize, Compression, Piece, Sink};
 use sapwood::{Error, ErrorKind, File, Result};
 use sapwood_sink::{Leftover, LocalSink};
 use sapwood_source::MemorySource;

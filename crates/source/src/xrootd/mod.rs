@@ -4,7 +4,7 @@
 //! - `library`: the functions of the shim over libXrdCl (`native/xrdcl`); `loading`: finds and loads it at the first
 //!   `root://` URL; `settings`: configures libXrdCl.
 //! - `call`: one operation of XrdCl as a future; `raw`: a pointer to a file of XrdCl; `file`: the operations of an
-//!   open file; `closing`: closes files. `status`: failures of XrdCl as errors; `codes`: their codes.
+//!   open file; `closing`: closes files. `status`: failures of XrdCl as errors.
 //! - `contact`: prepares the first call about a server. `query`: questions about a URL. `remote`: a file, here or on
 //!   the server that it redirects to; `server`: what the process remembers about each server. `replicas`: other
 //!   replicas of a file.
@@ -12,7 +12,6 @@
 
 mod call;
 mod closing;
-pub(crate) mod codes;
 mod contact;
 #[cfg(test)]
 mod fake;

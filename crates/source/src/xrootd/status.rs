@@ -1,7 +1,7 @@
 //! Failures of XrdCl as errors, without secrets.
 
-use super::codes::{client as code, server};
 use crate::transient;
+use crate::xrootd_codes::{client as code, server};
 use sapwood_core::{Error, ErrorKind, Result, redact};
 use sapwood_credentials::{CredentialFinding, Environment, x509};
 

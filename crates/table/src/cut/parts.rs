@@ -42,7 +42,7 @@ impl Parts {
     /// Finds where the chunks of the columns are.
     pub(super) fn locate(&self, call: &mut Call<'_>) -> Result<()> {
         for part in &self.0 {
-            let selections = crate::selection::Queries::new(&part.queries).selections;
+            let selections = crate::queries::Queries::new(&part.queries).selections;
             part.table.locate(&selections, call)?;
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! Where the chunks of a lazy reader's columns are, window by window, and how they become columns.
 
 use crate::plan::{decode, in_parallel, plan};
+use crate::queries::Queries;
 use crate::read::LocalRead;
-use crate::selection::{Queries, Query, Selection};
+use crate::selection::{Query, Selection};
 use crate::table::{ChunkContent, ChunkId, Table};
 use crate::{pool, recording};
 use bytes::Bytes;

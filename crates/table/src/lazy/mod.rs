@@ -6,7 +6,8 @@ mod options;
 
 use crate::plan::check_range;
 use crate::pool;
-use crate::selection::{Queries, Query};
+use crate::queries::Queries;
+use crate::selection::Query;
 use crate::table::Table;
 use layout::LazyLayout;
 use sapwood_core::{Call, Column, Error, Interrupt, Result};

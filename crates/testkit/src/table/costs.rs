@@ -1,9 +1,10 @@
 //! What is fetched: each chunk once, and no other than those that are needed.
 
+use super::expect::{THREADS, call, unwrapped};
 use super::faults::chunks;
 use super::probe::{Access, ProbedTable};
+use super::subject::Subject;
 use super::values::{read, read_entries, scan, steps};
-use super::{Subject, THREADS, call, unwrapped};
 use sapwood_core::{ByteRange, Result};
 use sapwood_table::pool::wait;
 use sapwood_table::{Chunk, ChunkContent, ChunkId, FileIndex, Lazy, LazyOptions, Selection, Table};

@@ -1,8 +1,9 @@
 //! What is damaged, missing or late ends in a typed error, in time; values are never wrong without one.
 
+use super::expect::{THREADS, is_same, unwrapped};
 use super::probe::{Access, Fault, ProbedTable};
+use super::subject::Subject;
 use super::values::{read, read_entries, scan};
-use super::{Subject, THREADS, is_same, unwrapped};
 use sapwood_core::{Call, Column, Deadline, ErrorKind, Result};
 use sapwood_table::{Chunk, EntryRead, Lazy, LazyOptions, Scan, Selection, Table};
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! What is known of values without reading them is true.
 
-use super::{Subject, call, part, unwrapped};
+use super::expect::{call, part, unwrapped};
+use super::subject::Subject;
 use sapwood_core::{Column, Extremes, Form, Primitive};
 
 pub(super) fn contain_the_values(subject: &Subject) {

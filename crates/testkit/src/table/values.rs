@@ -1,7 +1,8 @@
 //! However a table is read, the values are the same.
 
+use super::expect::{THREADS, assert_same, call, part, taken, unwrapped};
 use super::probe::{Access, ProbedTable};
-use super::{Subject, THREADS, assert_same, call, part, taken, unwrapped};
+use super::subject::Subject;
 use sapwood_core::{Column, Form, Result};
 use sapwood_table::{EntryRead, Lazy, LazyOptions, Query, Scan, Table, member};
 use std::ops::Range;

@@ -1,6 +1,5 @@
 //! How some entries of a branch are read: which baskets, and what becomes of them.
 
-use super::tree_table::TreeTable;
 use crate::decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 use crate::{BasketRef, Branch, Meaning, Outcome};
 use sapwood_core::{Buffer, ByteRange, Column, Counters, Error, Form, Primitive, Result};
@@ -13,6 +12,13 @@ pub(super) struct BranchRead<'t> {
     values: BranchPlan<'t>,
     counts: Option<BranchPlan<'t>>,
     chunks: Vec<Chunk>,
+}
+
+/// A branch, and where its baskets are.
+pub(super) struct StoredBranch<'t> {
+    pub(super) branch: &'t Branch,
+    pub(super) baskets: &'t [BasketRef],
+    pub(super) file: FileIndex,
 }
 
 /// The baskets of a branch that hold some entries.
@@ -45,17 +51,19 @@ pub(super) fn interpretation<'o>(branch: &Branch, outcome: &'o Outcome) -> Resul
 }
 
 impl<'t> BranchRead<'t> {
-    /// The plan for the entries `entries` of a branch; fewer, if the branch has fewer.
+    /// The plan for the entries `entries` of a branch; fewer, if the branch has fewer. `counts` finds the branch that
+    /// counts its items.
     pub(super) fn new(
-        table: &'t TreeTable,
-        index: usize,
+        stored: StoredBranch<'t>,
         outcome: Arc<Outcome>,
         entries: &Range<u64>,
+        counts: impl Fn(usize) -> Result<(StoredBranch<'t>, Arc<Outcome>)>,
     ) -> Result<Self> {
-        let values = BranchPlan::new(table, index, outcome, entries)?;
+        let values = BranchPlan::new(stored, outcome, entries)?;
         let interpretation = values.interpretation()?;
         let counted = |count: usize, entries: &Range<u64>| {
-            BranchPlan::new(table, count, table.whole(count)?, entries).map(Some)
+            let (stored, outcome) = counts(count)?;
+            BranchPlan::new(stored, outcome, entries).map(Some)
         };
         let counts = match interpretation.count_branch {
             Some(count) if interpretation.counts_objects() => counted(count, &values.entries)?,
@@ -76,8 +84,8 @@ impl<'t> BranchRead<'t> {
 }
 
 impl<'t> BranchPlan<'t> {
-    fn new(table: &'t TreeTable, index: usize, outcome: Arc<Outcome>, entries: &Range<u64>) -> Result<Self> {
-        let branch = table.branch(index)?;
+    fn new(stored: StoredBranch<'t>, outcome: Arc<Outcome>, entries: &Range<u64>) -> Result<Self> {
+        let StoredBranch { branch, baskets, file } = stored;
         interpretation(branch, &outcome)?;
         let end = branch.first_entry.saturating_add(branch.entries);
         if entries.start < branch.first_entry && !entries.is_empty() {
@@ -88,12 +96,10 @@ impl<'t> BranchPlan<'t> {
                 .hint(format!("read it from entry {} on", branch.first_entry)));
         }
         let entries = entries.start.min(end)..entries.end.min(end);
-        let baskets = table.baskets(index);
         let from = baskets.partition_point(|basket| basket.end() <= entries.start);
         let to = baskets.partition_point(|basket| basket.first_entry < entries.end);
         let to = if entries.is_empty() { from } else { to };
         let baskets = baskets.get(from..to).unwrap_or_default();
-        let file = table.file(index).map_err(|error| error.branch(&branch.path))?;
         Ok(BranchPlan { branch, outcome, entries, baskets, file })
     }
 

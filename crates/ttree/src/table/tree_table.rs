@@ -1,6 +1,6 @@
 //! A tree as a table of columns: its columns are its branches, its chunks their baskets.
 
-use super::plan::{BranchRead, interpretation};
+use super::plan::{BranchRead, StoredBranch, interpretation};
 use super::storage::BasketStorage;
 use crate::{BasketHeader, BasketRef, Branch, Layout, Meaning, Outcome, Tree, inflated, interpret};
 use bytes::Bytes;
@@ -90,11 +90,17 @@ impl TreeTable {
         self.storage.locate(&self.tree, branches, call)
     }
 
-    pub(super) fn branch(&self, index: usize) -> Result<&Branch> {
+    fn stored(&self, index: usize) -> Result<StoredBranch<'_>> {
+        let branch = self.branch(index)?;
+        let file = self.file(index).map_err(|error| error.branch(&branch.path))?;
+        Ok(StoredBranch { branch, baskets: self.baskets(index), file })
+    }
+
+    fn branch(&self, index: usize) -> Result<&Branch> {
         self.tree.branches.get(index).ok_or_else(|| no_branch(index))
     }
 
-    pub(super) fn whole(&self, index: usize) -> Result<Arc<Outcome>> {
+    fn whole(&self, index: usize) -> Result<Arc<Outcome>> {
         self.outcomes.get(index).map(Arc::clone).ok_or_else(|| no_branch(index))
     }
 
@@ -178,7 +184,8 @@ impl Table for TreeTable {
 
     fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>> {
         let outcome = self.outcome(selection)?;
-        Ok(Box::new(BranchRead::new(self, selection.column, outcome, entries)?))
+        let counts = |count| Ok((self.stored(count)?, self.whole(count)?));
+        Ok(Box::new(BranchRead::new(self.stored(selection.column)?, outcome, entries, counts)?))
     }
 
     fn uncompressed_len(&self, _: &Chunk, stored: &Bytes) -> Option<usize> {

@@ -1,0 +1,27 @@
+//! A tree that is verified, with what its report says so far.
+
+use super::report::TreeReport;
+use sapwood_root::Tree;
+use sapwood_ttree::BasketRef;
+
+/// A tree, with all that is known of it.
+#[derive(Debug)]
+pub(super) struct CheckedTree {
+    pub(super) tree: Tree,
+    pub(super) report: TreeReport,
+}
+
+impl CheckedTree {
+    /// Path and cycle.
+    pub(super) fn name(&self) -> String {
+        format!("{};{}", self.report.path, self.report.cycle)
+    }
+
+    pub(super) fn branch_path(&self, branch: usize) -> &str {
+        self.tree.metadata().stored_branch(branch).map_or("", |branch| &branch.path)
+    }
+
+    pub(super) fn basket(&self, branch: usize, basket: usize) -> Option<&BasketRef> {
+        self.tree.metadata().stored_branch(branch)?.baskets.get(basket)
+    }
+}
