@@ -14,6 +14,7 @@ use std::ops::Range;
 /// What the baskets of a branch are like, wherever its entries come from.
 #[derive(Debug, Clone)]
 pub struct BasketForm {
+    /// The key of the baskets.
     pub key: NewKey,
     offset_len: i32,
     /// How the references inside its entries are found.
@@ -25,6 +26,7 @@ pub struct BasketForm {
 /// The basket of a branch in a stripe.
 #[derive(Debug, Clone, Default)]
 pub struct CutBasket {
+    /// The record of the basket: key and content.
     pub record: Bytes,
     /// What is known of its values.
     pub statistics: Option<Statistics>,

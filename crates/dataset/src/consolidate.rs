@@ -301,7 +301,6 @@ fn again(
         compression: options.compression()?,
         statistics: !options.without_statistics,
         pool: &pool,
-        deadline,
     };
     let lists = writing.run(uploads, call)?;
     let lists = parts.into_iter().map(|part| part.name).zip(lists).collect();

@@ -78,6 +78,7 @@ struct Plan {
 pub struct Batch {
     /// First entry in the segment, and number of entries.
     pub first: u64,
+    /// Number of entries.
     pub entries: u64,
     /// For each branch that was asked for, the basket of each stripe; none for branches without baskets.
     pub baskets: Vec<Vec<CutBasket>>,

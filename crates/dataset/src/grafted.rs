@@ -18,10 +18,13 @@ use std::collections::HashMap;
 pub struct ProductBasket {
     /// Place of the product, and of the branch in the product.
     pub product: usize,
+    /// The branch, by its place in the product.
     pub branch: usize,
     /// First entry in the segment, and number of entries.
     pub first_entry: u64,
+    /// Number of entries.
     pub entries: u64,
+    /// The record of the basket; empty if the branch has none.
     pub record: Bytes,
 }
 
@@ -44,6 +47,10 @@ pub struct Grafted {
 }
 
 impl Grafted {
+    /// The tree of a template, without entries.
+    ///
+    /// # Errors
+    /// `Corrupt` if the products do not fit the schemas; those of reading.
     pub fn new(template: &Template, call: &mut Call<'_>) -> Result<Grafted> {
         let no_schema = || Error::corrupt("the dataset has no schema");
         let Schema { tree: first, .. } = template.schemas.first().ok_or_else(no_schema)?;
@@ -137,6 +144,7 @@ impl Grafted {
         Ok(())
     }
 
+    /// Ends a segment of so many entries, in batches of `batch`.
     pub fn end_segment(&mut self, entries: u64, batch: u64) {
         let batch = batch.max(1);
         let mut left = entries;

@@ -6,7 +6,7 @@ use super::uploads::Uploads;
 use bytes::Bytes;
 use rayon::ThreadPool;
 use sapwood_codec::Compression;
-use sapwood_core::{Call, Deadline, Error, Result};
+use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_stripe::{
     Id, Ids, ListBuilder, ObjectBuilder, ObjectName, ObjectRef, SegmentLayout, StripeList, StripeListRef,
@@ -16,7 +16,9 @@ use sapwood_stripe::{
 /// A product that is written, and the places of its branches in the tree that it comes from.
 #[derive(Debug, Clone)]
 pub struct Part {
+    /// Its name.
     pub name: String,
+    /// The branches, by their places in the tree.
     pub branches: Vec<usize>,
 }
 
@@ -31,7 +33,6 @@ pub(crate) struct Writing<'a> {
     /// Whether it is noted what values are in the stripes.
     pub statistics: bool,
     pub pool: &'a ThreadPool,
-    pub deadline: Deadline,
 }
 
 /// Bytes of each branch of each product per entry, as they are stored in the tree.
@@ -93,6 +94,7 @@ pub struct Placing<'a> {
 }
 
 impl<'a> Placing<'a> {
+    /// Nothing is placed yet.
     pub fn new(parts: &'a [Part], layout: &'a SegmentLayout) -> Placing<'a> {
         let lists = parts.iter().map(|part| StripeList::new(part.branches.len())).collect();
         Placing { parts, layout, lists, ids: Ids::new() }

@@ -23,6 +23,7 @@ pub struct Template {
     pub tree: String,
     /// Trees without entries.
     pub schemas: Vec<Schema>,
+    /// The products of all schemas.
     pub products: Vec<TemplateProduct>,
 }
 

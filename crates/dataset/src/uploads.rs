@@ -28,10 +28,15 @@ pub struct Uploads {
     bytes: usize,
     /// Objects and bytes that were handed over.
     pub objects: u64,
+    /// Bytes that were sent.
     pub sent: u64,
 }
 
 impl Uploads {
+    /// Uploads to a store, each of which gives up at the deadline.
+    ///
+    /// # Errors
+    /// `Io` if no threads can be started.
     pub fn new(store: Arc<dyn Store>, deadline: Deadline) -> Result<Uploads> {
         let (handle, flight) = (runtime()?, VecDeque::new());
         Ok(Uploads { store, base: 0, handle, deadline, flight, bytes: 0, objects: 0, sent: 0 })

@@ -29,6 +29,7 @@ const TOGETHER: usize = 32;
 /// A version of a dataset.
 #[derive(Debug)]
 pub struct View {
+    /// The snapshot of the version.
     pub snapshot: Arc<Snapshot>,
     /// The URL of the dataset, with the version.
     url: String,

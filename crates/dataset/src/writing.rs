@@ -182,7 +182,6 @@ fn segment(
     uploads: &mut Uploads,
     call: &mut Call<'_>,
 ) -> Result<NewSegment> {
-    let deadline = call.deadline();
     let places = template.places(&tree, options.chosen.branches.is_none())?;
     let parts: Vec<Part> = (template.products.iter().zip(places))
         .map(|(product, branches)| Part { name: product.name.clone(), branches })
@@ -205,7 +204,6 @@ fn segment(
         compression: options.compression()?,
         statistics: !options.without_statistics,
         pool: &pool,
-        deadline,
     };
     let lists = writing.run(uploads, call)?;
     let read = tree.file.tree(&template.tree, None, call)?;
@@ -303,7 +301,6 @@ pub fn add(
                 compression: options.compression()?,
                 statistics: !options.without_statistics,
                 pool: &pool,
-                deadline,
             };
             for (lists, list) in lists.iter_mut().zip(writing.run(&mut uploads, call)?) {
                 lists.insert(segment.id, list);

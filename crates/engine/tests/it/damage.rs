@@ -34,7 +34,7 @@ fn read_everything(content: &[u8]) {
         }
     };
     for tree in trees(&file) {
-        let options = ReadOptions { threads: Some(1), ..ReadOptions::default() };
+        let options = ReadOptions { threads: Some(1) };
         // A hostile number of entries is refused by the baskets; asking for fewer is quicker.
         let entries = tree.entries().min(100_000);
         for branch in readable(&tree) {

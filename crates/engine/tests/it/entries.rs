@@ -7,7 +7,7 @@ use sapwood::{Column, Deadline, ErrorKind, ReadOptions, Tree};
 const SMALL: u64 = 150_000;
 
 fn options() -> ReadOptions {
-    ReadOptions { threads: Some(2), ..ReadOptions::default() }
+    ReadOptions { threads: Some(2) }
 }
 
 /// Entry lists: none, all, first and last, with gaps, backwards, several times.

@@ -65,6 +65,6 @@ pub(crate) fn readable(tree: &Tree) -> Vec<usize> {
 
 /// Entries of one branch, on two threads.
 pub(crate) fn column(tree: &Tree, branch: usize, entries: std::ops::Range<u64>) -> sapwood::Result<Column> {
-    let options = ReadOptions { threads: Some(2), ..ReadOptions::default() };
+    let options = ReadOptions { threads: Some(2) };
     tree.read(&[branch], entries, &options, call!()).map(|mut columns| columns.remove(0))
 }

@@ -18,7 +18,7 @@ fn column(lazy: &Lazy, request: usize, window: usize) -> sapwood::Result<Column>
 }
 
 fn eager(tree: &Tree, request: impl Into<Query> + Clone, entries: Range<u64>) -> sapwood::Result<Column> {
-    let options = ReadOptions { threads: Some(2), ..ReadOptions::default() };
+    let options = ReadOptions { threads: Some(2) };
     tree.read(&[request], entries, &options, call!()).map(|mut columns| columns.remove(0))
 }
 

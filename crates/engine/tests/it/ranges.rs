@@ -49,7 +49,7 @@ fn a_distant_file_and_scans_give_the_same() {
         for (near, far) in trees(&near).into_iter().zip(trees(&far)) {
             let mut branches = readable(&near);
             branches.retain(|branch| column(&near, *branch, 0..near.entries()).is_ok());
-            let options = ReadOptions { threads: Some(2), ..ReadOptions::default() };
+            let options = ReadOptions { threads: Some(2) };
             let expected = near.read(&branches, 0..near.entries(), &options, call!()).unwrap();
             let read = far.read(&branches, 0..far.entries(), &options, call!()).unwrap();
             assert_eq!(read, expected, "{name}");

@@ -11,7 +11,7 @@ const STEPS: u64 = 4;
 
 fn scan(tree: &Tree, threads: usize) -> Scan {
     let ranges = (0..STEPS).map(|step| step * tree.entries() / STEPS..(step + 1) * tree.entries() / STEPS);
-    let options = ReadOptions { threads: Some(threads), ..ReadOptions::default() };
+    let options = ReadOptions { threads: Some(threads) };
     tree.scan(&readable(tree)[..1], ranges.collect(), &options, call!()).unwrap()
 }
 

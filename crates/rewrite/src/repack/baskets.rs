@@ -16,7 +16,9 @@ const KEPT: usize = 4 << 20;
 /// Processor time that all threads took together.
 #[derive(Debug, Default)]
 pub struct Times {
+    /// Of decompression.
     pub decompress: AtomicU64,
+    /// Of compression.
     pub compress: AtomicU64,
 }
 
@@ -56,7 +58,9 @@ pub enum Readers {
 pub struct Ready {
     /// First entry in the new tree, and number of entries.
     pub first_entry: u64,
+    /// Number of entries.
     pub entries: u64,
+    /// Its content.
     pub body: Body,
     /// What is stored.
     pub payload: Bytes,
@@ -224,9 +228,11 @@ impl Borders {
 /// Cuts baskets of one branch, cluster by cluster.
 #[derive(Debug)]
 pub struct Branchwise {
+    /// What cuts the entries into baskets.
     pub cutter: Cutter,
     /// First entry in the new tree that it cuts, and the next one that is added: one before the first is passed over.
     pub base: u64,
+    /// The next entry that it expects.
     pub next: u64,
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 /// A tree of an input.
 #[derive(Debug)]
 pub struct InputTree {
+    /// The file that it is in.
     pub file: File,
     /// Files beside it that hold baskets, by the names that branches have for them.
     elsewhere: HashMap<String, RootFile>,
@@ -20,13 +21,20 @@ pub struct InputTree {
     is_virtual: bool,
     /// Name and title of its key.
     pub name: String,
+    /// Title of its key.
     pub title: String,
+    /// Its branches, and where their baskets are.
     pub meta: Tree,
+    /// Where the numbers of its record are that an edit may change.
     pub outline: Arc<TreeOutline>,
     compiler: Compiler,
 }
 
 impl InputTree {
+    /// The tree at a path.
+    ///
+    /// # Errors
+    /// `Missing` if there is none; those of reading; `Corrupt` or `Unsupported` if its record is broken.
     pub fn open(file: &File, path: &str, cycle: u16, call: &mut Call<'_>) -> Result<InputTree> {
         if file.dataset_tree() == Some(path) {
             return InputTree::of_dataset(file, call);

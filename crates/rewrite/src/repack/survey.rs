@@ -27,7 +27,9 @@ pub struct Survey {
     pub shifts: Vec<u16>,
     /// Places in `objects`, by path.
     of_path: HashMap<String, Vec<usize>>,
+    /// The trees, in the order of their paths in the inputs.
     pub trees: Vec<SurveyedTree>,
+    /// The class descriptions of all inputs.
     pub descriptions: Descriptions,
     /// Which files the inputs are, and in which state.
     identities: DefaultHasher,
@@ -38,6 +40,7 @@ pub struct Survey {
 /// A tree that is to be written.
 #[derive(Debug)]
 pub struct SurveyedTree {
+    /// Its path.
     pub path: String,
     /// The inputs that have it.
     pub inputs: Vec<TreeInput>,
@@ -52,6 +55,7 @@ pub struct SurveyedTree {
 /// An input that has a tree.
 #[derive(Debug)]
 pub struct TreeInput {
+    /// Which input.
     pub index: usize,
     /// Of those that were given and have the tree, which one it is or is a part of, and its first entry in that.
     given: (usize, u64),
@@ -61,6 +65,10 @@ pub struct TreeInput {
 }
 
 impl Survey {
+    /// Looks at all inputs.
+    ///
+    /// # Errors
+    /// Those of opening and reading the inputs; `Unsupported` if their trees cannot be joined.
     pub fn new(
         inputs: &mut Inputs<'_>,
         options: &RepackOptions,

@@ -18,6 +18,7 @@ use std::sync::Arc;
 /// A tree that is written.
 #[derive(Debug)]
 pub struct Target {
+    /// The directory that it is in.
     pub directory: DirectoryId,
     class_name: String,
     name: String,
@@ -27,6 +28,7 @@ pub struct Target {
     pub branches: Vec<Option<TargetBranch>>,
     /// Places of the branches by their paths.
     by_path: HashMap<String, usize>,
+    /// Entries so far.
     pub entries: u64,
     /// Entries of all clusters, if they have one size.
     every: Option<u64>,
@@ -40,14 +42,17 @@ pub struct Target {
 /// A branch that is written.
 #[derive(Debug)]
 pub struct TargetBranch {
+    /// How its baskets are compressed.
     pub compression: Compression,
     /// `fCompress`.
     compression_number: i32,
     /// True if baskets are compressed anew, whether they are cut or not.
     pub recompress: bool,
     basket_size: i32,
+    /// The key of its baskets.
     pub key: NewKey,
     offset_len: i32,
+    /// How references inside its entries are found.
     pub references: References,
     /// Why some of its baskets were not cut.
     pub kept_whole: Option<String>,

@@ -10,8 +10,10 @@ use sapwood_tfile::write::{DirectoryId, FileWriter};
 /// A new file, and where it goes.
 #[derive(Debug)]
 pub struct Output {
+    /// The new file.
     pub file: FileWriter,
     sink: Box<dyn Sink>,
+    /// What is noted for a later run of the same job.
     pub progress: Progress,
 }
 
