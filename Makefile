@@ -59,9 +59,7 @@ lint: .venv/.tools
 	@sh scripts/rust_lint.sh
 	@$(PY) scripts/check_sizes.py
 layers: .venv/.tools
-	@$(PY) scripts/check_layers.py
-	@$(PY) scripts/check_python_layers.py
-	@$(PY) scripts/check_module_cycles.py
+	@for check in layers python_layers module_cycles; do $(PY) scripts/check_$$check.py || exit 1; done
 types: .venv/.tools
 	$(BIN)/mypy
 

@@ -121,7 +121,7 @@ def test_a_dataset_that_was_not_created_to_the_end_is_told(dataset: stripe.Datas
     half = tmp_path / "half"
     half.mkdir()
     shutil.copy(Path(dataset.url) / "fmt", half)
-    with pytest.raises(FileNotFoundError, match=r"not created to the end.*create it again"):
+    with pytest.raises(FileNotFoundError, match=r"interrupted.*create it again"):
         sapwood.open(half)
 
 

@@ -86,7 +86,7 @@ def test_versions_are_named_in_the_path_or_by_arguments(place: str, events_file:
         sapwood.open(f"{place}@v99")
     with pytest.raises(errors.SapwoodError, match="no tag 'gold'"):
         sapwood.open(f"{place}@gold")
-    with pytest.raises(errors.SapwoodError, match="not there at that time"):
+    with pytest.raises(errors.SapwoodError, match="did not exist at that time"):
         sapwood.open(place, as_of=1)
     with pytest.raises(errors.UsageError, match="not both"):
         sapwood.open(place, version=2, as_of=1)

@@ -52,7 +52,7 @@ impl File {
     }
 
     /// The tree of that name at the end of the file, while it is not known yet whether the list of keys, which is stored
-    /// elsewhere, names another: see [`Tree::settled`]. None if nothing needs to be assumed, or nothing can be.
+    /// elsewhere, names another: see [`File::settled`]. None if nothing needs to be assumed, or nothing can be.
     pub fn likely_tree(&self, name: &str) -> Option<Tree> {
         let (key, record) = self.root().likely_tree_record(name)?;
         Tree::assumed(self.clone(), name, &key, &record)

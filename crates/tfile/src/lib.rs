@@ -4,7 +4,7 @@
 //! its first [`HEAD_LEN`] and last [`TAIL_LEN`] bytes. Every parser returns a [`Step`](sapwood_core::Step):
 //! its value, or the ranges that it needs to continue. In an open file, [`find`](TFile::find) and
 //! [`list`](TFile::list) return keys, [`record`](TFile::record) the bytes of an object,
-//! [`streamers`](TFile::streamers) the class descriptions; [`Cursor`] reads objects. [`write`] writes files.
+//! [`streamers`](TFile::streamers) the class descriptions; [`Cursor`] reads objects. [`mod@write`] writes files.
 
 mod cursor;
 mod directory;

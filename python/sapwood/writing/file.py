@@ -290,7 +290,7 @@ class WritableFile:
         if not path:
             raise UsageError("a tree or an object needs a name")
         if path in self._items:
-            raise UsageError(f"there is a {path!r} already", url=self.url)
+            raise UsageError(f"{path!r} already exists", url=self.url)
         return path
 
     @staticmethod
