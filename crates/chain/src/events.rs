@@ -1,6 +1,7 @@
 //! Which events the entries of a batch are: three numbers of each, found among its columns.
 
-use super::feed::{Claim, Column};
+use super::claim::Claim;
+use super::column::Column;
 use sapwood_core::{Column as Values, Counters, Result};
 use sapwood_dataset::{Template, event_queries};
 use sapwood_root::Tree;

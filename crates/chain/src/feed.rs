@@ -1,20 +1,20 @@
 //! What lanes take their batches from: the baskets of a tree, the blocks of a flat file, or nothing.
 
+use super::claim::{Claim, Content, SharedBasket};
+use super::column::Column;
 use super::events::EventColumns;
-use super::flat::{Block, FlatFeed, FlatFile};
-use super::{ChainOptions, ChainSource};
-use bytes::Bytes;
+use super::flat_input::{FlatFeed, FlatFile};
+use super::options::{ChainOptions, ChainSource};
 use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_dataset::{BasketForm, Template, open_tree, same_references, view_of};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
-use sapwood_rewrite::repack::baskets::Readers;
 use sapwood_root::{File, Tree};
 use sapwood_table::pool::runtime;
 use sapwood_tfile::write::{Origin, pid_offset};
-use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, Meaning, References, inflated};
+use sapwood_ttree::{BasketRef, Meaning, References};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Compressed bytes, and batches, that are fetched ahead.
 const AHEAD: u64 = 32 << 20;
@@ -33,18 +33,6 @@ pub(super) struct ChainInput {
     pub(super) events: Option<EventColumns>,
 }
 
-/// A branch.
-#[derive(Debug, Clone)]
-pub(super) struct Column {
-    pub(super) path: String,
-    /// False for one that has no entries of its own, as its sub-branches have them.
-    pub(super) has_data: bool,
-    /// How its bytes become values, if that is known.
-    pub(super) interpretation: Option<Interpretation>,
-    /// What the baskets are like that are made of it.
-    pub(super) form: BasketForm,
-}
-
 /// Batches, in order.
 pub(super) struct Feed {
     source: Source,
@@ -57,62 +45,6 @@ enum Source {
     Tree(TreeFeed),
     Flat(Box<FlatFeed>),
     Empty,
-}
-
-/// A batch that somebody works on.
-pub(super) struct Claim {
-    /// Counted from 0.
-    pub(super) number: u64,
-    pub(super) first: u64,
-    pub(super) entries: u64,
-    /// Bytes that were read for it, and for no batch before.
-    pub(super) read_bytes: u64,
-    content: Content,
-}
-
-enum Content {
-    /// The baskets of each column.
-    Baskets(Vec<Vec<Arc<SharedBasket>>>),
-    Blocks(Vec<Arc<Block>>),
-    Nothing,
-}
-
-/// A basket that several batches may need: who comes first decompresses it.
-struct SharedBasket {
-    basket: BasketRef,
-    bytes: Bytes,
-    references: References,
-    plain: Mutex<Option<Arc<Plain>>>,
-}
-
-/// A basket after decompression.
-#[derive(Debug)]
-pub(super) struct Plain {
-    pub(super) basket: BasketRef,
-    /// Its record, not compressed; or what the tree's record embeds.
-    pub(super) record: Bytes,
-    pub(super) entries: Entries,
-}
-
-impl Plain {
-    pub(super) fn new(basket: BasketRef, bytes: &Bytes, references: &References) -> Result<Plain> {
-        let record = if basket.embedded.is_some() { bytes.clone() } else { inflated(bytes)? };
-        let entries = Entries::parse(&record, basket.embedded.is_some(), references)?;
-        if entries.len() as u64 != basket.entries {
-            let message =
-                format!("a basket has {} entries, where the tree says {}", entries.len(), basket.entries);
-            return Err(Error::corrupt(message));
-        }
-        Ok(Plain { basket, record, entries })
-    }
-}
-
-/// Entries of a batch that lie in one basket.
-#[derive(Debug)]
-pub(super) struct Piece {
-    pub(super) plain: Arc<Plain>,
-    /// Counted from the first of the basket.
-    pub(super) range: Range<usize>,
 }
 
 impl ChainInput {
@@ -369,7 +301,7 @@ impl TreeFeed {
                     .url(&self.url));
                 }
                 read += bytes.len() as u64;
-                let stored = Arc::new(SharedBasket { basket, bytes, references, plain: Mutex::new(None) });
+                let stored = Arc::new(SharedBasket::new(basket, bytes, references));
                 *kept = Some((index, Arc::clone(&stored)));
                 baskets.push(stored);
             }
@@ -401,58 +333,4 @@ impl Feed {
         };
         Ok(Some(Claim { number, first, entries, read_bytes, content }))
     }
-}
-
-impl Claim {
-    /// Where the entries of a column are; decompresses what nobody did before.
-    pub(super) fn pieces(&self, column: usize) -> Result<Vec<Piece>> {
-        let plain: Vec<Arc<Plain>> = match &self.content {
-            Content::Nothing => return Ok(Vec::new()),
-            Content::Baskets(columns) => {
-                let baskets = columns.get(column).map(Vec::as_slice).unwrap_or_default();
-                baskets.iter().map(|stored| stored.plain()).collect::<Result<_>>()?
-            }
-            Content::Blocks(blocks) => {
-                let columns = blocks.iter().map(|block| block.column(column)).collect::<Result<Vec<_>>>()?;
-                columns.into_iter().flatten().collect()
-            }
-        };
-        let end = self.first + self.entries;
-        let pieces = plain.into_iter().map(|plain| {
-            let first = plain.basket.first_entry;
-            let place = |entry: u64| usize::try_from(entry.saturating_sub(first)).unwrap_or(usize::MAX);
-            let range = place(self.first)..place(end).min(plain.entries.len());
-            Piece { plain, range }
-        });
-        Ok(pieces.collect())
-    }
-}
-
-impl SharedBasket {
-    fn plain(&self) -> Result<Arc<Plain>> {
-        let mut plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(plain) = &*plain {
-            return Ok(Arc::clone(plain));
-        }
-        let found =
-            Plain::new(self.basket.clone(), &self.bytes, &self.references).map_err(|error| {
-                match self.basket.embedded {
-                    None => error.inside(self.basket.offset),
-                    Some(_) => error,
-                }
-            })?;
-        Ok(Arc::clone(plain.insert(Arc::new(found))))
-    }
-}
-
-/// Entries as the record of a basket that is not compressed.
-pub(super) fn plain_of(column: &Column, first_entry: u64, entries: Entries) -> Result<Plain> {
-    let (count, mut cutter) = (entries.len(), column.form.cutter(Readers::OfStripes));
-    cutter.add(&entries, 0..count, &mut Vec::new())?;
-    let cut = cutter.close()?.ok_or_else(|| Error::corrupt("a block has no entries"))?;
-    let record: Bytes = column.form.key.record(&cut.fields, &cut.content, cut.content.len())?.into();
-    BasketHeader::parse(&record)?.check_record(&record)?;
-    let (len, entries_len) = (record.len() as u64, count as u64);
-    let basket = BasketRef { first_entry, entries: entries_len, offset: 0, len, embedded: None };
-    Ok(Plain { basket, record, entries })
 }

@@ -1,7 +1,8 @@
 //! Lanes: batches that are worked on at the same time, and handed over in their order.
 
-use super::feed::{Claim, Feed};
-use super::output::{LaneOutput, Output};
+use super::claim::Claim;
+use super::feed::Feed;
+use super::lane_output::{LaneOutput, Output};
 use super::stages::Stages;
 use rayon::ThreadPool;
 use sapwood_core::Call;

@@ -1,15 +1,14 @@
 //! Where batches go: nowhere, to stripes, to a ROOT file, to a flat file.
 
 use super::discard::DiscardStore;
-use super::events::EventColumns;
 use super::feed::ChainInput;
-use super::flat::{FlatOutput, Packed};
-use super::{ChainOptions, ChainOutput};
+use super::flat_output::FlatOutput;
+use super::lane_output::{Baskets, LaneOutput, Output, Pack};
+use super::options::{ChainOptions, ChainOutput};
 use sapwood_codec::Compression;
-use sapwood_core::{Call, Column, Deadline, Error, Result};
+use sapwood_core::{Call, Deadline, Error, Result};
 use sapwood_dataset::{
-    Batch, CutBasket, Events, Grafted, Held, Part, Place, Placing, ProductBasket, Template, Uploads,
-    put_whole, stripes,
+    Batch, Events, Grafted, Held, Part, Place, Placing, ProductBasket, Template, Uploads, put_whole, stripes,
 };
 use sapwood_rewrite::repack::RepackReport;
 use sapwood_rewrite::repack::baskets::Readers;
@@ -19,38 +18,6 @@ use sapwood_stripe::{Change, Dataset, LayoutOptions, NewSegment, Provenance, Seg
 use sapwood_table::pool::wait;
 use sapwood_tfile::write::{DirectoryId, FileWriter, Origin};
 use std::sync::Arc;
-
-/// What the stages are to make of a batch.
-pub(super) enum Pack {
-    /// Baskets: of stripes of so many entries for each column; which events they are, if it is known what says it; who is to
-    /// read them.
-    Baskets { stripes: Vec<u64>, events: Option<EventColumns>, readers: Readers },
-    /// A block of events.
-    Flat,
-}
-
-/// What a lane made of a batch.
-pub(super) enum LaneOutput {
-    Nothing,
-    Baskets(Baskets),
-    Block(Packed),
-}
-
-/// The baskets of a batch.
-pub(super) struct Baskets {
-    /// For each column, the basket of each stripe.
-    pub(super) columns: Vec<Vec<CutBasket>>,
-    /// The numbers that say which events they are.
-    pub(super) events: Option<Vec<Column>>,
-}
-
-/// An output that is open. Batches come in their order.
-pub(super) trait Output: Send {
-    fn put(&mut self, first: u64, entries: u64, made: LaneOutput, call: &mut Call<'_>) -> Result<()>;
-
-    /// Puts it in its place; bytes, and objects.
-    fn finish(self: Box<Self>, call: &mut Call<'_>) -> Result<(u64, u64)>;
-}
 
 /// What outputs are made for.
 pub(super) struct Target<'a> {

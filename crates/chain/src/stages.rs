@@ -1,8 +1,10 @@
 //! What is done with a batch: column by column, on all threads.
 
-use super::feed::{Claim, Column, Piece};
-use super::flat;
-use super::output::{Baskets, LaneOutput, Pack};
+use super::claim::Claim;
+use super::column::Column;
+use super::flat_block;
+use super::lane_output::{Baskets, LaneOutput, Pack};
+use super::run::{Piece, Run};
 use rayon::prelude::*;
 use sapwood_codec::Compression;
 use sapwood_core::Call;
@@ -10,7 +12,6 @@ use sapwood_core::{Counters, Error, ErrorKind, Result};
 use sapwood_dataset::{CutBasket, StripeCut, StripeCutter};
 use sapwood_rewrite::repack::baskets::{Readers, Times, timed};
 use sapwood_ttree::{BasketBytes, Entries, decode, serialised};
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The stages of a chain, and what they took.
@@ -34,21 +35,6 @@ pub(super) struct Stages<'a> {
 struct Marks {
     not_decoded: AtomicBool,
     not_encoded: AtomicBool,
-}
-
-/// Entries that lie in one basket, or what they were serialised to.
-pub(super) struct Run {
-    piece: Piece,
-    serialised: Option<Entries>,
-}
-
-impl Run {
-    pub(super) fn entries(&self) -> (&Entries, Range<usize>) {
-        match &self.serialised {
-            Some(entries) => (entries, 0..entries.len()),
-            None => (&self.piece.plain.entries, self.piece.range.clone()),
-        }
-    }
 }
 
 impl<'a> Stages<'a> {
@@ -110,8 +96,9 @@ impl<'a> Stages<'a> {
             (Pack::Flat, true) => {
                 let runs =
                     places.map(|place| one(place).map(|(_, runs)| runs)).collect::<Result<Vec<_>>>()?;
-                let events = timed(&self.serialise, || flat::events(self.columns, &runs, claim.entries))?;
-                let block = timed(&self.times.compress, || flat::pack(events, self.compression))?;
+                let events =
+                    timed(&self.serialise, || flat_block::events(self.columns, &runs, claim.entries))?;
+                let block = timed(&self.times.compress, || flat_block::pack(events, self.compression))?;
                 Ok(LaneOutput::Block(block))
             }
         }
