@@ -118,7 +118,7 @@ def run(client: Client, far: Far, task: dict[str, Any], profile: Path, options: 
         return {"error": what_failed(done.stderr)}
     found: Record = json.loads(done.stdout.strip().splitlines()[-1])
     counted = far.counts()
-    return {**scaled(found), **{name: counted[name] for name in ("turnarounds", "bytes_sent")}}
+    return {**scaled(found), **{name: counted[name] for name in ("round_trips", "bytes_sent")}}
 
 
 def fastest(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 Record = dict[str, Any]
 
-# What is required: turnarounds to the first 100 events, fetches per window, the factor to the peers far away.
+# What is required: round trips to the first 100 events, fetches per window, the factor to the peers far away.
 # Of random access, there is no more to learn than which columns: nobody is to be faster.
 MOST_TURNAROUNDS, MOST_FETCHES, LEAST_FACTOR, FAR_MS = 4, 2, 5, 100
 OWN = "sapwood"
@@ -95,7 +95,7 @@ def costs(run: Record | None) -> list[str]:
     whole = run.get("share", 1) == 1
     per_window, wasted = run.get("fetches_per_later_window"), run.get("wasted")
     return [
-        f"{run['turnarounds']:.0f}" if whole else "",
+        f"{run['round_trips']:.0f}" if whole else "",
         f"{run['bytes_sent'] / 1e6:.1f}" if whole else "",
         f"{per_window:.2f}" if whole and per_window is not None else "",
         f"{wasted:.1%}" if whole and wasted is not None else "",
@@ -117,7 +117,7 @@ def checks(records: list[Record]) -> list[Check]:
     for trip in trips:
         own = found(records, "startup", OWN, trip)
         if own and "error" not in own:
-            turns = own["turnarounds_after_opening"]
+            turns = own["round_trips_after_opening"]
             what = f"startup, {trip:g} ms: round trips from opening to the first 100 events"
             result.append(Check(what, f"{turns}", f"at most {MOST_TURNAROUNDS}", turns <= MOST_TURNAROUNDS))
         for pattern in patterns(records, "trigger"):

@@ -131,7 +131,7 @@ def what_failed(stderr: str) -> str:
 def columns(server: Server, name: str, megabits: float, options: argparse.Namespace) -> Iterator[Record]:
     """The readers at each round trip; one that was stopped would be again, further away."""
     stopped: dict[Client, Run] = {}
-    turnarounds: dict[Client, int] = {}
+    round_trips: dict[Client, int] = {}
     for rtt_ms in options.rtt:
         clients = options.clients(CLIENTS[server.protocol])
         runs: dict[Client, list[Run]] = {
@@ -145,9 +145,9 @@ def columns(server: Server, name: str, megabits: float, options: argparse.Namesp
                     with server.far(rtt_ms, megabits) as far:
                         arguments = [far.url(f"{name}.root"), "h42", *COLUMNS]
                         found = run(client, far, "columns", arguments, options)
-                    runs[client].append(scaled(found, turnarounds.get(client)))
+                    runs[client].append(scaled(found, round_trips.get(client)))
                     if found.get("share") == 1:
-                        turnarounds[client] = found["turnarounds"]
+                        round_trips[client] = found["round_trips"]
                     if "stopped" in found:
                         stopped[client] = found
         check_sums([each for client in clients for each in runs[client]])
@@ -157,16 +157,16 @@ def columns(server: Server, name: str, megabits: float, options: argparse.Namesp
             yield where | point
 
 
-def scaled(found: Run, turnarounds: int | None) -> Run:
+def scaled(found: Run, round_trips: int | None) -> Run:
     """A run that ended early, with the seconds that all would have taken.
 
-    That is by the turnarounds that a complete run needed, nearer by, or else by the share of entries.
+    That is by the round trips that a complete run needed, nearer by, or else by the share of entries.
     """
     if found.get("share", 1) == 1 or "stopped" in found:
         return found
-    if turnarounds:
+    if round_trips:
         # Connecting is one more.
-        return {**found, "scaled": found["seconds"] * (turnarounds + 1) / (found["turnarounds"] + 1)}
+        return {**found, "scaled": found["seconds"] * (round_trips + 1) / (found["round_trips"] + 1)}
     first = found.get("first", 0)
     return {**found, "scaled": first + (found["seconds"] - first) / max(found["share"], 1e-9)}
 

@@ -89,7 +89,7 @@ def line(record: Record) -> str:
     where = f"{record['part']} {record['protocol']} {record.get('file', '')} {record['megabits']:g} Mbit/s"
     counts = " ".join(
         f"{name}={value:g}"
-        for name in ("turnarounds", "connections", "bytes_sent", "link_share")
+        for name in ("round_trips", "connections", "bytes_sent", "link_share")
         if (value := point.median(name)) is not None
     )
     steady = [value for run in point.runs if (value := per_file(run)) is not None]
@@ -163,7 +163,7 @@ class Table:
 
 def counted(point: Point) -> list[str]:
     """Turnarounds, connections and MB of complete runs."""
-    numbers = [point.median(name) or 0 for name in ("turnarounds", "connections", "bytes_sent")]
+    numbers = [point.median(name) or 0 for name in ("round_trips", "connections", "bytes_sent")]
     return [f"{numbers[0]:.0f}", f"{numbers[1]:.0f}", f"{numbers[2] / 1e6:.1f}"]
 
 
@@ -193,7 +193,7 @@ def column_checks(each: Table, rate: float | None) -> list[Check]:
     found: list[Check] = []
     ours = each.point("sapwood", FARTHEST_MS)
     if ours is not None and not each.megabits:
-        counted, moved, seconds = ours.median("turnarounds"), ours.median("bytes_sent"), ours.seconds
+        counted, moved, seconds = ours.median("round_trips"), ours.median("bytes_sent"), ours.seconds
         if counted is None or moved is None or seconds is None:
             return [(f"{each.name}, 240 ms: is read", ours.text(), "yes", False)]
         most = TURNAROUNDS[each.protocol]

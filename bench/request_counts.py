@@ -1,9 +1,9 @@
-"""Counts what access patterns ask of servers: requests, ranges and turnarounds, over every protocol.
+"""Counts what access patterns ask of servers: requests, ranges and round trips, over every protocol.
 
     python bench/request_counts.py [--out build/requests] [--client uproot [--python OTHER]]
 
 Each run is a fresh process, so that nothing is known of the server, behind a delay line, which counts
-turnarounds, and a relay, which counts requests and ranges. The servers are real: XRootD, nginx and versitygw
+round trips, and a relay, which counts requests and ranges. The servers are real: XRootD, nginx and versitygw
 as far as they are installed, and testkit's for one that answers a single range. Writes requests.md, the table
 of docs/guides/remote.md; bench/paste.py puts it there. What closing files asks, for which nobody waits, is
 not counted.
@@ -215,14 +215,14 @@ class Bench:
             kinds = counting.counts()
         stats = json.loads(done.stdout.splitlines()[-1])
         ranges, spares, _ = kinds.pop("ranges"), kinds.pop("spare", 0), kinds.pop("close", 0)
-        requests, round_trips, connections = sum(kinds.values()), stats["turnarounds"], stats["connections"]
+        requests, round_trips, connections = sum(kinds.values()), stats["round_trips"], stats["connections"]
         return Counts(requests, ranges, round_trips, connections, spares, kinds)
 
 
 def table(rows: list[tuple[str, str, Counts]]) -> str:
     """The rows as a Markdown table."""
     lines = [
-        "| pattern | protocol | requests | ranges | turnarounds | connections | of these ahead |",
+        "| pattern | protocol | requests | ranges | round trips | connections | of these ahead |",
         "|---|---|---|---|---|---|---|",
     ]
     for pattern, protocol, counts in rows:

@@ -240,7 +240,7 @@ def lazy_table(records: list[Record]) -> str:
     for each in chosen(records, "lazy"):
         through = each["through"]
         cells = [outcome(each)[:60], f"{through['bytes_sent'] / 1e6:.1f}"]
-        cells += [str(through["connections"]), str(through["turnarounds"])]
+        cells += [str(through["connections"]), str(through["round_trips"])]
         rows.append([each["what"], *cells])
     return "\n".join(table(["read", "seconds", "MB over the link", "connections", "round trips"], rows))
 

@@ -24,7 +24,7 @@ import xrootd_server
 DATA_SERVERS = 3
 # How long a place is silent that has a lapse: longer than it takes until it is left.
 LAPSE_SECONDS = 6.0
-NOTHING = {"connections": 0, "turnarounds": 0, "bytes_sent": 0}
+NOTHING = {"connections": 0, "round_trips": 0, "bytes_sent": 0}
 
 
 class Link(NamedTuple):

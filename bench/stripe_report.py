@@ -68,7 +68,7 @@ def far(records: list[Record]) -> str:
     """From afar."""
     rows = []
     for record in of_part(records, "far"):
-        told = [f"{value(record, 'seconds'):.2f}", f"{value(record, 'turnarounds'):.0f}"]
+        told = [f"{value(record, 'seconds'):.2f}", f"{value(record, 'round_trips'):.0f}"]
         rows.append([f"{over(record)}: {record['reader']}", *told])
     return "\n".join(table(["", "wall s", "round trips"], rows))
 
@@ -82,7 +82,7 @@ def requests(records: list[Record]) -> str:
     """What is asked for."""
     rows = []
     for record in of_part(records, "requests"):
-        told = [f"{value(record, name):.0f}" for name in ("requests", "turnarounds", "fetched_bytes")]
+        told = [f"{value(record, name):.0f}" for name in ("requests", "round_trips", "fetched_bytes")]
         rows.append([f"{record['store']}: {ASKED[record['mode']]}", *told])
     return "\n".join(table(["", "requests", "round trips", "bytes"], rows))
 

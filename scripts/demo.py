@@ -92,11 +92,11 @@ def counts(control: str) -> dict[str, int]:
 
 def print_table(rows: list[tuple[str, dict[str, Any]]]) -> None:
     """One line per read."""
-    print(f"{'':<15} {'seconds':>8} {'requests':>9} {'turnarounds':>12} {'MB':>8}")
+    print(f"{'':<15} {'seconds':>8} {'requests':>9} {'round trips':>12} {'MB':>8}")
     for name, found in rows:
-        turnarounds = found.get("turnarounds", "-")
+        round_trips = found.get("round_trips", "-")
         megabytes = found["bytes_sent"] / 1e6
-        line = f"{found['seconds']:>8.2f} {found['requests']:>9} {turnarounds:>12} {megabytes:>8.2f}"
+        line = f"{found['seconds']:>8.2f} {found['requests']:>9} {round_trips:>12} {megabytes:>8.2f}"
         print(f"{name:<15} {line}", flush=True)
     print(
         f"\nHTTP: a server on this machine with {ROUND_TRIP_MS} ms of round trip added, and its own counts."

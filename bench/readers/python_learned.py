@@ -132,7 +132,7 @@ def by_sapwood(variant: str, url: str, tree_name: str, task: Task, clock: Clock)
         "first": first,
         "share": share,
         "sum": total,
-        "turnarounds_after_opening": report.round_trips - before,
+        "round_trips_after_opening": report.round_trips - before,
         "fetches": use.total_fetches,
         "fetches_per_later_window": len(late) / later if later else None,
         "windows": use.windows_seen,

@@ -56,7 +56,7 @@ def main() -> None:
     seconds = time.perf_counter() - begin
     now = resource.getrusage(resource.RUSAGE_SELF)
     report = found.file.report()
-    counted = {name: getattr(report, name) for name in ("requests", "turnarounds", "fetched_bytes")}
+    counted = {name: getattr(report, name) for name in ("requests", "round_trips", "fetched_bytes")}
     times = {"decompress": report.decompress_seconds, "decode": report.decode_seconds}
     cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
     told = {"seconds": seconds, "cpu": cpu, "peak": now.ru_maxrss * 1024, **times, **counted}

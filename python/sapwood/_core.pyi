@@ -189,7 +189,7 @@ class File:
     def streamers(self, deadline: float | None = None) -> list[dict[str, Any]]:
         """[{name, version, checksum, elements: [{name, title, class, type, type_name, array_dims}]}]."""
     def counters(self) -> dict[str, int]:
-        """By name: requests, ranges, turnarounds, wanted_bytes, fetched_bytes, overread_bytes,
+        """By name: requests, ranges, round_trips, wanted_bytes, fetched_bytes, overread_bytes,
         duplicated_bytes, probe_bytes, block_bytes, unplanned_reads, skipped_bytes, excluded_entries,
         excluded_clusters, baskets, decompressed_bytes, wait_ns, decompress_ns, decode_ns."""
     def trace(self) -> list[tuple[float, float, int, int, int, str | None]]:
@@ -253,7 +253,7 @@ class Tree:
     uncompressed_bytes: int
     is_distant: bool  # reading has to wait for something beyond this machine
     def find_baskets(self, branches: list[int], deadline: float | None = None) -> None:
-        """Find where the baskets of branches of a dataset lie, in one turnaround; a file says it itself."""
+        """Find where the baskets of branches of a dataset lie, in one round trip; a file says it itself."""
     def known_values(
         self, branch: int, deadline: float | None = None
     ) -> tuple[str | None, list[NDArray[np.uint64]]]:

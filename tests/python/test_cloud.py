@@ -102,7 +102,7 @@ def test_opening_and_three_columns_cost_two_round_trips(
     assert report.round_trips <= 2
     with urlopen(f"{control}/__reset__") as answer:
         # Twice all of it, as the server's side saw it.
-        assert json.load(answer)["turnarounds"] <= 4
+        assert json.load(answer)["round_trips"] <= 4
 
 
 @needs_server

@@ -69,7 +69,7 @@ def serve(folder: Path) -> Iterator[Serve]:
 
 def round_trips(control: str) -> int:
     with urlopen(f"{control}/__stats__", timeout=10) as answer:
-        return int(json.load(answer)["turnarounds"])
+        return int(json.load(answer)["round_trips"])
 
 
 def iterated(files: list[str]) -> tuple[int, sapwood.ReadReport]:

@@ -98,7 +98,7 @@ def test_over_root_nothing_is_asked_twice(bench: Bench) -> None:
     assert counts(bench, "root", "5 columns of 4 files, concatenate()").kinds["open"] == 4
 
 
-def test_from_nothing_to_arrays_over_root_takes_six_turnarounds(bench: Bench) -> None:
+def test_from_nothing_to_arrays_over_root_takes_six_round_trips(bench: Bench) -> None:
     counted = counts(bench, "root", "5 columns, arrays()")
     assert counted.connections == 1
     assert counted.round_trips + counted.connections == 6

@@ -143,7 +143,7 @@ def test_the_same_arrays_as_from_disk(server: xrootd_server.Server, folder: Path
         assert tree.file.file_path == url
 
 
-def test_opening_and_three_columns_take_six_turnarounds(far: Callable[..., Link]) -> None:
+def test_opening_and_three_columns_take_six_round_trips(far: Callable[..., Link]) -> None:
     link = far("--rtt-ms", "240")
     code = f"""
         import sapwood
@@ -156,7 +156,7 @@ def test_opening_and_three_columns_take_six_turnarounds(far: Callable[..., Link]
     told, counted = run(code, seconds=60).splitlines()
     counts = json.loads(counted)
     # The link does not count the handshake of TCP, which costs a round trip, too.
-    assert counts["turnarounds"] + counts["connections"] == 6
+    assert counts["round_trips"] + counts["connections"] == 6
     assert int(told) == 3  # open, head and tail, columns
 
 

@@ -44,7 +44,7 @@ counters! {
     /// Requests that failed and were repeated.
     retries,
     /// Waits of one round trip in sequence: requests that overlap in time count once.
-    turnarounds,
+    round_trips,
     /// Bytes that the layers above requested.
     wanted_bytes,
     /// Bytes that came from the source.

@@ -24,7 +24,7 @@ const MOST_ROUNDS: usize = 64;
 /// # What is counted where
 /// Each figure is added in one place only. Here: `wanted_bytes`, `overread_bytes` and `wait_ns` (added by
 /// [`ReadAhead`](crate::ReadAhead) instead when it waits). The source adds its traffic with the server:
-/// `requests`, `ranges`, `turnarounds` and `fetched_bytes`.
+/// `requests`, `ranges`, `round_trips` and `fetched_bytes`.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
     /// The source for planned reads.

@@ -14,7 +14,7 @@ pub(crate) type Found = Arc<(TFile, Segments)>;
 /// The keys of a file that is open.
 ///
 /// Where they do not come with opening, but a tree does, nobody waits for them until they are needed: the baskets of that
-/// tree can be asked for at the same time, which spares a turnaround.
+/// tree can be asked for at the same time, which spares a round trip.
 #[derive(Debug)]
 pub(crate) struct Keys {
     found: OnceLock<Found>,

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// that could only be sent after an answer came adds one.
 ///
 /// ```
-/// let turnarounds = sapwood_source::RoundTrips::default();
-/// let (a, b) = (turnarounds.asked(), turnarounds.asked());
-/// turnarounds.answered(a);
-/// turnarounds.answered(b);
-/// assert_eq!(turnarounds.count(), 1);
-/// turnarounds.asked();
-/// assert_eq!(turnarounds.count(), 2);
+/// let round_trips = sapwood_source::RoundTrips::default();
+/// let (a, b) = (round_trips.asked(), round_trips.asked());
+/// round_trips.answered(a);
+/// round_trips.answered(b);
+/// assert_eq!(round_trips.count(), 1);
+/// round_trips.asked();
+/// assert_eq!(round_trips.count(), 2);
 /// ```
 #[derive(Debug, Default)]
 pub struct RoundTrips {
@@ -63,27 +63,27 @@ impl RoundTrips {
 #[derive(Debug)]
 pub struct RequestAccounting {
     counters: Arc<Counters>,
-    turnarounds: RoundTrips,
+    round_trips: RoundTrips,
 }
 
 impl RequestAccounting {
     /// Counts what one source does, and adds it to `counters`.
     pub fn new(counters: Arc<Counters>) -> Self {
-        RequestAccounting { counters, turnarounds: RoundTrips::default() }
+        RequestAccounting { counters, round_trips: RoundTrips::default() }
     }
 
     /// A message with `ranges` ranges goes out.
     pub fn request(&self, ranges: usize) -> Wait {
-        let (wait, longer) = self.turnarounds.ask();
+        let (wait, longer) = self.round_trips.ask();
         self.counters.requests.add(1);
         self.counters.ranges.add(ranges as u64);
-        self.counters.turnarounds.add(u64::from(longer));
+        self.counters.round_trips.add(u64::from(longer));
         wait
     }
 
     /// The answer to a message begins to arrive, or is known not to come.
     pub fn answered(&self, wait: Wait) {
-        self.turnarounds.answered(wait);
+        self.round_trips.answered(wait);
     }
 
     /// The counters that it adds to.

@@ -62,13 +62,13 @@ fn throttle(path: &str, proxy: Option<&Proxy>) -> bool {
     true
 }
 
-/// Requests and ranges as the server saw them; connections, turnarounds and bytes at the client's end.
+/// Requests and ranges as the server saw them; connections, round trips and bytes at the client's end.
 fn json(server: Option<&Server>, proxy: Option<&Proxy>) -> String {
     let server = server.map(Server::stats).map(Stats::snapshot).unwrap_or_default();
     let StatsSnapshot { requests, ranges, .. } = server;
     let client_end = proxy.map_or(server, |proxy| proxy.stats().snapshot());
-    let StatsSnapshot { connections, turnarounds, bytes_sent, .. } = client_end;
+    let StatsSnapshot { connections, round_trips, bytes_sent, .. } = client_end;
     format!(
-        r#"{{"requests": {requests}, "ranges": {ranges}, "connections": {connections}, "turnarounds": {turnarounds}, "bytes_sent": {bytes_sent}}}"#
+        r#"{{"requests": {requests}, "ranges": {ranges}, "connections": {connections}, "round_trips": {round_trips}, "bytes_sent": {bytes_sent}}}"#
     )
 }

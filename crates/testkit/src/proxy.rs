@@ -311,7 +311,7 @@ impl Connection {
         add(&self.shared.stats.bytes_received, len);
         let mut wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner);
         if len > 0 && wait.is_none() {
-            *wait = Some(self.shared.stats.turnarounds.asked());
+            *wait = Some(self.shared.stats.round_trips.asked());
         }
     }
 
@@ -319,7 +319,7 @@ impl Connection {
         add(&self.shared.stats.bytes_sent, len);
         let mut wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(wait) = wait.take_if(|_| len > 0) {
-            self.shared.stats.turnarounds.answered(wait);
+            self.shared.stats.round_trips.answered(wait);
         }
     }
 

@@ -132,12 +132,12 @@ async fn serve(mut stream: TcpStream, shared: Arc<ServerState>) {
     let _ = stream.set_nodelay(true);
     let mut buffer = Vec::new();
     while let Ok(Some(request)) = HttpRequest::read(&mut stream, &mut buffer).await {
-        let wait = shared.stats.turnarounds.asked();
+        let wait = shared.stats.round_trips.asked();
         shared.remember(&request);
         let think = shared.behaviour().think;
         tokio::time::sleep(think).await;
         let (response, object) = shared.respond(&request);
-        shared.stats.turnarounds.answered(wait);
+        shared.stats.round_trips.answered(wait);
         let Response::Answer(mut answer) = response else { return };
         let behaviour = shared.behaviour().clone();
         let head = answer.head(&behaviour);

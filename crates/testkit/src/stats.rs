@@ -11,7 +11,7 @@ pub struct Stats {
     pub(crate) connections: AtomicU64,
     pub(crate) bytes_received: AtomicU64,
     pub(crate) bytes_sent: AtomicU64,
-    pub(crate) turnarounds: RoundTrips,
+    pub(crate) round_trips: RoundTrips,
 }
 
 /// The counts of [`Stats`] at one moment.
@@ -24,7 +24,7 @@ pub struct StatsSnapshot {
     /// Connections that clients opened.
     pub connections: u64,
     /// Waits of one round trip in sequence, as [`RoundTrips`] defines them.
-    pub turnarounds: u64,
+    pub round_trips: u64,
     /// Bytes from clients (0 for a server).
     pub bytes_received: u64,
     /// Bytes to clients: bodies for a server, everything for a proxy.
@@ -39,7 +39,7 @@ impl Stats {
             requests: get(&self.requests),
             ranges: get(&self.ranges),
             connections: get(&self.connections),
-            turnarounds: self.turnarounds.count(),
+            round_trips: self.round_trips.count(),
             bytes_received: get(&self.bytes_received),
             bytes_sent: get(&self.bytes_sent),
         }
@@ -52,7 +52,7 @@ impl Stats {
         for counter in counters {
             counter.store(0, Ordering::Relaxed);
         }
-        self.turnarounds.reset();
+        self.round_trips.reset();
     }
 }
 

@@ -261,7 +261,7 @@ def counted(counters: Mapping[str, int]) -> dict[str, Any]:
     """The numbers of the core's counters, by the names that they have in reports; times in seconds."""
     times = {f"{name}_seconds": counters.get(f"{name}_ns", 0) / 1e9 for name in _TIMES}
     whole = {name: counters.get(name, 0) for name in _WHOLE}
-    return whole | {"round_trips": counters.get("turnarounds", 0)} | times
+    return whole | {"round_trips": counters.get("round_trips", counters.get("turnarounds", 0))} | times
 
 
 def _use(server: str, requests: Sequence[FetchedRequest], events: dict[str, int]) -> SourceUse:

@@ -100,7 +100,7 @@ def replay(
 
 
 def _replay(cost: dict[str, Any]) -> Replay:
-    return Replay(round_trips=cost.pop("turnarounds"), **cost)
+    return Replay(**cost)
 
 
 def _lines(

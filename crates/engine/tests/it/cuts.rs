@@ -127,7 +127,7 @@ fn only_baskets_with_passing_entries_are_read() {
             bytes(other, &|_| true) - bytes(other, &|entry| entry == 250)
         );
         if distant {
-            assert_eq!(after.turnarounds - before.turnarounds, 2);
+            assert_eq!(after.round_trips - before.round_trips, 2);
         }
     }
 }
@@ -136,7 +136,7 @@ fn only_baskets_with_passing_entries_are_read() {
 fn one_stage_costs_one_round_trip() {
     let tree = mixed(true);
     let (before, after) = cost(&tree, || drop(read(&tree, 0..500, |_| true, CutOptions::default())));
-    assert_eq!(after.turnarounds - before.turnarounds, 1);
+    assert_eq!(after.round_trips - before.round_trips, 1);
     assert_eq!(after.skipped_bytes, before.skipped_bytes);
 }
 

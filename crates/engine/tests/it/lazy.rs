@@ -93,7 +93,7 @@ fn the_first_touch_brings_all_columns_and_the_second_window_what_was_used() {
     assert_eq!(lazy.fetches()[0].columns.len(), readable(&tree).len());
     assert_eq!(lazy.learned(), [(1, 2, 2), (4, 2, 2), (6, 2, 2)]);
     let after = tree.file().counters().snapshot();
-    assert_eq!((after.turnarounds - before.turnarounds, after.unplanned_reads), (2, 0));
+    assert_eq!((after.round_trips - before.round_trips, after.unplanned_reads), (2, 0));
     // The windows share baskets: these are fetched once.
     let mut offsets: Vec<_> = lazy.fetches().into_iter().flat_map(|fetch| fetch.ranges).collect();
     let all = offsets.len();
@@ -155,7 +155,7 @@ fn a_steady_pattern_takes_at_most_two_fetches_a_window() {
     let lazy = lazy(&tree, options);
     let windows = lazy.windows().len();
     assert!(windows >= 5, "{windows}");
-    let before = tree.file().counters().snapshot().turnarounds;
+    let before = tree.file().counters().snapshot().round_trips;
     for window in 0..windows {
         let also = if window % 2 == 1 { &[2, 4, 7, 9][..] } else { &[] };
         for request in [0, 3, 5].iter().chain(also) {
@@ -167,7 +167,7 @@ fn a_steady_pattern_takes_at_most_two_fetches_a_window() {
         let fetches = lazy.fetches().iter().filter(|fetch| fetch.window == window).count();
         assert!(fetches <= 2, "{fetches} fetches for window {window}");
     }
-    let turnarounds = tree.file().counters().snapshot().turnarounds - before;
-    assert!(turnarounds <= windows as u64, "{turnarounds} turnarounds");
+    let round_trips = tree.file().counters().snapshot().round_trips - before;
+    assert!(round_trips <= windows as u64, "{round_trips} round trips");
     assert!(lazy.accounting().held_bytes <= 60_000);
 }

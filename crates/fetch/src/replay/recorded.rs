@@ -53,7 +53,7 @@ pub struct RecordedFile {
     /// Requests while opening.
     pub opening_requests: u64,
     /// Round trips while opening.
-    pub opening_turnarounds: u64,
+    pub opening_round_trips: u64,
     /// Microseconds that opening took.
     pub opening_time: u64,
     /// Bytes that are in memory once its structure is known.
@@ -347,7 +347,7 @@ impl RecordedFile {
             cost_model: CostModel::LOCAL,
             opening_bytes: 0,
             opening_requests: 0,
-            opening_turnarounds: 0,
+            opening_round_trips: 0,
             opening_time: 0,
             known: Vec::new(),
         };
@@ -357,14 +357,14 @@ impl RecordedFile {
             size,
             server,
             requests,
-            turnarounds,
+            round_trips,
             cost_model,
             known,
             ..
         } = event
         {
             (file.url, file.size, file.server) = (url.clone(), *size, server.clone());
-            (file.opening_requests, file.opening_turnarounds) = (*requests, *turnarounds);
+            (file.opening_requests, file.opening_round_trips) = (*requests, *round_trips);
             file.opening_bytes = known.iter().fold(0_u64, |sum, range| sum.saturating_add(range.len));
             (file.opening_time, file.known) = (*took, known.clone());
             if let [gap, largest_request, ranges, concurrency, immediate, ..] = **cost_model {

@@ -177,14 +177,14 @@ impl ReplayContext {
         link: Arc<ModelLink>,
         server: Option<String>,
     ) -> OpenedSource {
-        let (requests, turnarounds) = match file.cost_model.immediate {
+        let (requests, round_trips) = match file.cost_model.immediate {
             true => (1, 2),
-            false => (file.opening_requests, file.opening_turnarounds + 1),
+            false => (file.opening_requests, file.opening_round_trips + 1),
         };
         // Connecting takes a round trip, too.
-        link.pass(turnarounds as f64, file.opening_bytes).await;
+        link.pass(round_trips as f64, file.opening_bytes).await;
         self.counters.requests.add(requests);
-        self.counters.turnarounds.add(turnarounds - 1);
+        self.counters.round_trips.add(round_trips - 1);
         self.counters.fetched_bytes.add(file.opening_bytes);
         let identity = Identity { url: file.url.clone(), size: file.size, version: None };
         let cost_model = self.cost_model(file.cost_model);

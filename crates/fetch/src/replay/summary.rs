@@ -53,7 +53,7 @@ fn process(process: &RecordedProcess) -> Value {
                 "opening": {
                     "seconds": seconds(file.opening_time),
                     "requests": file.opening_requests,
-                    "turnarounds": file.opening_turnarounds,
+                    "round_trips": file.opening_round_trips,
                     "bytes": file.opening_bytes,
                 },
                 "reading": of_file,
@@ -160,7 +160,7 @@ pub fn cost_json(cost: &Cost) -> Value {
         "seconds": cost.seconds,
         "waited": cost.waited,
         "requests": cost.counts.requests,
-        "turnarounds": cost.counts.turnarounds,
+        "round_trips": cost.counts.round_trips,
         "bytes": cost.counts.fetched_bytes,
         "wanted": cost.counts.wanted_bytes,
         "overread": cost.counts.overread_bytes,

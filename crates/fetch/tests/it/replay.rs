@@ -26,7 +26,7 @@ fn scan(ranges: u64, count: u64, len: u64, work: Duration) -> Vec<(u64, Recorded
             size: 1 << 50,
             server: "example.org:443".to_owned(),
             requests: 1,
-            turnarounds: 1,
+            round_trips: 1,
             cost_model: SCHEME.to_vec(),
             known,
         },
@@ -87,7 +87,7 @@ fn a_read_takes_its_round_trips_and_its_bytes() {
     // Connecting, opening and reading: a round trip each.
     let job = job([scan(1, 4, 5 * MB, Duration::ZERO)]);
     let cost = cost(&job, 100, 100 * MB, "default");
-    assert_eq!((cost.counts.requests, cost.counts.ranges, cost.counts.turnarounds), (1 + 4, 4, 2));
+    assert_eq!((cost.counts.requests, cost.counts.ranges, cost.counts.round_trips), (1 + 4, 4, 2));
     assert_eq!(cost.counts.fetched_bytes, 20 * MB + 4096);
     assert!(near(cost.seconds, 0.5), "{cost:?}");
 }

@@ -231,7 +231,7 @@ async fn open_and_read(
     let facts = [
         ("bytes", size.to_string()),
         ("requests", cost.requests.to_string()),
-        ("turnarounds", cost.turnarounds.to_string()),
+        ("round_trips", cost.round_trips.to_string()),
         ("ranges in one request", cost_model.ranges_per_request.to_string()),
     ];
     let facts =

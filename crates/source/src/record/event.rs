@@ -67,7 +67,7 @@ events! {
         /// Messages that opening took.
         requests: u64,
         /// Round trips in sequence that opening took.
-        turnarounds: u64,
+        round_trips: u64,
         /// The largest gap, the largest request, the most ranges of a request, the concurrency, and 1 for a source
         /// that never waits: see [`CostModel`](crate::CostModel).
         cost_model: Vec<u64>,

@@ -40,7 +40,7 @@ pub fn opened(source: &dyn Source, began: Instant, known: &Segments, counters: &
             size: identity.size,
             server: source.server().unwrap_or_default(),
             requests: cost.requests,
-            turnarounds: cost.turnarounds,
+            round_trips: cost.round_trips,
             cost_model: vec![
                 cost_model.gap,
                 cost_model.largest_request,

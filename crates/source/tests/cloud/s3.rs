@@ -16,7 +16,7 @@ fn at(server: &Scripted, options: OpenOptions) -> OpenOptions {
 }
 
 #[tokio::test]
-async fn opening_is_two_signed_requests_in_one_turnaround() {
+async fn opening_is_two_signed_requests_in_one_round_trip() {
     let content = sample(SIZE);
     let served = content.clone();
     let server = Scripted::start(move |request| part(&served, request)).await;
@@ -24,9 +24,9 @@ async fn opening_is_two_signed_requests_in_one_turnaround() {
     let options = at(&server, directory.options(&KEYS));
     let opened = open("s3://bucket/a dir/f+1.root", &options).await.unwrap();
     let counts = options.counters.snapshot();
-    assert_eq!((counts.requests, counts.turnarounds), (2, 1));
+    assert_eq!((counts.requests, counts.round_trips), (2, 1));
     check(&opened, &content, &options).await.unwrap();
-    assert_eq!(options.counters.snapshot().turnarounds, 2);
+    assert_eq!(options.counters.snapshot().round_trips, 2);
     for request in server.requests() {
         assert_eq!(request.path, "/bucket/a%20dir/f%2B1.root");
         let authorization = request.header("authorization").unwrap();

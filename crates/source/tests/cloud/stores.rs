@@ -13,7 +13,7 @@ async fn google_in_public() {
     let mut options = Directory::new().options(&[]);
     options.storage.endpoint = Some(server.url());
     let opened = open("gs://bucket/dir/f.root", &options).await.unwrap();
-    assert_eq!(options.counters.snapshot().turnarounds, 1);
+    assert_eq!(options.counters.snapshot().round_trips, 1);
     check(&opened, &content, &options).await.unwrap();
     for request in server.requests() {
         assert_eq!(request.path, "/bucket/dir/f.root");

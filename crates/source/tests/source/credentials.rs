@@ -96,7 +96,7 @@ async fn what_a_redirector_leads_to_is_remembered() {
     let zoo = Zoo::new(Behaviour { redirect: redirect(other.server.url("")), ..Behaviour::default() }).await;
     let url = zoo.server.url("/from/f.root");
     open(&url, &zoo.options).await.unwrap();
-    let before = zoo.counts().turnarounds;
+    let before = zoo.counts().round_trips;
     open(&url, &zoo.options).await.unwrap();
-    assert_eq!(zoo.counts().turnarounds - before, 2);
+    assert_eq!(zoo.counts().round_trips - before, 2);
 }

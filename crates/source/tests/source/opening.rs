@@ -6,7 +6,7 @@ use sapwood_source::{OpenOptions, open};
 use sapwood_testkit::{Behaviour, Objects, Ranges, Refusal, Server};
 use std::time::{Duration, Instant};
 
-/// Requests and turnarounds of the first and of the second opening.
+/// Requests and round trips of the first and of the second opening.
 async fn costs(behaviour: Behaviour) -> [(u64, u64); 2] {
     let zoo = Zoo::new(behaviour).await;
     let mut before = CounterValues::default();
@@ -15,7 +15,7 @@ async fn costs(behaviour: Behaviour) -> [(u64, u64); 2] {
         // A fresh set of counters, as each file has.
         zoo.open().await.unwrap();
         let after = zoo.counts();
-        costs.push((after.requests - before.requests, after.turnarounds - before.turnarounds));
+        costs.push((after.requests - before.requests, after.round_trips - before.round_trips));
         before = after;
     }
     costs.try_into().unwrap()
@@ -45,7 +45,7 @@ async fn first_contact_tells_how_to_read() {
         zoo.read(&opened, &zoo.scattered(5)).await.unwrap();
         let after = zoo.counts();
         assert_eq!(after.requests - before.requests, if several { 1 } else { 5 }, "{name}");
-        assert_eq!(after.turnarounds - before.turnarounds, 1, "{name}");
+        assert_eq!(after.round_trips - before.round_trips, 1, "{name}");
     }
 }
 
@@ -77,7 +77,7 @@ async fn a_server_that_stumbles_once_is_not_mistrusted() {
 async fn small_objects_are_taken_as_they_come() {
     let zoo = Zoo::sized(Behaviour::named("ignore").unwrap(), 500_000).await;
     let opened = zoo.open().await.unwrap();
-    assert_eq!(zoo.counts().turnarounds, 1);
+    assert_eq!(zoo.counts().round_trips, 1);
     assert!(opened.source.cost_model().immediate);
 }
 

@@ -11,7 +11,7 @@ async fn several_ranges_travel_together() {
     let opened = zoo.open().await.unwrap();
     zoo.read(&opened, &zoo.scattered(200)).await.unwrap();
     let counts = zoo.counts();
-    assert_eq!((counts.requests, counts.ranges, counts.turnarounds), (4, 204, 2));
+    assert_eq!((counts.requests, counts.ranges, counts.round_trips), (4, 204, 2));
     zoo.read(&opened, &zoo.scattered(1000)).await.unwrap();
     assert_eq!(zoo.counts().requests, 4 + 5);
     assert_eq!(zoo.server.stats().snapshot().requests, 9);
@@ -26,7 +26,7 @@ async fn single_ranges_travel_in_parallel() {
     zoo.read(&opened, &zoo.scattered(100)).await.unwrap();
     let after = zoo.counts();
     assert_eq!(after.requests - before.requests, 100);
-    assert!(after.turnarounds - before.turnarounds < 100);
+    assert!(after.round_trips - before.round_trips < 100);
     let most = opened.source.cost_model().concurrency as u64 + 2;
     let connections = zoo.server.stats().snapshot().connections;
     assert!(connections <= most, "{connections} connections");
@@ -88,8 +88,8 @@ async fn what_is_counted_is_what_travels() {
     let counts = zoo.counts();
     let stats = zoo.server.stats().snapshot();
     assert_eq!((counts.requests, counts.ranges), (stats.requests, stats.ranges));
-    assert_eq!(counts.turnarounds, proxy.stats().snapshot().turnarounds);
-    assert_eq!(counts.turnarounds, 1 + 3);
+    assert_eq!(counts.round_trips, proxy.stats().snapshot().round_trips);
+    assert_eq!(counts.round_trips, 1 + 3);
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn a_distant_server_costs_one_round_trip_per_read() {
     // One to connect, one to open, one to read.
     let elapsed = begin.elapsed();
     assert!(elapsed >= Duration::from_millis(300), "{elapsed:?}");
-    assert_eq!(proxy.stats().snapshot().turnarounds, 2);
+    assert_eq!(proxy.stats().snapshot().round_trips, 2);
 }
 
 #[test]
@@ -136,6 +136,6 @@ async fn child() {
     // The next file finds them, too.
     sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
     assert_eq!(connections(), 3 + 16);
-    assert_eq!(proxy.stats().snapshot().turnarounds, 4);
+    assert_eq!(proxy.stats().snapshot().round_trips, 4);
     assert_eq!(zoo.counts().requests, zoo.server.stats().snapshot().requests);
 }

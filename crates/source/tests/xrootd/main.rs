@@ -117,10 +117,10 @@ async fn requests_are_counted_and_few() {
     let opened = open(&url, &options).await.unwrap();
     let now = options.counters.snapshot();
     // Opening, one vector read, and, at first contact, the question for the limits beside it.
-    assert_eq!((now.requests, now.ranges, now.turnarounds), (3, 2, 2));
+    assert_eq!((now.requests, now.ranges, now.round_trips), (3, 2, 2));
     assert_eq!(now.fetched_bytes, HEAD + TAIL);
     let ranges = [20_000, 50_000, 90_000].map(|start| ByteRange { start, len: 10 });
     opened.source.read_ranges(&ranges, options.deadline).await.unwrap();
     let now = options.counters.snapshot();
-    assert_eq!((now.requests, now.ranges, now.turnarounds), (4, 5, 3));
+    assert_eq!((now.requests, now.ranges, now.round_trips), (4, 5, 3));
 }

@@ -34,7 +34,7 @@ async fn serve() {
         let counts = String::from_utf8(split(&answer).1.to_vec()).unwrap();
         assert!(
             counts.starts_with(
-                r#"{"requests": 1, "ranges": 1, "connections": 1, "turnarounds": 1, "bytes_sent": "#
+                r#"{"requests": 1, "ranges": 1, "connections": 1, "round_trips": 1, "bytes_sent": "#
             ),
             "{counts}"
         );

@@ -48,23 +48,23 @@ async fn bandwidth_is_shared() {
 async fn turnarounds_are_the_longest_chain() {
     let (_server, proxy) = start(10, EmulatedLink { round_trip: TRIP, ..EmulatedLink::default() }).await;
     futures::join!(time(&proxy, 10), time(&proxy, 10), time(&proxy, 10));
-    assert_eq!(proxy.stats().snapshot().turnarounds, 1);
+    assert_eq!(proxy.stats().snapshot().round_trips, 1);
     assert_eq!(proxy.stats().snapshot().connections, 3);
 
     let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
     let mut answer = [0; 1000];
-    for turnarounds in 2..5 {
+    for round_trips in 2..5 {
         // In two pieces, which are one request.
         stream.write_all(b"GET /f HTTP/1.1\r\n").await.unwrap();
         tokio::time::sleep(TRIP / 4).await;
         stream.write_all(b"Host: zoo\r\n\r\n").await.unwrap();
         assert!(stream.read(&mut answer).await.unwrap() > 10);
-        assert_eq!(proxy.stats().snapshot().turnarounds, turnarounds);
+        assert_eq!(proxy.stats().snapshot().round_trips, round_trips);
         tokio::time::sleep(TRIP / 4).await;
     }
     proxy.stats().reset();
     time(&proxy, 10).await;
-    assert_eq!(proxy.stats().snapshot().turnarounds, 1);
+    assert_eq!(proxy.stats().snapshot().round_trips, 1);
 }
 
 #[tokio::test]

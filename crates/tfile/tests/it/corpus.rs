@@ -25,7 +25,7 @@ pub(crate) fn files() -> Option<Vec<(String, Vec<u8>)>> {
 struct Found {
     keys: usize,
     streamers: StreamerInfos,
-    turnarounds: usize,
+    round_trips: usize,
 }
 
 /// Reads everything that a container has.
@@ -33,7 +33,7 @@ fn read_all(data: &[u8]) -> Result<Found> {
     let mut fetched = Fetched::new(data.to_vec()).with_head_and_tail(HEAD_LEN, TAIL_LEN);
     let size = fetched.size();
     let file = fetched.drive(|known| TFile::open(known, size))?;
-    let turnarounds = fetched.turnarounds.len();
+    let round_trips = fetched.round_trips.len();
     let streamers = fetched.drive(|known| file.streamers(known))?;
     let entries = fetched.drive(|known| file.list(known))?;
     for entry in &entries {
@@ -46,7 +46,7 @@ fn read_all(data: &[u8]) -> Result<Found> {
         assert!(gap.end() <= file.header.end);
         assert!(entries.iter().all(|e| e.key.offset < gap.start || e.key.offset >= gap.end()));
     }
-    Ok(Found { keys: entries.len(), streamers, turnarounds })
+    Ok(Found { keys: entries.len(), streamers, round_trips })
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn every_file_opens_and_everything_in_it_is_read() {
             Ok(found) => {
                 keys += found.keys;
                 infos += found.streamers.iter().count();
-                at_once += usize::from(found.turnarounds == 0);
-                assert!(found.turnarounds <= 1, "{name}: {} turnarounds", found.turnarounds);
+                at_once += usize::from(found.round_trips == 0);
+                assert!(found.round_trips <= 1, "{name}: {} round trips", found.round_trips);
             }
             Err(error) => {
                 // A file that was never closed cannot be read, and is told.

@@ -13,7 +13,7 @@ fn opened(items: &[Item]) -> (Fetched, TFile) {
     let mut fetched = Fetched::new(file(items, None));
     let size = fetched.size();
     let opened = fetched.drive(|known| TFile::open(known, size)).unwrap();
-    fetched.turnarounds.clear();
+    fetched.round_trips.clear();
     (fetched, opened)
 }
 
@@ -88,7 +88,7 @@ fn all_keys_with_the_directories_of_a_level_together() {
         ["Events", "Events", "one", "one/a/b", "one/deep", "one/deep/Runs", "two", "two/Runs", "two/empty"];
     assert_eq!(paths, expected);
     // Per level the two records, then their two key lists.
-    assert_eq!(fetched.turnarounds.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2, 2]);
+    assert_eq!(fetched.round_trips.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2, 2]);
 }
 
 #[test]

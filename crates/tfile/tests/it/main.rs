@@ -18,13 +18,13 @@ use sapwood_core::{ByteRange, Result, Segments, Step};
 struct Fetched {
     data: Bytes,
     known: Segments,
-    /// The ranges of each turnaround.
-    turnarounds: Vec<Vec<ByteRange>>,
+    /// The ranges of each round trip.
+    round_trips: Vec<Vec<ByteRange>>,
 }
 
 impl Fetched {
     fn new(data: impl Into<Bytes>) -> Self {
-        Fetched { data: data.into(), known: Segments::default(), turnarounds: Vec::new() }
+        Fetched { data: data.into(), known: Segments::default(), round_trips: Vec::new() }
     }
 
     /// Makes the first and the last bytes known, as an opener does.
@@ -59,7 +59,7 @@ impl Fetched {
                     for &range in &ranges {
                         self.add(range);
                     }
-                    self.turnarounds.push(ranges);
+                    self.round_trips.push(ranges);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Opening a file: in how many turnarounds, and what is said of files that cannot be opened.
+//! Opening a file: in how many round trips, and what is said of files that cannot be opened.
 
 use crate::Fetched;
 use crate::handmade::{BEGIN, Item, file};
@@ -23,11 +23,11 @@ fn a_file_of_which_nothing_is_known() {
     let opened = fetched.drive(|known| TFile::open(known, size)).unwrap();
     assert_eq!(opened.root.keys.len(), 2);
     assert_eq!(opened.root.uuid, Some([7; 16]));
-    assert_eq!(fetched.turnarounds[0], [ByteRange { start: 0, len: HEAD_LEN }]);
+    assert_eq!(fetched.round_trips[0], [ByteRange { start: 0, len: HEAD_LEN }]);
     // The streamer information comes with the keys.
-    assert_eq!(fetched.turnarounds.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(fetched.round_trips.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2]);
     assert!(fetched.drive(|known| opened.streamers(known)).unwrap().is_empty());
-    assert_eq!(fetched.turnarounds.len(), 2);
+    assert_eq!(fetched.round_trips.len(), 2);
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn head_and_tail_are_enough() {
     let opened = fetched.drive(|known| TFile::open(known, size)).unwrap();
     fetched.drive(|known| opened.streamers(known)).unwrap();
     fetched.drive(|known| opened.free_segments(known)).unwrap();
-    assert!(fetched.turnarounds.is_empty());
+    assert!(fetched.round_trips.is_empty());
     assert!(opened.header.end < size, "bytes behind fEND are no error");
 }
 
