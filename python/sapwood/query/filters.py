@@ -67,7 +67,7 @@ def _pattern(pattern: str) -> Callable[[str], bool]:
 
 @dataclass(frozen=True)
 class Filters:
-    """Which branches are meant, as :meth:`sapwood.Tree.iteritems` is told it.
+    """Which branches are meant: the arguments of :meth:`sapwood.Tree.iteritems`.
 
     Attributes:
         name: of names or paths.

@@ -64,7 +64,7 @@ pub(super) struct ModelFile {
     pub(super) cost_model: CostModel,
     pub(super) link: Arc<ModelLink>,
     pub(super) nought: Bytes,
-    /// The name of its server, if several replicas are told apart by it.
+    /// The name of its server, if it tells several replicas apart.
     pub(super) server: Option<String>,
 }
 

@@ -142,7 +142,7 @@ impl RecordBuffer {
         self.slot_known_as(class_name, |buffer, _| object(buffer))
     }
 
-    /// As [`slot`](RecordBuffer::slot); `object` is told what names it, for references from within.
+    /// As [`slot`](RecordBuffer::slot); `object` gets the ID that names it, for references from within.
     pub fn slot_known_as(&mut self, class_name: &str, object: impl FnOnce(&mut RecordBuffer, u32)) -> u32 {
         let id = self.mapped();
         self.counted(|buffer| {
