@@ -19,6 +19,16 @@ def human_bytes(count: float) -> str:
     return f"{value:.{max(0, 2 - (value >= 9.995) - (value >= 99.95))}f} {units[unit]}"
 
 
+def human_compression(compressed: float, uncompressed: float) -> str:
+    """Both sizes, and their ratio.
+
+    >>> human_compression(132e6, 312e6)
+    '132 MB compressed, 312 MB uncompressed (2.36×)'
+    """
+    sizes = f"{human_bytes(compressed)} compressed, {human_bytes(uncompressed)} uncompressed"
+    return f"{sizes} ({uncompressed / compressed:.2f}×)" if compressed else sizes
+
+
 def human_seconds(seconds: float) -> str:
     """A time in seconds, with the unit that fits.
 

@@ -1,4 +1,4 @@
-"""What the ways to look at a lazy reader have in common: its tree and fields, and that they close it."""
+"""The base class of lazy views: their tree and fields, and closing the reader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LazyView:
-    """Entries of a tree whose columns are read when they are touched."""
+    """Entries of a tree whose columns are read when you touch them. It works as a context manager."""
 
     def __init__(self, reader: LazyReader) -> None:
         self._reader = reader
@@ -30,7 +30,7 @@ class LazyView:
         return list(self._reader.fields)
 
     def close(self) -> None:
-        """Saves the profile, and counts no more. What is there stays, and can be read."""
+        """Saves the profile, and stops updating it and the report. The entries stay readable."""
         self._reader.close()
 
     def __enter__(self) -> Self:
