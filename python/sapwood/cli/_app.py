@@ -16,6 +16,7 @@ from .cache import app as cache
 from .catalog import app as catalog
 from .convert import convert
 from .doctor import doctor
+from .example import example
 from .head import head
 from .layout import layout
 from .ls import ls
@@ -113,6 +114,7 @@ for _command in (
     trace,
     replay,
     tune,
+    example,
 ):
     app.command()(_command)
 app.add_typer(bench, name="bench")

@@ -63,6 +63,8 @@ def column_of(name: str, data: Any, shared: Offsets | None = None) -> BuiltColum
     Raises:
         UsageError: if it is no array at all.
     """
+    if isinstance(data, BuiltColumn):
+        return data
     array = _as_numpy(data)
     if array is not None:
         return _numpy_column(name, array)
