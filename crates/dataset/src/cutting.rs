@@ -159,8 +159,8 @@ impl<'a> Cutting<'a> {
         for batch in 0..batches {
             let mut fetched = HashMap::new();
             for reader in &mut readers {
-                let answer = reader.next(call.deadline(), call.interrupt());
-                let (baskets, bytes) = answer.ok_or_else(|| Error::corrupt("a batch was not fetched"))??;
+                let (baskets, bytes) =
+                    reader.next(call).ok_or_else(|| Error::corrupt("a batch was not fetched"))??;
                 fetched.extend(baskets.into_iter().zip(bytes));
             }
             let range = self.plan.range(batch);

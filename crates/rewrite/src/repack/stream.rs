@@ -414,7 +414,7 @@ impl Batches {
 
     fn next(&mut self, call: &mut Call<'_>) -> Option<Result<(Range<usize>, Vec<Bytes>)>> {
         match self {
-            Batches::Ahead(ahead) => ahead.next(call.deadline(), call.interrupt()),
+            Batches::Ahead(ahead) => ahead.next(call),
             Batches::Here { jobs, fetcher, asked } => {
                 let job = jobs.next()?;
                 if asked.elapsed() >= HEARTBEAT {
