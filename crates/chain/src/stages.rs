@@ -10,7 +10,7 @@ use sapwood_codec::Compression;
 use sapwood_core::Call;
 use sapwood_core::{Counters, Error, ErrorKind, Result};
 use sapwood_dataset::{CutBasket, StripeCut, StripeCutter};
-use sapwood_rewrite::repack::baskets::{Readers, Times, timed};
+use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, timed};
 use sapwood_ttree::{BasketBytes, Entries, decode, serialised};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ pub(super) struct Stages<'a> {
     full: bool,
     pack: Pack,
     compression: Compression,
-    pub(super) times: Times,
+    pub(super) times: CodecTimes,
     pub(super) deserialise: AtomicU64,
     pub(super) serialise: AtomicU64,
     pub(super) entry_bytes: AtomicU64,
@@ -45,7 +45,7 @@ impl<'a> Stages<'a> {
             full,
             pack,
             compression,
-            times: Times::default(),
+            times: CodecTimes::default(),
             deserialise: AtomicU64::default(),
             serialise: AtomicU64::default(),
             entry_bytes: AtomicU64::default(),
@@ -158,14 +158,14 @@ impl<'a> Stages<'a> {
         column: &Column,
         runs: &[Run],
         stripe: u64,
-        readers: Readers,
+        readers: BasketEncoding,
     ) -> Result<Vec<CutBasket>> {
         let stripes = timed(&self.serialise, || cut(column, runs, stripe, readers))?.into_iter();
         stripes.map(|stripe| column.form.basket(stripe, self.compression, readers, &self.times)).collect()
     }
 }
 
-fn cut(column: &Column, runs: &[Run], stripe: u64, readers: Readers) -> Result<Vec<StripeCut>> {
+fn cut(column: &Column, runs: &[Run], stripe: u64, readers: BasketEncoding) -> Result<Vec<StripeCut>> {
     let (mut cutter, mut stripes) = (StripeCutter::new(&column.form, stripe, readers), Vec::new());
     for (entries, range) in runs.iter().map(Run::entries) {
         stripes.extend(cutter.add(entries, range)?);

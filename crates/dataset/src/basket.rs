@@ -5,7 +5,7 @@ use bytes::Bytes;
 use sapwood_codec::Compression;
 use sapwood_core::Statistics;
 use sapwood_core::{Error, Result};
-use sapwood_rewrite::repack::baskets::{Body, Readers, Times, made};
+use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, OutputKey, made};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_tfile::write::{Datime, NewKey};
 use sapwood_ttree::{Cutter, Entries, NewBasket, References};
@@ -65,8 +65,8 @@ impl BasketForm {
     }
 
     /// Cuts entries wherever that is asked for. ROOT does not read baskets that say where their entries stood.
-    pub fn cutter(&self, readers: Readers) -> Cutter {
-        Cutter::new(usize::MAX, self.key.len(), self.offset_len, readers == Readers::OfStripes)
+    pub fn cutter(&self, readers: BasketEncoding) -> Cutter {
+        Cutter::new(usize::MAX, self.key.len(), self.offset_len, readers == BasketEncoding::Stripe)
     }
 
     /// The basket of a stripe.
@@ -74,11 +74,11 @@ impl BasketForm {
         &self,
         stripe: StripeCut,
         compression: Compression,
-        readers: Readers,
-        times: &Times,
+        readers: BasketEncoding,
+        times: &CodecTimes,
     ) -> Result<CutBasket> {
         let ready = made(stripe.cut, 0, compression, readers, times)?;
-        let Body::Made(fields) = ready.body else {
+        let OutputKey::Made(fields) = ready.body else {
             return Err(Error::corrupt("a basket was not made anew"));
         };
         let record = self.key.record(&fields, &ready.payload, ready.object_len)?.into();
@@ -88,7 +88,7 @@ impl BasketForm {
 
 impl StripeCutter {
     /// Cuts stripes of so many entries.
-    pub fn new(form: &BasketForm, stripe: u64, readers: Readers) -> StripeCutter {
+    pub fn new(form: &BasketForm, stripe: u64, readers: BasketEncoding) -> StripeCutter {
         StripeCutter {
             stripe: usize::try_from(stripe.max(1)).unwrap_or(usize::MAX),
             open: 0,

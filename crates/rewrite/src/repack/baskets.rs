@@ -1,6 +1,6 @@
 //! What is done with the bytes of baskets.
 
-use super::chosen::Chosen;
+use super::entry_ranges::EntryRanges;
 use bytes::Bytes;
 use sapwood_codec::{Compression, Search, is_of_stripes, with_encoder};
 use sapwood_core::{Error, Result};
@@ -15,7 +15,7 @@ const KEPT: usize = 4 << 20;
 
 /// Processor time that all threads took together.
 #[derive(Debug, Default)]
-pub struct Times {
+pub struct CodecTimes {
     /// Of decompression.
     pub decompress: AtomicU64,
     /// Of compression.
@@ -46,41 +46,41 @@ fn processor_time() -> Duration {
 
 /// Who is to read baskets that are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Readers {
+pub enum BasketEncoding {
     /// ROOT, and all that read its files.
-    OfFiles,
+    Root,
     /// Sapwood alone: they are in stripes.
-    OfStripes,
+    Stripe,
 }
 
 /// A basket that can be written.
 #[derive(Debug)]
-pub struct Ready {
+pub struct OutputBasket {
     /// First entry in the new tree, and number of entries.
     pub first_entry: u64,
     /// Number of entries.
     pub entries: u64,
     /// Its content.
-    pub body: Body,
+    pub body: OutputKey,
     /// What is stored.
     pub payload: Bytes,
     /// Length of the content before compression.
     pub object_len: usize,
 }
 
-impl Ready {
+impl OutputBasket {
     /// The same behind a narrow key, if its key is made.
-    pub fn narrow(self) -> Ready {
+    pub fn narrow(self) -> OutputBasket {
         match self.body {
-            Body::Made(fields) => Ready { body: Body::MadeNarrow(fields), ..self },
-            body => Ready { body, ..self },
+            OutputKey::Made(fields) => OutputBasket { body: OutputKey::MadeNarrow(fields), ..self },
+            body => OutputBasket { body, ..self },
         }
     }
 }
 
 /// The key of a basket that can be written.
 #[derive(Debug)]
-pub enum Body {
+pub enum OutputKey {
     /// As it was, with the fields of the basket; true if its payload is as it was, too.
     Copied(Bytes, bool),
     /// The fields behind a key that is made.
@@ -96,8 +96,8 @@ pub fn whole(
     record: &Bytes,
     recompress: bool,
     compression: Compression,
-    times: &Times,
-) -> Result<Ready> {
+    times: &CodecTimes,
+) -> Result<OutputBasket> {
     let header = BasketHeader::parse(record)?;
     header.check_record(record)?;
     if header.entries as u64 != basket.entries {
@@ -109,15 +109,15 @@ pub fn whole(
     let key = record.slice(..header.key_len);
     let stored = record.slice(header.key_len..header.record_len);
     let object_len = header.object_len;
-    let ready = |payload, body| Ready { first_entry, entries: basket.entries, body, payload, object_len };
+    let ready = |payload, body| OutputBasket { first_entry, entries: basket.entries, body, payload, object_len };
     if !recompress && !is_of_stripes(&stored, object_len) {
-        return Ok(ready(stored, Body::Copied(key, true)));
+        return Ok(ready(stored, OutputKey::Copied(key, true)));
     }
     let payload = with_room(object_len, |content| {
         timed(&times.decompress, || header.decompress_into(record, content))?;
-        compressed(content, header.data_len, compression, Readers::OfFiles, times)
+        compressed(content, header.data_len, compression, BasketEncoding::Root, times)
     })?;
-    Ok(ready(payload, Body::Copied(key, false)))
+    Ok(ready(payload, OutputKey::Copied(key, false)))
 }
 
 /// What is stored of a basket: of entries, and the tables behind these.
@@ -125,16 +125,16 @@ fn compressed(
     content: &[u8],
     data_len: usize,
     compression: Compression,
-    readers: Readers,
-    times: &Times,
+    readers: BasketEncoding,
+    times: &CodecTimes,
 ) -> Result<Bytes> {
     let mut payload = Vec::new();
     let smaller = timed(&times.compress, || {
         with_encoder(|encoder| match readers {
-            Readers::OfFiles => {
+            BasketEncoding::Root => {
                 encoder.compress_basket(Search::default(), content, data_len, compression, &mut payload)
             }
-            Readers::OfStripes => encoder.compress_stripe(content, data_len, compression, &mut payload),
+            BasketEncoding::Stripe => encoder.compress_stripe(content, data_len, compression, &mut payload),
         })
     })?;
     Ok(Bytes::copy_from_slice(if smaller { &payload } else { content }))
@@ -161,21 +161,21 @@ pub fn made(
     cut: NewBasket,
     base: u64,
     compression: Compression,
-    readers: Readers,
-    times: &Times,
-) -> Result<Ready> {
+    readers: BasketEncoding,
+    times: &CodecTimes,
+) -> Result<OutputBasket> {
     let object_len = cut.content.len();
-    Ok(Ready {
+    Ok(OutputBasket {
         first_entry: base + cut.first_entry,
         entries: cut.entries,
-        body: Body::Made(cut.fields),
+        body: OutputKey::Made(cut.fields),
         payload: compressed(&cut.content, cut.data_len, compression, readers, times)?,
         object_len,
     })
 }
 
 /// Takes a basket apart; `references` are those of its branch.
-pub fn entries(basket: &BasketRef, bytes: &Bytes, references: &References, times: &Times) -> Result<Entries> {
+pub fn entries(basket: &BasketRef, bytes: &Bytes, references: &References, times: &CodecTimes) -> Result<Entries> {
     let embedded = basket.embedded.is_some();
     let entries = timed(&times.decompress, || Entries::parse(bytes, embedded, references))?;
     if entries.len() as u64 == basket.entries {
@@ -189,7 +189,7 @@ pub fn entries(basket: &BasketRef, bytes: &Bytes, references: &References, times
 }
 
 /// The places in a basket of the entries that were chosen.
-pub fn places<'c>(basket: &BasketRef, chosen: &'c Chosen) -> impl Iterator<Item = Range<usize>> + 'c {
+pub fn places<'c>(basket: &BasketRef, chosen: &'c EntryRanges) -> impl Iterator<Item = Range<usize>> + 'c {
     let first = basket.first_entry;
     let place = move |entry: u64| usize::try_from(entry - first).unwrap_or(usize::MAX);
     chosen.within(first..first + basket.entries).map(move |range| place(range.start)..place(range.end))
@@ -197,27 +197,27 @@ pub fn places<'c>(basket: &BasketRef, chosen: &'c Chosen) -> impl Iterator<Item 
 
 /// Where clusters end in the new tree.
 #[derive(Debug, Clone)]
-pub enum Borders {
+pub enum ClusterBorders {
     /// After so many entries, each.
     Every(u64),
     /// At these entries.
     At(Vec<u64>),
 }
 
-impl Borders {
+impl ClusterBorders {
     /// The cluster that holds an entry.
     pub fn cluster(&self, entry: u64) -> u64 {
         match self {
-            Borders::Every(entries) => entry / entries.max(&1),
-            Borders::At(borders) => borders.partition_point(|&border| border <= entry) as u64,
+            ClusterBorders::Every(entries) => entry / entries.max(&1),
+            ClusterBorders::At(borders) => borders.partition_point(|&border| border <= entry) as u64,
         }
     }
 
     /// Where the cluster ends that holds an entry.
     fn end(&self, entry: u64) -> u64 {
         match self {
-            Borders::Every(entries) => (self.cluster(entry) + 1).saturating_mul(*entries.max(&1)),
-            Borders::At(borders) => {
+            ClusterBorders::Every(entries) => (self.cluster(entry) + 1).saturating_mul(*entries.max(&1)),
+            ClusterBorders::At(borders) => {
                 let next = borders.partition_point(|&border| border <= entry);
                 borders.get(next).copied().unwrap_or(u64::MAX)
             }
@@ -227,7 +227,7 @@ impl Borders {
 
 /// Cuts baskets of one branch, cluster by cluster.
 #[derive(Debug)]
-pub struct Branchwise {
+pub struct ClusterCutter {
     /// What cuts the entries into baskets.
     pub cutter: Cutter,
     /// First entry in the new tree that it cuts, and the next one that is added: one before the first is passed over.
@@ -236,7 +236,7 @@ pub struct Branchwise {
     pub next: u64,
 }
 
-impl Branchwise {
+impl ClusterCutter {
     /// Closes the basket before one that is kept whole, with so many entries.
     pub fn pass(&mut self, entries: u64, out: &mut Vec<NewBasket>) -> Result<()> {
         out.extend(self.cutter.close()?);
@@ -250,7 +250,7 @@ impl Branchwise {
         &mut self,
         entries: &Entries,
         places: impl Iterator<Item = Range<usize>>,
-        borders: &Borders,
+        borders: &ClusterBorders,
         out: &mut Vec<NewBasket>,
     ) -> Result<()> {
         for range in places {

@@ -1,42 +1,42 @@
 //! Files out of files: copied, compressed anew, cut anew, merged; without understanding what is in the entries.
 //!
 //! ```text
-//! survey: what is in the inputs ─▶ objects, as bytes ─▶ of each input, tree by tree: baskets ─▶ records of the trees
+//! plan: what is in the inputs ─▶ objects, as bytes ─▶ of each input, tree by tree: baskets ─▶ records of the trees
 //! ```
 //! Baskets are fetched ahead in the order of the file. Where nothing else is asked for, they are copied whole; else
 //! they are compressed anew, or taken apart into entries, which are bytes, and cut anew.
 
 pub mod baskets;
-pub mod chosen;
+pub mod entry_ranges;
 pub mod input;
 pub mod inputs;
 pub mod objects;
 mod options;
-mod progress;
+mod journal;
 mod sets;
 mod stream;
-pub mod survey;
-pub mod target;
-pub mod writing;
+pub mod plan;
+mod output_tree;
+pub mod output;
 
-pub use options::{Choice, Drift, Input, InputFile, OpenFile, RepackOptions, RepackReport};
+pub use options::{TreeSelection, SchemaDrift, Input, InputFile, OpenFile, RepackOptions, RepackReport};
 
-use baskets::Times;
+use baskets::CodecTimes;
 use input::InputTree;
 use inputs::Inputs;
 use objects::{copy_objects, copy_process_ids};
-use progress::Progress;
+use journal::RepackJournal;
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Call, Result};
 use sapwood_sink::Sink;
 use sapwood_table::pool::computing;
 use sapwood_tfile::write::FileWriter;
-use sets::Sets;
+use sets::TreeSets;
 use std::sync::atomic::Ordering;
-use stream::{NARROW_END, Stream, flush};
-use survey::Survey;
-use target::Target;
-use writing::Output;
+use stream::{NARROW_END, BasketStream, flush};
+use plan::RepackPlan;
+use output_tree::OutputTree;
+use output::OutputFile;
 
 /// Writes what is in some files to a new one, `name` being what ROOT shows as its name. Trees of the same path are
 /// joined, in the order of the inputs; histograms are added; of other objects that are in several files, the first is
@@ -56,18 +56,18 @@ pub fn repack(
 ) -> Result<RepackReport> {
     let mut inputs = Inputs::new(inputs);
     let mut report = RepackReport::default();
-    let mut survey = Survey::new(&mut inputs, options, &mut report.notes, call)?;
+    let mut plan = RepackPlan::new(&mut inputs, options, &mut report.notes, call)?;
     let first = inputs.get(0, call)?;
     let own = Compression::from_number(first.header().compression);
     let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
-    let progress = match survey.job(name, options) {
-        Some(job) => Progress::begin(&mut *sink, job, options.keep_every, &mut report.notes)?,
-        None => Progress::none(),
+    let progress = match plan.job(name, options) {
+        Some(job) => RepackJournal::begin(&mut *sink, job, options.keep_every, &mut report.notes)?,
+        None => RepackJournal::none(),
     };
     let compression = options.compression.unwrap_or(own);
     let file = FileWriter::new(name, "", compression, progress.origin())?;
-    let mut output = Output::going_on(file, sink, progress);
-    match write(&mut survey, &mut inputs, &mut output, options, &mut report, call) {
+    let mut output = OutputFile::going_on(file, sink, progress);
+    match write(&mut plan, &mut inputs, &mut output, options, &mut report, call) {
         Ok(()) => report.bytes = output.commit()?,
         Err(error) => return Err(output.leave(error)),
     }
@@ -76,39 +76,39 @@ pub fn repack(
 
 /// Writes all there is but the end of the file.
 fn write(
-    survey: &mut Survey,
+    plan: &mut RepackPlan,
     inputs: &mut Inputs<'_>,
-    output: &mut Output,
+    output: &mut OutputFile,
     options: &RepackOptions,
     report: &mut RepackReport,
     call: &mut Call<'_>,
 ) -> Result<()> {
-    output.file.descriptions().unite(&survey.descriptions);
-    for (path, title) in &survey.directories {
+    output.file.descriptions().unite(&plan.descriptions);
+    for (path, title) in &plan.directories {
         output.directory(path, Some(title))?;
     }
-    copy_process_ids(&survey.process_ids, inputs, output, options, call)?;
-    copy_objects(&survey.objects, inputs, output, options, report, call)?;
-    copy_trees(survey, inputs, output, options, report, call)
+    copy_process_ids(&plan.process_ids, inputs, output, options, call)?;
+    copy_objects(&plan.objects, inputs, output, options, report, call)?;
+    copy_trees(plan, inputs, output, options, report, call)
 }
 
 /// Writes the trees: input by input, so that each is open once.
 pub fn copy_trees(
-    survey: &mut Survey,
+    plan: &mut RepackPlan,
     inputs: &mut Inputs<'_>,
-    output: &mut Output,
+    output: &mut OutputFile,
     options: &RepackOptions,
     report: &mut RepackReport,
     call: &mut Call<'_>,
 ) -> Result<()> {
-    let (pool, times) = (computing(options.threads)?, Times::default());
-    let mut targets: Vec<Option<Target>> = survey.trees.iter().map(|_| None).collect();
-    let mut sets = Sets::default();
+    let (pool, times) = (computing(options.threads)?, CodecTimes::default());
+    let mut targets: Vec<Option<OutputTree>> = plan.trees.iter().map(|_| None).collect();
+    let mut sets = TreeSets::default();
     output.hand_on()?;
     output.progress.begin_baskets(output.file.end())?;
     for index in 0..inputs.len() {
         inputs.ahead(index);
-        for (number, (tree, slot)) in survey.trees.iter_mut().zip(&mut targets).enumerate() {
+        for (number, (tree, slot)) in plan.trees.iter_mut().zip(&mut targets).enumerate() {
             let Some(position) = tree.inputs.iter().position(|input| input.index == index) else { continue };
             let mut input = match tree.first.take() {
                 Some(input) => input,
@@ -118,7 +118,7 @@ pub fn copy_trees(
                     InputTree::open(&file, &tree.path, cycle, &mut call.step())?
                 }
             };
-            let choice = options.choices.iter().find(|choice| choice.tree == tree.path);
+            let choice = options.selections.iter().find(|choice| choice.tree == tree.path);
             let ranges = choice.and_then(|choice| choice.entries.as_ref());
             if slot.is_none() {
                 let apart = tree.cut
@@ -134,7 +134,7 @@ pub fn copy_trees(
                 }
                 let wanted = tree.wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
                 input.find_baskets(wanted.map(|(branch, _)| branch), &mut call.step())?;
-                let mut target = Target::new(&input, directory, &tree.wanted, apart, options);
+                let mut target = OutputTree::new(&input, directory, &tree.wanted, apart, options);
                 target.go_on(number, &output.progress);
                 *slot = Some(target);
             }
@@ -150,14 +150,14 @@ pub fn copy_trees(
             input.find_baskets(used, &mut call.step())?;
             target.begin(&input, &places, &chosen, tree.cut)?;
             output.stage((index, number), target, report)?;
-            let stream = Stream {
+            let stream = BasketStream {
                 input: &input,
                 chosen: &chosen,
                 places: &places,
                 borders: target.borders(&input, &chosen),
                 base: target.entries,
                 cut: tree.cut,
-                pid_shift: survey.shifts.get(index).copied().unwrap_or(0),
+                pid_shift: plan.shifts.get(index).copied().unwrap_or(0),
                 pool: &pool,
                 times: &times,
             };
@@ -165,7 +165,7 @@ pub fn copy_trees(
             target.end(&input, &chosen)?;
         }
     }
-    for (number, (tree, target)) in survey.trees.iter().zip(&mut targets).enumerate() {
+    for (number, (tree, target)) in plan.trees.iter().zip(&mut targets).enumerate() {
         let Some(target) = target else { continue };
         output.stage((inputs.len(), number), target, report)?;
         flush(target, output, report, &pool, &times, call)?;

@@ -2,7 +2,7 @@
 
 use super::inputs::Inputs;
 use super::options::{RepackOptions, RepackReport};
-use super::writing::Output;
+use super::output::OutputFile;
 use bytes::Bytes;
 use sapwood_codec::with_encoder;
 use sapwood_core::{ByteRange, Call, Error, Result};
@@ -19,7 +19,7 @@ use std::ops::Range;
 const OBJECTS: u64 = 8 << 20;
 
 /// A histogram while those of the inputs are added to it.
-struct Sum<'a> {
+struct HistogramSum<'a> {
     entry: &'a KeyEntry,
     /// Its key, and the histogram.
     key: Bytes,
@@ -33,7 +33,7 @@ struct Sum<'a> {
 pub fn copy_objects(
     objects: &[(KeyEntry, Vec<usize>)],
     inputs: &mut Inputs<'_>,
-    output: &mut Output,
+    output: &mut OutputFile,
     options: &RepackOptions,
     report: &mut RepackReport,
     call: &mut Call<'_>,
@@ -59,7 +59,7 @@ pub fn copy_objects(
         }
     }
     let summed: HashSet<&str> = sums_of.iter().flatten().copied().collect();
-    let mut sums: HashMap<&str, Sum<'_>> = HashMap::new();
+    let mut sums: HashMap<&str, HistogramSum<'_>> = HashMap::new();
     for (index, entries) in of_input.iter().enumerate() {
         let wanted = sums_of.get(index).map(Vec::as_slice).unwrap_or_default();
         if entries.is_empty() && wanted.is_empty() {
@@ -73,14 +73,14 @@ pub fn copy_objects(
             let (key, payload) = parts(entry, &record)?;
             if summed.contains(entry.path.as_str()) {
                 let payload = Record::decode(&entry.key, &record)?.payload.to_vec();
-                sums.insert(&entry.path, Sum { entry, key, payload, added: 1, refused: None });
+                sums.insert(&entry.path, HistogramSum { entry, key, payload, added: 1, refused: None });
                 return Ok(());
             }
             report.objects += 1;
             put(entry, &key, payload, output)
         })?;
     }
-    let mut sums: Vec<Sum<'_>> = sums.into_values().collect();
+    let mut sums: Vec<HistogramSum<'_>> = sums.into_values().collect();
     sums.sort_by_key(|sum| (sum.entry.key.offset, &sum.entry.path));
     for sum in sums {
         if let Some(why) = &sum.refused {
@@ -101,7 +101,7 @@ pub fn copy_objects(
 pub fn copy_process_ids(
     process_ids: &[(usize, KeyEntry)],
     inputs: &mut Inputs<'_>,
-    output: &mut Output,
+    output: &mut OutputFile,
     options: &RepackOptions,
     call: &mut Call<'_>,
 ) -> Result<()> {
@@ -123,7 +123,7 @@ pub fn copy_process_ids(
 fn add_all(
     file: &File,
     paths: &[&str],
-    sums: &mut HashMap<&str, Sum<'_>>,
+    sums: &mut HashMap<&str, HistogramSum<'_>>,
     options: &RepackOptions,
     call: &mut Call<'_>,
 ) -> Result<()> {
@@ -199,7 +199,7 @@ fn parts(entry: &KeyEntry, record: &Bytes) -> Result<(Bytes, Bytes)> {
 }
 
 /// Writes an object under the key that it had.
-fn put(entry: &KeyEntry, key: &[u8], payload: Bytes, output: &mut Output) -> Result<()> {
+fn put(entry: &KeyEntry, key: &[u8], payload: Bytes, output: &mut OutputFile) -> Result<()> {
     // The name of an object may have slashes: its directory is what stands before it.
     let parent = entry.path.strip_suffix(&entry.key.name).unwrap_or("");
     let directory = output.directory(parent, None)?;

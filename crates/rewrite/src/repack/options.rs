@@ -68,9 +68,9 @@ pub struct RepackOptions {
     /// Leaves out everything that is no tree.
     pub only_trees: bool,
     /// What of single trees is written.
-    pub choices: Vec<Choice>,
+    pub selections: Vec<TreeSelection>,
     /// What to do where the branches of trees that are merged differ.
-    pub drift: Drift,
+    pub drift: SchemaDrift,
     /// Number of computing threads, as in [`ReadOptions`](sapwood_root::ReadOptions).
     pub threads: Option<usize>,
     /// Paths of trees that are sets: of inputs that have the same entries in one, those of the first are written.
@@ -82,7 +82,7 @@ pub struct RepackOptions {
 
 /// What of a tree is written.
 #[derive(Debug, Clone, Default)]
-pub struct Choice {
+pub struct TreeSelection {
     /// Path of the tree.
     pub tree: String,
     /// Paths of the branches, which come with those that count them and those in them. Default: all.
@@ -93,7 +93,7 @@ pub struct Choice {
 
 /// What to do where the branches of trees that are merged differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Drift {
+pub enum SchemaDrift {
     /// Fail, and say where they differ.
     #[default]
     Strict,

@@ -13,12 +13,12 @@ const BATCH: u64 = 8 << 20;
 
 /// What the inputs have in their sets.
 #[derive(Debug, Default)]
-pub(super) struct Sets {
+pub(super) struct TreeSets {
     /// Digests by the paths of the trees, and the number of inputs.
     of_path: BTreeMap<String, (HashSet<[u64; 2]>, usize)>,
 }
 
-impl Sets {
+impl TreeSets {
     /// Adds the set of an input; false if one with the same entries, in the same order, was added before.
     pub(super) fn insert(&mut self, path: &str, input: &InputTree, call: &mut Call<'_>) -> Result<bool> {
         let digest = digest(input, call)?;

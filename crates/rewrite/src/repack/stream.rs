@@ -1,12 +1,12 @@
 //! The baskets of a tree, from an input to the new file: fetched ahead in the order of the file, worked on by all
 //! threads, and placed cluster by cluster.
 
-use super::baskets::{Borders, Branchwise, Readers, Ready, Times, entries, made, places, whole};
-use super::chosen::Chosen;
+use super::baskets::{ClusterBorders, ClusterCutter, BasketEncoding, OutputBasket, CodecTimes, entries, made, places, whole};
+use super::entry_ranges::EntryRanges;
 use super::input::InputTree;
 use super::options::{RepackOptions, RepackReport};
-use super::target::{Target, TargetBranch};
-use super::writing::Output;
+use super::output_tree::{OutputTree, OutputBranch};
+use super::output::OutputFile;
 use bytes::Bytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -34,7 +34,7 @@ const WAITING: usize = 32 << 20;
 
 /// A basket that is to be read.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct InputBasket {
     /// Places of its branch in the target and in the input, and of the basket in that.
     target: usize,
     branch: usize,
@@ -47,34 +47,34 @@ struct Part {
 }
 
 /// What is done with the baskets of one tree of one input.
-pub(super) struct Stream<'a> {
+pub(super) struct BasketStream<'a> {
     pub input: &'a InputTree,
-    pub chosen: &'a Chosen,
+    pub chosen: &'a EntryRanges,
     /// For each branch of the input, its place in the target.
     pub places: &'a [Option<usize>],
-    pub borders: Borders,
+    pub borders: ClusterBorders,
     /// First entry of the input in the new tree.
     pub base: u64,
     pub cut: bool,
     /// What is to be added to the numbers of process ids.
     pub pid_shift: u16,
     pub pool: &'a ThreadPool,
-    pub times: &'a Times,
+    pub times: &'a CodecTimes,
 }
 
-impl Stream<'_> {
+impl BasketStream<'_> {
     /// Moves all baskets to the new file; what cutters hold stays there.
     pub(super) fn run(
         &self,
-        target: &mut Target,
-        output: &mut Output,
+        target: &mut OutputTree,
+        output: &mut OutputFile,
         report: &mut RepackReport,
         _options: &RepackOptions,
         call: &mut Call<'_>,
     ) -> Result<()> {
         let parts = self.parts(target);
         self.pass(&parts, target);
-        let mut waiting = Waiting::default();
+        let mut waiting = PendingBaskets::default();
         let mut from = 0;
         while let Some(first) = parts.get(from) {
             let name = self.file_name(first);
@@ -112,7 +112,7 @@ impl Stream<'_> {
     }
 
     /// All baskets with chosen entries, cluster by cluster, within these in the order of the file.
-    fn parts(&self, tree: &Target) -> Vec<Part> {
+    fn parts(&self, tree: &OutputTree) -> Vec<InputBasket> {
         let mut names: Vec<&str> = self.input.branches().map(|branch| branch.file_name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
@@ -136,7 +136,7 @@ impl Stream<'_> {
                 last = last.max(if reference.embedded.is_some() { u64::MAX } else { reference.offset });
                 let order = if self.cut || self.input.is_of_dataset() { cluster } else { 0 };
                 let placed = end <= done;
-                keyed.push(((order, file, last), Part { target, branch, basket, cluster, end, placed }));
+                keyed.push(((order, file, last), InputBasket { target, branch, basket, cluster, end, placed }));
             }
         }
         keyed.sort_by_key(|(order, _)| *order);
@@ -144,7 +144,7 @@ impl Stream<'_> {
     }
 
     /// Lets cutters pass over what an earlier run placed.
-    fn pass(&self, parts: &[Part], target: &mut Target) {
+    fn pass(&self, parts: &[InputBasket], target: &mut OutputTree) {
         for part in parts.iter().filter(|part| part.placed) {
             let branch = target.branches.get_mut(part.target).and_then(Option::as_mut);
             if let Some(cutting) = branch.and_then(|branch| branch.cutting.as_mut()) {
@@ -153,16 +153,16 @@ impl Stream<'_> {
         }
     }
 
-    fn basket(&self, part: &Part) -> Option<&BasketRef> {
+    fn basket(&self, part: &InputBasket) -> Option<&BasketRef> {
         self.input.branch(part.branch)?.baskets.get(part.basket)
     }
 
-    fn file_name(&self, part: &Part) -> &str {
+    fn file_name(&self, part: &InputBasket) -> &str {
         self.input.branch(part.branch).map_or("", |branch| &branch.file_name)
     }
 
     /// True if more of the file is read than skipped: the system reads ahead there by itself.
-    fn are_dense(&self, parts: &[Part]) -> bool {
+    fn are_dense(&self, parts: &[InputBasket]) -> bool {
         let baskets = parts.iter().filter_map(|part| self.basket(part));
         let ranges = baskets.filter(|basket| basket.embedded.is_none());
         let ranges =
@@ -174,7 +174,7 @@ impl Stream<'_> {
     }
 
     /// Batches of consecutive parts, and what is to be fetched for each; without those of which all is placed.
-    fn jobs(&self, parts: &[Part], range: Range<usize>, most: u64) -> Vec<Job<Range<usize>>> {
+    fn jobs(&self, parts: &[InputBasket], range: Range<usize>, most: u64) -> Vec<Job<Range<usize>>> {
         let mut jobs: Vec<Job<Range<usize>>> = Vec::new();
         let mut bytes = u64::MAX;
         let is_placed = |index: &usize| parts.get(*index).is_some_and(|part| part.placed);
@@ -200,12 +200,12 @@ impl Stream<'_> {
     /// Works on the baskets of a batch: what can be placed, with the places of the branches.
     fn batch(
         &self,
-        parts: &[Part],
+        parts: &[InputBasket],
         bytes: Vec<Bytes>,
-        target: &mut Target,
+        target: &mut OutputTree,
         narrow: bool,
         call: &mut Call<'_>,
-    ) -> Result<Vec<(usize, Ready)>> {
+    ) -> Result<Vec<(usize, OutputBasket)>> {
         let mut fetched = bytes.into_iter();
         let mut work = Vec::with_capacity(parts.len());
         for part in parts.iter().filter(|part| !part.placed) {
@@ -216,11 +216,11 @@ impl Stream<'_> {
         if self.cut {
             return compute(self.pool, call, |cancelled| self.cut_all(&work, target, narrow, cancelled));
         }
-        let one = |(part, basket, bytes): &(Part, &BasketRef, Bytes)| {
+        let one = |(part, basket, bytes): &(InputBasket, &BasketRef, Bytes)| {
             let kept = self.keep(part, basket, bytes, target, narrow);
             kept.map_err(|error| self.locate(error, part, basket))
         };
-        let copied = |(part, basket, bytes): &(Part, &BasketRef, Bytes)| {
+        let copied = |(part, basket, bytes): &(InputBasket, &BasketRef, Bytes)| {
             let branch = target.branches.get(part.target).and_then(Option::as_ref);
             !self.input.is_of_dataset()
                 && self.stays(basket, bytes, narrow)
@@ -250,12 +250,12 @@ impl Stream<'_> {
     /// A basket that keeps its entries, or loses those that were not chosen.
     fn keep(
         &self,
-        part: &Part,
+        part: &InputBasket,
         basket: &BasketRef,
         bytes: &Bytes,
-        target: &Target,
+        target: &OutputTree,
         narrow: bool,
-    ) -> Result<(usize, Ready)> {
+    ) -> Result<(usize, OutputBasket)> {
         let Some(Some(branch)) = target.branches.get(part.target) else {
             return Err(Error::corrupt("a basket belongs to no branch"));
         };
@@ -274,30 +274,30 @@ impl Stream<'_> {
     /// The chosen entries of a basket as a basket of their own.
     fn single(
         &self,
-        branch: &TargetBranch,
+        branch: &OutputBranch,
         basket: &BasketRef,
         entries: &Entries,
         first: u64,
         narrow: bool,
-    ) -> Result<Ready> {
+    ) -> Result<OutputBasket> {
         // References that cannot be found hold only behind a key as long as the one that stood before them.
         let narrow = narrow && entries.immovable().is_some() && !branch.single(false).fits(entries);
-        let mut cutting = Branchwise { cutter: branch.single(narrow), base: first, next: first };
-        cutting.add(entries, places(basket, self.chosen), &Borders::At(Vec::new()), &mut Vec::new())?;
+        let mut cutting = ClusterCutter { cutter: branch.single(narrow), base: first, next: first };
+        cutting.add(entries, places(basket, self.chosen), &ClusterBorders::At(Vec::new()), &mut Vec::new())?;
         let cut = cutting.cutter.close()?.ok_or_else(|| Error::corrupt("a basket has no entries"))?;
-        let ready = made(cut, first, branch.compression, Readers::OfFiles, self.times)?;
+        let ready = made(cut, first, branch.compression, BasketEncoding::Root, self.times)?;
         Ok(if narrow { ready.narrow() } else { ready })
     }
 
     /// Re-splits baskets, branch by branch.
     fn cut_all(
         &self,
-        work: &[(Part, &BasketRef, Bytes)],
-        target: &mut Target,
+        work: &[(InputBasket, &BasketRef, Bytes)],
+        target: &mut OutputTree,
         narrow: bool,
         cancelled: &AtomicBool,
-    ) -> Result<Vec<(usize, Ready)>> {
-        let mut of_branch: HashMap<usize, Vec<&(Part, &BasketRef, Bytes)>> = HashMap::new();
+    ) -> Result<Vec<(usize, OutputBasket)>> {
+        let mut of_branch: HashMap<usize, Vec<&(InputBasket, &BasketRef, Bytes)>> = HashMap::new();
         for item in work {
             of_branch.entry(item.0.target).or_default().push(item);
         }
@@ -333,11 +333,11 @@ impl Stream<'_> {
     /// Re-splits the entries of a basket. A basket whose entries cannot move stays whole.
     fn cut(
         &self,
-        branch: &mut TargetBranch,
+        branch: &mut OutputBranch,
         basket: &BasketRef,
         bytes: &Bytes,
         narrow: bool,
-        ready: &mut Vec<Ready>,
+        ready: &mut Vec<OutputBasket>,
     ) -> Result<()> {
         self.check_process_ids(bytes, branch)?;
         let (recompress, compression) = (branch.recompress, branch.compression);
@@ -368,7 +368,7 @@ impl Stream<'_> {
             }
         };
         for cut in cuts {
-            ready.push(made(cut, base, compression, Readers::OfFiles, self.times)?);
+            ready.push(made(cut, base, compression, BasketEncoding::Root, self.times)?);
         }
         ready.extend(whole);
         Ok(())
@@ -376,7 +376,7 @@ impl Stream<'_> {
 
     /// Entries that may hold references by number of a process id must stay in a basket that says from where these
     /// numbers count.
-    fn check_process_ids(&self, basket: &[u8], branch: &TargetBranch) -> Result<()> {
+    fn check_process_ids(&self, basket: &[u8], branch: &OutputBranch) -> Result<()> {
         if !branch.references.are_possible() || (pid_offset(basket) == 0 && self.pid_shift == 0) {
             return Ok(());
         }
@@ -387,7 +387,7 @@ impl Stream<'_> {
         .hint("such baskets can be copied whole: give no basket or cluster size and no entries"))
     }
 
-    fn locate(&self, error: Error, part: &Part, basket: &BasketRef) -> Error {
+    fn locate(&self, error: Error, part: &InputBasket, basket: &BasketRef) -> Error {
         let error = if basket.embedded.is_none() { error.inside(basket.offset) } else { error };
         error.branch(self.input.path(part.branch))
     }
@@ -431,14 +431,14 @@ impl Batches {
 
 /// Baskets that are placed when their cluster comes.
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingBaskets {
     /// Cluster, place of the branch, basket.
-    ready: Vec<(u64, usize, Ready)>,
+    ready: Vec<(u64, usize, OutputBasket)>,
     bytes: usize,
 }
 
-impl Waiting {
-    fn add(&mut self, ready: Vec<(usize, Ready)>, borders: &Borders, cut: bool) {
+impl PendingBaskets {
+    fn add(&mut self, ready: Vec<(usize, OutputBasket)>, borders: &ClusterBorders, cut: bool) {
         for (place, ready) in ready {
             let cluster = if cut { borders.cluster(ready.first_entry) } else { 0 };
             self.bytes += ready.payload.len();
@@ -450,8 +450,8 @@ impl Waiting {
     fn place(
         &mut self,
         next: u64,
-        target: &mut Target,
-        output: &mut Output,
+        target: &mut OutputTree,
+        output: &mut OutputFile,
         pid_shift: u16,
         report: &mut RepackReport,
     ) -> Result<()> {
@@ -469,14 +469,14 @@ impl Waiting {
 
 /// Places what the cutters of a tree still hold.
 pub(super) fn flush(
-    target: &mut Target,
-    output: &mut Output,
+    target: &mut OutputTree,
+    output: &mut OutputFile,
     report: &mut RepackReport,
     pool: &ThreadPool,
-    times: &Times,
+    times: &CodecTimes,
     call: &mut Call<'_>,
 ) -> Result<()> {
-    let ready: Vec<Option<Ready>> = compute(pool, call, |_| {
+    let ready: Vec<Option<OutputBasket>> = compute(pool, call, |_| {
         let branches = target.branches.par_iter_mut();
         let close = branches.map(|branch| {
             let Some(branch) = branch else { return Ok(None) };
@@ -485,7 +485,7 @@ pub(super) fn flush(
             cutting
                 .cutter
                 .close()?
-                .map(|cut| made(cut, base, compression, Readers::OfFiles, times))
+                .map(|cut| made(cut, base, compression, BasketEncoding::Root, times))
                 .transpose()
         });
         close.collect()

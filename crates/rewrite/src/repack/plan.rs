@@ -1,9 +1,9 @@
 //! What is in the inputs, before anything is written.
 
-use super::chosen::Chosen;
+use super::entry_ranges::EntryRanges;
 use super::input::InputTree;
 use super::inputs::Inputs;
-use super::options::{Drift, RepackOptions};
+use super::options::{SchemaDrift, RepackOptions};
 use sapwood_core::{Call, Error, Result};
 use sapwood_root::{File, KeyEntry};
 use sapwood_root::{RNTUPLES, is_tree};
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 /// What is to be written.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub struct RepackPlan {
     /// Path and title of each directory.
     pub directories: Vec<(String, String)>,
     /// Everything that is no tree: by path and cycle, the inputs that have it, and the key in the first.
@@ -28,7 +28,7 @@ pub struct Survey {
     /// Places in `objects`, by path.
     of_path: HashMap<String, Vec<usize>>,
     /// The trees, in the order of their paths in the inputs.
-    pub trees: Vec<SurveyedTree>,
+    pub trees: Vec<TreePlan>,
     /// The class descriptions of all inputs.
     pub descriptions: Descriptions,
     /// Which files the inputs are, and in which state.
@@ -39,7 +39,7 @@ pub struct Survey {
 
 /// A tree that is to be written.
 #[derive(Debug)]
-pub struct SurveyedTree {
+pub struct TreePlan {
     /// Its path.
     pub path: String,
     /// The inputs that have it.
@@ -64,7 +64,7 @@ pub struct TreeInput {
     entries: u64,
 }
 
-impl Survey {
+impl RepackPlan {
     /// Looks at all inputs.
     ///
     /// # Errors
@@ -74,45 +74,45 @@ impl Survey {
         options: &RepackOptions,
         notes: &mut Vec<String>,
         call: &mut Call<'_>,
-    ) -> Result<Survey> {
-        let mut survey = Survey::default();
+    ) -> Result<RepackPlan> {
+        let mut plan = RepackPlan::default();
         let mut index = 0;
         while index < inputs.len() {
             inputs.ahead(index);
             let file = inputs.meet(index, call)?;
             let identity = file.fetcher().source().identity();
-            write!(Hashed(&mut survey.identities), "{identity:?} {:?}", file.header()).ok();
-            let process_ids = survey.add(index, &file, options, call)?;
-            survey.add_process_ids(index, process_ids).map_err(|error| error.url(file.url()))?;
-            for tree in &mut survey.trees {
-                survey.elsewhere |= tree.join(index, inputs, &file, options, notes, call)?;
+            write!(HashWriter(&mut plan.identities), "{identity:?} {:?}", file.header()).ok();
+            let process_ids = plan.add(index, &file, options, call)?;
+            plan.add_process_ids(index, process_ids).map_err(|error| error.url(file.url()))?;
+            for tree in &mut plan.trees {
+                plan.elsewhere |= tree.join(index, inputs, &file, options, notes, call)?;
             }
             index += 1;
         }
-        let missing = |path: &String| !survey.trees.iter().any(|tree| tree.path == *path);
-        let chosen = options.choices.iter().map(|choice| &choice.tree);
+        let missing = |path: &String| !plan.trees.iter().any(|tree| tree.path == *path);
+        let chosen = options.selections.iter().map(|choice| &choice.tree);
         if let Some(path) = options.trees.iter().flatten().chain(chosen).find(|path| missing(path)) {
             return Err(Error::new(sapwood_core::ErrorKind::Missing, format!("there is no tree '{path}'")));
         }
-        for tree in &survey.trees {
+        for tree in &plan.trees {
             let empty = tree.first.as_ref().is_none_or(|first| first.outline.branches.is_empty());
             if !empty && !tree.wanted.contains(&true) {
                 let message = format!("the trees '{}' have no branch in common", tree.path);
                 return Err(Error::unsupported(message));
             }
         }
-        Ok(survey)
+        Ok(plan)
     }
 
     /// A number for all that decides what the file becomes; none if that is not known.
     pub fn job(&self, name: &str, options: &RepackOptions) -> Option<u64> {
         let RepackOptions {
-            compression, basket_size, cluster, trees, only_trees, choices, drift, sets, ..
+            compression, basket_size, cluster, trees, only_trees, selections, drift, sets, ..
         } = options;
-        let asked = (compression, basket_size, cluster, trees, only_trees, choices, drift, sets);
+        let asked = (compression, basket_size, cluster, trees, only_trees, selections, drift, sets);
         let mut hasher = self.identities.clone();
         (env!("CARGO_PKG_VERSION"), name).hash(&mut hasher);
-        write!(Hashed(&mut hasher), "{asked:?}").ok()?;
+        write!(HashWriter(&mut hasher), "{asked:?}").ok()?;
         (!self.elsewhere).then(|| hasher.finish())
     }
 
@@ -189,7 +189,7 @@ impl Survey {
             Some(tree) => tree.inputs.push(TreeInput::new(index, cycle)),
             None => {
                 seen.insert(entry.path.clone());
-                self.trees.push(SurveyedTree {
+                self.trees.push(TreePlan {
                     path: entry.path,
                     inputs: vec![TreeInput::new(index, cycle)],
                     wanted: Vec::new(),
@@ -225,13 +225,13 @@ impl TreeInput {
     }
 }
 
-impl SurveyedTree {
+impl TreePlan {
     /// The entries of its input at a place that are written, of those that were chosen.
-    pub fn chosen(&self, place: usize, ranges: Option<&Vec<Vec<Range<u64>>>>) -> Chosen {
-        let Some(input) = self.inputs.get(place) else { return Chosen::new(None, 0) };
+    pub fn chosen(&self, place: usize, ranges: Option<&Vec<Vec<Range<u64>>>>) -> EntryRanges {
+        let Some(input) = self.inputs.get(place) else { return EntryRanges::new(None, 0) };
         let (given, first) = input.given;
         let ranges = ranges.and_then(|inputs| inputs.get(given)).map(Vec::as_slice);
-        Chosen::counted_from(ranges, first, input.entries)
+        EntryRanges::counted_from(ranges, first, input.entries)
     }
 
     /// Finds out which branches are written, from the first input; of another, that its tree can be joined. True if
@@ -268,7 +268,7 @@ impl SurveyedTree {
         let elsewhere = tree.branches().any(|branch| !branch.file_name.is_empty());
         last.entries = tree.meta.entries;
         let Some(first) = self.first.take() else {
-            let choice = options.choices.iter().find(|choice| choice.tree == self.path);
+            let choice = options.selections.iter().find(|choice| choice.tree == self.path);
             let scattered = choice.and_then(|choice| choice.entries.as_ref());
             let scattered = scattered.is_some_and(|inputs| inputs.iter().any(|ranges| ranges.len() > 1));
             self.cut = options.basket_size.is_some() || options.cluster.is_some() || scattered;
@@ -286,7 +286,7 @@ impl SurveyedTree {
         &mut self,
         first: &InputTree,
         other: &InputTree,
-        drift: Drift,
+        drift: SchemaDrift,
         notes: &mut Vec<String>,
     ) -> Result<()> {
         let differences = self.differences(first, other);
@@ -298,7 +298,7 @@ impl SurveyedTree {
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         let (path, place) = (&self.path, first.file.url());
         let message = format!("'{path}' differs from that in {place}: {}{more}", shown.join("; "));
-        if drift == Drift::Strict {
+        if drift == SchemaDrift::Strict {
             return Err(Error::unsupported(message)
                 .url(other.file.url())
                 .hint("merge what all have, of the same type, with --schema intersection"));
@@ -386,9 +386,9 @@ pub fn wanted(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
 }
 
 /// Hashes what is written to it.
-struct Hashed<'a>(&'a mut DefaultHasher);
+struct HashWriter<'a>(&'a mut DefaultHasher);
 
-impl Write for Hashed<'_> {
+impl Write for HashWriter<'_> {
     fn write_str(&mut self, text: &str) -> Written {
         self.0.write(text.as_bytes());
         Ok(())

@@ -26,15 +26,15 @@ pub struct Placement {
     pub bytes: u32,
     /// Bytes of its key, and of its content before compression.
     pub total: u64,
-    pub how: How,
+    pub how: BasketTreatment,
 }
 
 /// What was done with a basket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum BasketTreatment {
     Copied,
     Recompressed,
-    Cut,
+    Resplit,
 }
 
 /// The baskets that one input adds to a tree: the places of these two.
@@ -42,7 +42,7 @@ pub(super) type Stage = (usize, usize);
 
 /// How far a run is.
 #[derive(Debug)]
-pub struct Progress {
+pub struct RepackJournal {
     /// When and as what the file was begun.
     origin: Origin,
     /// What is to be kept next, and when; none where nothing can be.
@@ -52,12 +52,12 @@ pub struct Progress {
     due: Instant,
     every: Duration,
     kept: bool,
-    before: Option<Before>,
+    before: Option<EarlierRun>,
 }
 
 /// What an earlier run placed.
 #[derive(Debug, Default)]
-struct Before {
+struct EarlierRun {
     /// Where the first basket lies.
     baskets_at: u64,
     /// Of each stage, where it began.
@@ -66,11 +66,11 @@ struct Before {
     placed: HashMap<Stage, u64>,
 }
 
-impl Progress {
+impl RepackJournal {
     /// Keeps nothing.
-    pub fn none() -> Progress {
+    pub fn none() -> RepackJournal {
         let now = Instant::now();
-        Progress {
+        RepackJournal {
             origin: Origin::now(),
             note: None,
             end: 0,
@@ -90,9 +90,9 @@ impl Progress {
         job: u64,
         every: Option<Duration>,
         notes: &mut Vec<String>,
-    ) -> Result<Progress> {
+    ) -> Result<RepackJournal> {
         let every = every.unwrap_or(EVERY);
-        let mut progress = Progress { every, due: Instant::now() + every, ..Progress::none() };
+        let mut progress = RepackJournal { every, due: Instant::now() + every, ..RepackJournal::none() };
         match sink.take_up(job)? {
             Leftover::Never => return Ok(progress),
             Leftover::Nothing => {}
@@ -211,12 +211,12 @@ fn take(notes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-fn parse(mut notes: &[u8]) -> Option<(Origin, Before)> {
+fn parse(mut notes: &[u8]) -> Option<(Origin, EarlierRun)> {
     let (time, rest) = notes.split_first_chunk()?;
     let (uuid, rest) = rest.split_first_chunk()?;
     let origin = Origin { time: Datime(u32::from_le_bytes(*time)), uuid: *uuid };
     notes = rest;
-    let mut before = Before { baskets_at: take(&mut notes)?, ..Before::default() };
+    let mut before = EarlierRun { baskets_at: take(&mut notes)?, ..EarlierRun::default() };
     let mut stage = None;
     let index = |number: u64| usize::try_from(number).ok();
     while !notes.is_empty() {
@@ -232,7 +232,7 @@ fn parse(mut notes: &[u8]) -> Option<(Origin, Before)> {
             end: take(&mut notes)?,
             bytes: u32::try_from(take(&mut notes)?).ok()?,
             total: take(&mut notes)?,
-            how: [How::Copied, How::Recompressed, How::Cut].get(index(take(&mut notes)?)?).copied()?,
+            how: [BasketTreatment::Copied, BasketTreatment::Recompressed, BasketTreatment::Resplit].get(index(take(&mut notes)?)?).copied()?,
         };
         let key = stage?;
         before.placed.insert((key.1, placement.branch), placement.end);
@@ -258,9 +258,9 @@ mod tests {
 
     #[test]
     fn stages_and_baskets_come_back() {
-        let mut progress = Progress { note: Some(Vec::new()), ..Progress::none() };
+        let mut progress = RepackJournal { note: Some(Vec::new()), ..RepackJournal::none() };
         let basket = |branch, end, how| Placement { branch, end, bytes: 1 << 20, total: 5 << 30, how };
-        let placed = [basket(3, 10, How::Copied), basket(0, 7, How::Cut), basket(3, 20, How::Recompressed)];
+        let placed = [basket(3, 10, BasketTreatment::Copied), basket(0, 7, BasketTreatment::Resplit), basket(3, 20, BasketTreatment::Recompressed)];
         progress.begin_baskets(500).unwrap();
         assert_eq!(progress.stage((0, 1), 500).unwrap(), []);
         progress.add(&placed[0], 700);
@@ -270,7 +270,7 @@ mod tests {
         let note = progress.note.clone().unwrap();
         let (origin, before) = parse(&note).unwrap();
         assert_eq!(origin, progress.origin);
-        let mut again = Progress { before: Some(before), ..Progress::none() };
+        let mut again = RepackJournal { before: Some(before), ..RepackJournal::none() };
         assert!(again.begin_baskets(501).is_err());
         again.begin_baskets(500).unwrap();
         assert_eq!((again.placed(1, 3), again.placed(1, 0), again.placed(0, 3)), (20, 7, 0));

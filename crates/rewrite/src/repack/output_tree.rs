@@ -1,10 +1,10 @@
 //! A tree that is written: where its baskets were put, and what its record says at the end.
 
-use super::baskets::{Body, Borders, Branchwise, Ready};
-use super::chosen::Chosen;
+use super::baskets::{OutputKey, ClusterBorders, ClusterCutter, OutputBasket};
+use super::entry_ranges::EntryRanges;
 use super::input::InputTree;
 use super::options::RepackOptions;
-use super::progress::{How, Placement, Progress};
+use super::journal::{BasketTreatment, Placement, RepackJournal};
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Error, Result};
 use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// A tree that is written.
 #[derive(Debug)]
-pub struct Target {
+pub struct OutputTree {
     /// The directory that it is in.
     pub directory: DirectoryId,
     class_name: String,
@@ -25,7 +25,7 @@ pub struct Target {
     title: String,
     outline: Arc<TreeOutline>,
     /// By the places of the outline's branches; none for those that are left out.
-    pub branches: Vec<Option<TargetBranch>>,
+    pub branches: Vec<Option<OutputBranch>>,
     /// Places of the branches by their paths.
     by_path: HashMap<String, usize>,
     /// Entries so far.
@@ -41,7 +41,7 @@ pub struct Target {
 
 /// A branch that is written.
 #[derive(Debug)]
-pub struct TargetBranch {
+pub struct OutputBranch {
     /// How its baskets are compressed.
     pub compression: Compression,
     /// `fCompress`.
@@ -69,10 +69,10 @@ pub struct TargetBranch {
     zip_bytes: u64,
     baskets: Vec<(u64, u64, u32)>,
     /// What cuts its baskets, if they are cut anew.
-    pub cutting: Option<Branchwise>,
+    pub cutting: Option<ClusterCutter>,
 }
 
-impl Target {
+impl OutputTree {
     /// A tree like that of an input, with the `wanted` branches. Where baskets keep all of their entries, it is not
     /// looked into `apart` whether these refer to places.
     pub fn new(
@@ -81,21 +81,21 @@ impl Target {
         wanted: &[bool],
         apart: bool,
         options: &RepackOptions,
-    ) -> Target {
+    ) -> OutputTree {
         let file_setting = input.file.header().compression;
-        let branches: Vec<Option<TargetBranch>> = (input.branches().zip(&input.outline.branches).enumerate())
+        let branches: Vec<Option<OutputBranch>> = (input.branches().zip(&input.outline.branches).enumerate())
             .map(|(place, (branch, outline))| {
                 let apart = apart || branch.baskets.iter().any(|basket| basket.embedded.is_some());
                 let references = || if apart { input.references(place) } else { References::Undescribed };
                 let new = || {
                     let tree = &input.meta.name;
-                    TargetBranch::new(branch, outline, tree, file_setting, references(), options)
+                    OutputBranch::new(branch, outline, tree, file_setting, references(), options)
                 };
                 wanted.get(place).copied().unwrap_or(false).then(new)
             })
             .collect();
         let by_path = (0..branches.len()).map(|place| (input.path(place).to_owned(), place));
-        Target {
+        OutputTree {
             directory,
             class_name: input.meta.class_name.clone(),
             name: input.name.clone(),
@@ -112,7 +112,7 @@ impl Target {
     }
 
     /// Learns which of its entries an earlier run placed.
-    pub fn go_on(&mut self, tree: usize, progress: &Progress) {
+    pub fn go_on(&mut self, tree: usize, progress: &RepackJournal) {
         for (place, branch) in self.branches.iter_mut().enumerate() {
             branch.iter_mut().for_each(|branch| branch.placed = progress.placed(tree, place));
         }
@@ -126,15 +126,15 @@ impl Target {
     }
 
     /// Where clusters end, while the chosen entries of an input are added.
-    pub fn borders(&self, input: &InputTree, chosen: &Chosen) -> Borders {
+    pub fn borders(&self, input: &InputTree, chosen: &EntryRanges) -> ClusterBorders {
         match self.every {
-            Some(entries) => Borders::Every(entries),
+            Some(entries) => ClusterBorders::Every(entries),
             None => {
                 let starts = input.meta.cluster_starts.iter().map(|&start| self.entries + chosen.rank(start));
                 let mut borders: Vec<u64> = starts.filter(|&border| border > self.entries).collect();
                 borders.push(self.entries + chosen.total());
                 borders.dedup();
-                Borders::At(borders)
+                ClusterBorders::At(borders)
             }
         }
     }
@@ -144,7 +144,7 @@ impl Target {
         &mut self,
         input: &InputTree,
         places: &[Option<usize>],
-        chosen: &Chosen,
+        chosen: &EntryRanges,
         cut: bool,
     ) -> Result<()> {
         let base = self.entries;
@@ -170,8 +170,8 @@ impl Target {
         Ok(())
     }
 
-    /// Ends with the entries of an input: all of them must be there, but for those in `Branchwise`.
-    pub fn end(&mut self, input: &InputTree, chosen: &Chosen) -> Result<()> {
+    /// Ends with the entries of an input: all of them must be there, but for those in `ClusterCutter`.
+    pub fn end(&mut self, input: &InputTree, chosen: &EntryRanges) -> Result<()> {
         for branch in self.branches.iter().flatten() {
             let reached = branch.cutting.as_ref().map_or(branch.next_entry, |cutting| cutting.next);
             if reached != branch.end {
@@ -180,7 +180,7 @@ impl Target {
                 return Err(Error::corrupt(message).branch(&branch.key.name).url(input.file.url()));
             }
         }
-        if let Borders::At(borders) = self.borders(input, chosen) {
+        if let ClusterBorders::At(borders) = self.borders(input, chosen) {
             let starts = [self.entries].into_iter().chain(borders.iter().copied());
             self.sizes.extend(starts.zip(&borders).map(|(start, end)| end - start));
         }
@@ -194,7 +194,7 @@ impl Target {
     pub fn place(
         &mut self,
         place: usize,
-        ready: Ready,
+        ready: OutputBasket,
         pid_shift: u16,
         file: &mut FileWriter,
     ) -> Result<Placement> {
@@ -209,16 +209,16 @@ impl Target {
         }
         let (payload, object_len) = (ready.payload, ready.object_len);
         let (placed, how) = match &ready.body {
-            Body::Copied(key, true) => (file.copied(self.directory, key, payload, pid_shift)?, How::Copied),
-            Body::Copied(key, false) => {
-                (file.copied(self.directory, key, payload, pid_shift)?, How::Recompressed)
+            OutputKey::Copied(key, true) => (file.copied(self.directory, key, payload, pid_shift)?, BasketTreatment::Copied),
+            OutputKey::Copied(key, false) => {
+                (file.copied(self.directory, key, payload, pid_shift)?, BasketTreatment::Recompressed)
             }
-            Body::Made(fields) => {
-                (file.unlisted(self.directory, &branch.key, fields, payload, object_len)?, How::Cut)
+            OutputKey::Made(fields) => {
+                (file.unlisted(self.directory, &branch.key, fields, payload, object_len)?, BasketTreatment::Resplit)
             }
-            Body::MadeNarrow(fields) => {
+            OutputKey::MadeNarrow(fields) => {
                 let key = NewKey { wide: false, ..branch.key.clone() };
-                (file.unlisted(self.directory, &key, fields, payload, object_len)?, How::Cut)
+                (file.unlisted(self.directory, &key, fields, payload, object_len)?, BasketTreatment::Resplit)
             }
         };
         let placement = Placement {
@@ -268,7 +268,7 @@ impl Target {
         let change = TreeChange {
             entries: self.entries,
             clusters,
-            branches: self.branches.iter().map(|branch| branch.as_ref().map(TargetBranch::change)).collect(),
+            branches: self.branches.iter().map(|branch| branch.as_ref().map(OutputBranch::change)).collect(),
             drop_index: !self.complete,
         };
         let key = NewKey::new(&self.class_name, &self.name, &self.title, file.wide());
@@ -280,7 +280,7 @@ impl Target {
     }
 }
 
-impl TargetBranch {
+impl OutputBranch {
     fn new(
         branch: &Branch,
         outline: &BranchOutline,
@@ -288,13 +288,13 @@ impl TargetBranch {
         file_setting: i32,
         references: References,
         options: &RepackOptions,
-    ) -> TargetBranch {
+    ) -> OutputBranch {
         let number = if branch.compression < 0 { file_setting } else { branch.compression };
         let own = Compression::from_number(number);
         // What nobody writes any more (the first ZLIB of ROOT) becomes what is closest to it.
         let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
         let basket_size = options.basket_size.and_then(|size| i32::try_from(size).ok());
-        TargetBranch {
+        OutputBranch {
             compression: options.compression.unwrap_or(own),
             compression_number: options.compression.map_or(branch.compression, Compression::number),
             recompress: options.compression.is_some(),
@@ -344,7 +344,7 @@ impl TargetBranch {
             self.next_entry = end;
         } else if cut && self.cutting.is_none() {
             let base = first.max(self.placed);
-            self.cutting = Some(Branchwise { cutter: self.cutter(self.basket_size), base, next: first });
+            self.cutting = Some(ClusterCutter { cutter: self.cutter(self.basket_size), base, next: first });
         }
         Ok(())
     }

@@ -1,31 +1,31 @@
 //! The file that is written.
 
 use super::options::RepackReport;
-use super::progress::{How, Placement, Progress, Stage};
-use super::target::Target;
+use super::journal::{BasketTreatment, Placement, RepackJournal, Stage};
+use super::output_tree::OutputTree;
 use sapwood_core::{Error, Result};
 use sapwood_sink::Sink;
 use sapwood_tfile::write::{DirectoryId, FileWriter};
 
 /// A new file, and where it goes.
 #[derive(Debug)]
-pub struct Output {
+pub struct OutputFile {
     /// The new file.
     pub file: FileWriter,
     sink: Box<dyn Sink>,
     /// What is noted for a later run of the same job.
-    pub progress: Progress,
+    pub progress: RepackJournal,
 }
 
-impl Output {
+impl OutputFile {
     /// A file that is begun anew.
-    pub fn new(file: FileWriter, sink: Box<dyn Sink>) -> Output {
-        Output::going_on(file, sink, Progress::none())
+    pub fn new(file: FileWriter, sink: Box<dyn Sink>) -> OutputFile {
+        OutputFile::going_on(file, sink, RepackJournal::none())
     }
 
     /// A file of which an earlier run may have written a part.
-    pub fn going_on(file: FileWriter, sink: Box<dyn Sink>, progress: Progress) -> Output {
-        Output { file, sink, progress }
+    pub fn going_on(file: FileWriter, sink: Box<dyn Sink>, progress: RepackJournal) -> OutputFile {
+        OutputFile { file, sink, progress }
     }
 
     /// Gives the sink what is to be written.
@@ -42,7 +42,7 @@ impl Output {
     }
 
     /// Begins with a stage of a tree: what an earlier run placed in it is there.
-    pub fn stage(&mut self, stage: Stage, target: &mut Target, report: &mut RepackReport) -> Result<()> {
+    pub fn stage(&mut self, stage: Stage, target: &mut OutputTree, report: &mut RepackReport) -> Result<()> {
         for placement in self.progress.stage(stage, self.file.end())? {
             target.placed(&placement, self.file.pass(placement.bytes))?;
             report.count(placement.how);
@@ -76,7 +76,7 @@ impl Output {
 
     /// Ends the file and puts it in its place; the number of its bytes.
     pub fn commit(self) -> Result<u64> {
-        let Output { file, mut sink, progress } = self;
+        let OutputFile { file, mut sink, progress } = self;
         let mut bytes = file.end();
         for piece in file.finish()? {
             bytes = bytes.max(piece.end());
@@ -90,11 +90,11 @@ impl Output {
 }
 
 impl RepackReport {
-    fn count(&mut self, how: How) {
+    fn count(&mut self, how: BasketTreatment) {
         match how {
-            How::Copied => self.copied_baskets += 1,
-            How::Recompressed => self.recompressed_baskets += 1,
-            How::Cut => self.cut_baskets += 1,
+            BasketTreatment::Copied => self.copied_baskets += 1,
+            BasketTreatment::Recompressed => self.recompressed_baskets += 1,
+            BasketTreatment::Resplit => self.cut_baskets += 1,
         }
     }
 }
