@@ -10,7 +10,7 @@ use sapwood_rewrite::repack::baskets::BasketEncoding;
 pub(super) enum Pack {
     /// Baskets: of stripes of so many entries for each column; which events they are, if it is known what says it; who is to
     /// read them.
-    Baskets { stripes: Vec<u64>, events: Option<EventColumns>, readers: BasketEncoding },
+    Baskets { stripes: Vec<u64>, events: Option<EventColumns>, encoding: BasketEncoding },
     /// A block of events.
     Flat,
 }

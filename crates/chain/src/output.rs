@@ -63,7 +63,7 @@ pub(super) fn open_output<'o>(
     let whole = || Pack::Baskets {
         stripes: vec![options.batch; opened.columns.len()],
         events: None,
-        readers: BasketEncoding::Root,
+        encoding: BasketEncoding::Root,
     };
     let template = || {
         opened.template.as_ref().ok_or_else(|| Error::usage("a source without columns has nothing to write"))
@@ -114,7 +114,7 @@ fn stripe_output<'o>(
     let made = StripeOutput { uploads, placing, entries: 0, events, commit, stripes };
     Ok((
         Box::new(made),
-        Pack::Baskets { stripes: stripes.of_columns(), events: columns, readers: BasketEncoding::Stripe },
+        Pack::Baskets { stripes: stripes.of_columns(), events: columns, encoding: BasketEncoding::Stripe },
     ))
 }
 

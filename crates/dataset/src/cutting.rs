@@ -8,7 +8,7 @@ use sapwood_codec::Compression;
 use sapwood_core::Call;
 use sapwood_core::{ByteRange, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
-use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, entries};
+use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, parse_entries};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_table::pool::{compute, runtime};
 use sapwood_tfile::write::{Origin, pid_offset};
@@ -240,11 +240,11 @@ impl<'a> Cutting<'a> {
             )
             .hint("take the files that it was merged from"));
         }
-        entries(reference, record, &slot.form.references, &self.times).map_err(|error| {
-            match reference.embedded {
-                None => error.inside(reference.offset),
-                Some(_) => error,
-            }
+        parse_entries(reference, record, &slot.form.references, &self.times).map_err(|error| match reference
+            .embedded
+        {
+            None => error.inside(reference.offset),
+            Some(_) => error,
         })
     }
 }

@@ -139,7 +139,7 @@ impl Grafted {
             change.zip_bytes += u64::from(placed.bytes);
             change.baskets.push((self.entries + basket.first_entry, placed.offset, placed.bytes));
             report.copied_baskets += 1;
-            output.hand_on()?;
+            output.flush()?;
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ impl Grafted {
         output
             .file
             .object(directory, &self.class_name, &self.name, &self.title, |buffer| buffer.bytes(&record))?;
-        output.hand_on()
+        output.flush()
     }
 
     /// The tree's record, behind a key of so many bytes.

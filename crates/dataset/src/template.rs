@@ -5,7 +5,7 @@ use super::products::{self, Grouped};
 use bytes::Bytes;
 use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::input::InputTree;
-use sapwood_rewrite::repack::plan::wanted;
+use sapwood_rewrite::repack::plan::wanted_branches;
 use sapwood_rewrite::repack::{Input, RepackOptions, TreeSelection, repack};
 use sapwood_root::File;
 use sapwood_source::MemorySource;
@@ -75,7 +75,7 @@ impl Template {
         branches: &[String],
         call: &mut Call<'_>,
     ) -> Result<Template> {
-        let wanted = wanted(input, Some(branches))?;
+        let wanted = wanted_branches(input, Some(branches))?;
         let mut products = products::products(input)?;
         for product in &mut products {
             product.branches.retain(|&branch| wanted.get(branch) == Some(&true));

@@ -135,7 +135,10 @@ fn layouts() -> Vec<(&'static str, RepackOptions)> {
         ("compressed", RepackOptions { compression: lz4, ..RepackOptions::default() }),
         (
             "a-range",
-            RepackOptions { selections: choice(std::iter::once(30..450).collect()), ..RepackOptions::default() },
+            RepackOptions {
+                selections: choice(std::iter::once(30..450).collect()),
+                ..RepackOptions::default()
+            },
         ),
         ("scattered", RepackOptions { selections: choice(scattered), ..RepackOptions::default() }),
         (
@@ -168,7 +171,7 @@ fn bytes(directory: &Directory) -> Vec<u8> {
 }
 
 fn went_on(report: &RepackReport) -> bool {
-    report.notes.iter().any(|note| note.contains("an earlier run had left"))
+    report.notes.iter().any(|note| note.contains("resumed an earlier run"))
 }
 
 /// A run that came to its end, and all states that it kept.
@@ -213,7 +216,7 @@ fn runs_that_fail_one_after_the_other_come_to_an_end() {
             match repack(&inputs(), sink, "out.root", &options, call!()) {
                 Ok(report) => break report,
                 Err(error) => {
-                    assert!(error.hint_text().unwrap().contains("goes on from there"), "{error}");
+                    assert!(error.hint_text().unwrap().contains("to resume"), "{error}");
                     assert!(directory.ending(".part").is_some() && directory.ending(".journal").is_some());
                 }
             }

@@ -1,5 +1,5 @@
-//! What a run keeps for the next one, should it not come to its end: when the file was begun, and where each basket
-//! was placed. The next run does everything again but for these baskets, and so writes the same file.
+//! The journal that lets a later run resume an interrupted one: when the file was begun, and where each basket is. The
+//! later run repeats everything except these baskets, and so writes the same file.
 
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_sink::{Leftover, Sink};
@@ -8,118 +8,124 @@ use sapwood_tfile::write::{Datime, Origin};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// How often a run says how far it is: shorter ones leave nothing.
-const EVERY: Duration = Duration::from_secs(10);
-/// The target of what is logged: the name of Python's logger for it.
+/// Default interval between writes of the journal; shorter runs leave none.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// The target of log messages, which is the name of their logger in Python.
 const LOG: &str = "sapwood.repack";
-/// Stands before a stage, where a basket has its branch.
+/// By their numbers in the journal.
+const TREATMENTS: [BasketTreatment; 3] =
+    [BasketTreatment::Copied, BasketTreatment::Recompressed, BasketTreatment::Resplit];
+/// Marks a stage; the record of a basket has its branch plus 1 here.
 const STAGE: u64 = 0;
 
-/// A basket that was placed.
+/// A basket that has its place in the new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placement {
-    /// Place of its branch in the tree.
+pub(super) struct Placement {
+    /// Index of its branch in the tree.
     pub branch: usize,
     /// One past its last entry, in the new tree.
     pub end: u64,
-    /// Bytes of its record.
+    /// Size of its record.
     pub bytes: u32,
-    /// Bytes of its key, and of its content before compression.
+    /// Size of its key and its uncompressed content together.
     pub total: u64,
-    pub how: BasketTreatment,
+    pub treatment: BasketTreatment,
 }
 
-/// What was done with a basket.
+/// How a basket of the new file was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BasketTreatment {
+pub(super) enum BasketTreatment {
     Copied,
     Recompressed,
     Resplit,
 }
 
-/// The baskets that one input adds to a tree: the places of these two.
+/// Indices of an input and of a tree: the stage in which that input's baskets are added to the tree.
 pub(super) type Stage = (usize, usize);
 
-/// How far a run is.
+/// The journal of a run, and what an earlier run left in its own.
 #[derive(Debug)]
-pub struct RepackJournal {
-    /// When and as what the file was begun.
+pub(super) struct RepackJournal {
+    /// Time and UUID of the new file.
     origin: Origin,
-    /// What is to be kept next, and when; none where nothing can be.
+    /// Records that are to be written next; none if the sink cannot keep a journal.
     note: Option<Vec<u8>>,
-    /// Where the last basket ends that it tells of.
+    /// Where the last basket in these records ends.
     end: u64,
+    /// When they are to be written.
     due: Instant,
-    every: Duration,
+    interval: Duration,
+    /// True once some were written.
     kept: bool,
-    before: Option<EarlierRun>,
+    earlier: Option<EarlierRun>,
 }
 
 /// What an earlier run placed.
 #[derive(Debug, Default)]
 struct EarlierRun {
-    /// Where the first basket lies.
+    /// Position of the first basket.
     baskets_at: u64,
-    /// Of each stage, where it began.
+    /// For each stage, the position of its first basket, and its baskets.
     stages: HashMap<Stage, (u64, Vec<Placement>)>,
-    /// By the places of tree and branch, one past the last entry.
-    placed: HashMap<Stage, u64>,
+    /// One past the last entry placed, by the indices of tree and branch.
+    placed: HashMap<(usize, usize), u64>,
 }
 
 impl RepackJournal {
-    /// Keeps nothing.
-    pub fn none() -> RepackJournal {
+    /// A journal that is not kept.
+    pub(super) fn none() -> RepackJournal {
         let now = Instant::now();
         RepackJournal {
             origin: Origin::now(),
             note: None,
             end: 0,
             due: now,
-            every: EVERY,
+            interval: INTERVAL,
             kept: false,
-            before: None,
+            earlier: None,
         }
     }
 
-    /// Takes up what an earlier run of the same job left at the same place. `notes` is told of it.
+    /// Begins a journal with what an earlier run of the same job left at the same target; `notes` gets a message about
+    /// that.
     ///
     /// # Errors
     /// Those of the sink.
-    pub fn begin(
+    pub(super) fn begin(
         sink: &mut dyn Sink,
         job: u64,
-        every: Option<Duration>,
+        interval: Option<Duration>,
         notes: &mut Vec<String>,
     ) -> Result<RepackJournal> {
-        let every = every.unwrap_or(EVERY);
-        let mut progress = RepackJournal { every, due: Instant::now() + every, ..RepackJournal::none() };
+        let interval = interval.unwrap_or(INTERVAL);
+        let mut journal = RepackJournal { interval, due: Instant::now() + interval, ..RepackJournal::none() };
         match sink.take_up(job)? {
-            Leftover::Never => return Ok(progress),
+            Leftover::Never => return Ok(journal),
             Leftover::Nothing => {}
             Leftover::Useless(why) => {
                 notes.push(format!(
-                    "what an earlier run left was of no use, and the file was begun anew: {why}"
+                    "cannot resume the earlier run, so the file is written from the start: {why}"
                 ));
             }
             Leftover::Kept { bytes, notes: kept } => {
-                let (origin, before) = parse(&kept).ok_or_else(contradiction)?;
-                (progress.origin, progress.before, progress.kept) = (origin, Some(before), true);
-                notes.push(format!("the first {bytes} bytes are those that an earlier run had left"));
+                let (origin, earlier) = parse(&kept).ok_or_else(contradiction)?;
+                (journal.origin, journal.earlier, journal.kept) = (origin, Some(earlier), true);
+                notes.push(format!("resumed an earlier run after {bytes} bytes"));
             }
         }
-        progress.note = Some(Vec::new());
-        Ok(progress)
+        journal.note = Some(Vec::new());
+        Ok(journal)
     }
 
-    pub fn origin(&self) -> Origin {
+    pub(super) fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// Begins with the baskets, the first of which is placed at `end`.
-    pub fn begin_baskets(&mut self, end: u64) -> Result<()> {
+    /// Records that all else is written, and that the first basket goes to `end`.
+    pub(super) fn begin_baskets(&mut self, end: u64) -> Result<()> {
         self.end = end;
-        match (&self.before, &mut self.note) {
-            (Some(before), _) if before.baskets_at != end => Err(contradiction()),
+        match (&self.earlier, &mut self.note) {
+            (Some(earlier), _) if earlier.baskets_at != end => Err(contradiction()),
             (None, Some(note)) => {
                 note.extend(self.origin.time.0.to_le_bytes());
                 note.extend(self.origin.uuid);
@@ -131,14 +137,14 @@ impl RepackJournal {
     }
 
     /// One past the last entry of a branch that an earlier run placed; 0 if it placed none.
-    pub fn placed(&self, tree: usize, branch: usize) -> u64 {
-        let placed = self.before.as_ref().and_then(|before| before.placed.get(&(tree, branch)));
+    pub(super) fn placed(&self, tree: usize, branch: usize) -> u64 {
+        let placed = self.earlier.as_ref().and_then(|earlier| earlier.placed.get(&(tree, branch)));
         placed.copied().unwrap_or(0)
     }
 
-    /// Begins with a stage, the first basket of which is placed at `end`: those that an earlier run placed in it.
-    pub fn stage(&mut self, stage: Stage, end: u64) -> Result<Vec<Placement>> {
-        match self.before.as_mut().and_then(|before| before.stages.remove(&stage)) {
+    /// Begins a stage, whose first basket goes to `end`. Returns the baskets that an earlier run placed in it.
+    pub(super) fn stage(&mut self, stage: Stage, end: u64) -> Result<Vec<Placement>> {
+        match self.earlier.as_mut().and_then(|earlier| earlier.stages.remove(&stage)) {
             Some((at, placements)) if at == end => return Ok(placements),
             Some(_) => return Err(contradiction()),
             None => {}
@@ -149,46 +155,47 @@ impl RepackJournal {
         Ok(Vec::new())
     }
 
-    /// Notes a basket that was placed in this stage, and ends there.
-    pub fn add(&mut self, placed: &Placement, end: u64) {
+    /// Records a basket placed in this stage, which ends at `end`.
+    pub(super) fn add(&mut self, placed: &Placement, end: u64) {
         self.end = end;
         if let Some(note) = &mut self.note {
-            let (branch, how) = (placed.branch as u64 + 1, placed.how as u64);
-            let numbers = [branch, placed.end, u64::from(placed.bytes), placed.total, how];
+            let (branch, treatment) = (placed.branch as u64 + 1, placed.treatment as u64);
+            let numbers = [branch, placed.end, u64::from(placed.bytes), placed.total, treatment];
             numbers.into_iter().for_each(|number| put(note, number));
         }
     }
 
-    /// Lets the sink keep what there is, if it is time.
-    pub fn keep(&mut self, sink: &mut dyn Sink) {
+    /// Lets the sink keep the journal so far, if that is due.
+    pub(super) fn keep(&mut self, sink: &mut dyn Sink) {
         let due = |note: &&mut Vec<u8>| !note.is_empty() && Instant::now() >= self.due;
         let Some(note) = self.note.as_mut().filter(due) else { return };
         sink.keep(self.end, note);
         self.kept |= note.is_empty();
-        self.due = Instant::now() + self.every;
+        self.due = Instant::now() + self.interval;
     }
 
-    /// Ends a run that failed: what it did stays for the next one, if that can have more luck.
-    pub fn leave(self, sink: Box<dyn Sink>, error: Error) -> Error {
+    /// Ends a failed run, and leaves what it wrote for a later one if that may succeed. Returns the error, with a hint.
+    pub(super) fn leave(self, sink: Box<dyn Sink>, error: Error) -> Error {
         let Some(note) = self.note.filter(|_| self.kept && may_succeed_later(error.kind())) else {
             return error;
         };
         let Some(place) = sink.leave(self.end, note) else { return error };
-        let told = format!("what was written so far is kept as {place}; the same command goes on from there");
-        // Who interrupts a run does not see its error.
+        let hint =
+            format!("the part written so far is kept as {place}; run the same command again to resume");
+        // The user who interrupts a run does not see its error.
         if error.hint_text().is_some() || error.kind() == ErrorKind::Cancelled {
-            log::warn!(target: LOG, "{told}");
+            log::warn!(target: LOG, "{hint}");
         }
-        error.hint(told)
+        error.hint(hint)
     }
 }
 
 fn contradiction() -> Error {
-    Error::corrupt("what an earlier run left contradicts what is to be written; it was removed")
-        .hint("run the same command again: it begins anew")
+    Error::corrupt("the part left by an earlier run does not match this one; it was removed")
+        .hint("run the same command again to start from the beginning")
 }
 
-/// Appends a number: seven bits a byte, the least first; the eighth says that more follow.
+/// Appends a number, seven bits per byte, least significant first; the eighth bit says that more follow.
 fn put(note: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         note.push(number.to_le_bytes()[0] | 0x80);
@@ -197,7 +204,7 @@ fn put(note: &mut Vec<u8>, mut number: u64) {
     note.push(number.to_le_bytes()[0]);
 }
 
-/// Takes a number off.
+/// Removes the first number.
 fn take(notes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
@@ -216,14 +223,14 @@ fn parse(mut notes: &[u8]) -> Option<(Origin, EarlierRun)> {
     let (uuid, rest) = rest.split_first_chunk()?;
     let origin = Origin { time: Datime(u32::from_le_bytes(*time)), uuid: *uuid };
     notes = rest;
-    let mut before = EarlierRun { baskets_at: take(&mut notes)?, ..EarlierRun::default() };
+    let mut earlier = EarlierRun { baskets_at: take(&mut notes)?, ..EarlierRun::default() };
     let mut stage = None;
     let index = |number: u64| usize::try_from(number).ok();
     while !notes.is_empty() {
         let first = take(&mut notes)?;
         if first == STAGE {
             let key = (index(take(&mut notes)?)?, index(take(&mut notes)?)?);
-            before.stages.insert(key, (take(&mut notes)?, Vec::new()));
+            earlier.stages.insert(key, (take(&mut notes)?, Vec::new()));
             stage = Some(key);
             continue;
         }
@@ -232,13 +239,13 @@ fn parse(mut notes: &[u8]) -> Option<(Origin, EarlierRun)> {
             end: take(&mut notes)?,
             bytes: u32::try_from(take(&mut notes)?).ok()?,
             total: take(&mut notes)?,
-            how: [BasketTreatment::Copied, BasketTreatment::Recompressed, BasketTreatment::Resplit].get(index(take(&mut notes)?)?).copied()?,
+            treatment: TREATMENTS.get(index(take(&mut notes)?)?).copied()?,
         };
         let key = stage?;
-        before.placed.insert((key.1, placement.branch), placement.end);
-        before.stages.get_mut(&key)?.1.push(placement);
+        earlier.placed.insert((key.1, placement.branch), placement.end);
+        earlier.stages.get_mut(&key)?.1.push(placement);
     }
-    Some((origin, before))
+    Some((origin, earlier))
 }
 
 #[cfg(test)]
@@ -246,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_noted_is_read_again() {
+    fn numbers_of_the_journal_come_back() {
         let mut note = Vec::new();
         let numbers = [0, 1, 127, 128, 300, 1 << 35, u64::MAX];
         numbers.into_iter().for_each(|number| put(&mut note, number));
@@ -258,19 +265,24 @@ mod tests {
 
     #[test]
     fn stages_and_baskets_come_back() {
-        let mut progress = RepackJournal { note: Some(Vec::new()), ..RepackJournal::none() };
-        let basket = |branch, end, how| Placement { branch, end, bytes: 1 << 20, total: 5 << 30, how };
-        let placed = [basket(3, 10, BasketTreatment::Copied), basket(0, 7, BasketTreatment::Resplit), basket(3, 20, BasketTreatment::Recompressed)];
-        progress.begin_baskets(500).unwrap();
-        assert_eq!(progress.stage((0, 1), 500).unwrap(), []);
-        progress.add(&placed[0], 700);
-        progress.add(&placed[1], 900);
-        assert_eq!(progress.stage((1, 1), 900).unwrap(), []);
-        progress.add(&placed[2], 950);
-        let note = progress.note.clone().unwrap();
-        let (origin, before) = parse(&note).unwrap();
-        assert_eq!(origin, progress.origin);
-        let mut again = RepackJournal { before: Some(before), ..RepackJournal::none() };
+        let mut journal = RepackJournal { note: Some(Vec::new()), ..RepackJournal::none() };
+        let basket =
+            |branch, end, treatment| Placement { branch, end, bytes: 1 << 20, total: 5 << 30, treatment };
+        let placed = [
+            basket(3, 10, BasketTreatment::Copied),
+            basket(0, 7, BasketTreatment::Resplit),
+            basket(3, 20, BasketTreatment::Recompressed),
+        ];
+        journal.begin_baskets(500).unwrap();
+        assert_eq!(journal.stage((0, 1), 500).unwrap(), []);
+        journal.add(&placed[0], 700);
+        journal.add(&placed[1], 900);
+        assert_eq!(journal.stage((1, 1), 900).unwrap(), []);
+        journal.add(&placed[2], 950);
+        let note = journal.note.clone().unwrap();
+        let (origin, earlier) = parse(&note).unwrap();
+        assert_eq!(origin, journal.origin);
+        let mut again = RepackJournal { earlier: Some(earlier), ..RepackJournal::none() };
         assert!(again.begin_baskets(501).is_err());
         again.begin_baskets(500).unwrap();
         assert_eq!((again.placed(1, 3), again.placed(1, 0), again.placed(0, 3)), (20, 7, 0));

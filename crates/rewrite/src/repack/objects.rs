@@ -1,4 +1,4 @@
-//! What is no tree: copied as bytes; histograms that are in several inputs, added.
+//! Objects that are not trees: copied as bytes, or added if they are histograms in several inputs.
 
 use super::inputs::Inputs;
 use super::options::{RepackOptions, RepackReport};
@@ -15,21 +15,25 @@ use sapwood_tfile::{Key, Record};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Bytes of objects that are fetched together.
+/// Size of the objects that are fetched together.
 const OBJECTS: u64 = 8 << 20;
 
-/// A histogram while those of the inputs are added to it.
+/// A histogram to which those of other inputs are added.
 struct HistogramSum<'a> {
     entry: &'a KeyEntry,
-    /// Its key, and the histogram.
     key: Bytes,
+    /// The histogram itself, uncompressed.
     payload: Vec<u8>,
-    /// How many were added, and why one was not.
+    /// Number of inputs in the sum.
     added: usize,
+    /// Why an input could not be added.
     refused: Option<String>,
 }
 
-/// Copies what is no tree, from the first input that has it; histograms become the sums of those of all inputs.
+/// Copies objects that are not trees, each from the first input that has it. Histograms are summed over all inputs.
+///
+/// # Errors
+/// Errors of reading the inputs, and of the sink; `Corrupt` for broken records.
 pub fn copy_objects(
     objects: &[(KeyEntry, Vec<usize>)],
     inputs: &mut Inputs<'_>,
@@ -53,7 +57,7 @@ pub fn copy_objects(
             }
             Some(_) => {
                 let (path, class, count) = (&entry.path, &entry.key.class_name, sources.len());
-                report.notes.push(format!("'{path}' ({class}) is in {count} files: the first is kept"));
+                report.notes.push(format!("'{path}' ({class}) is in {count} files; only the first was kept"));
             }
             None => {}
         }
@@ -85,7 +89,7 @@ pub fn copy_objects(
     for sum in sums {
         if let Some(why) = &sum.refused {
             let path = &sum.entry.path;
-            report.notes.push(format!("'{path}' was not added up from all files: {why}"));
+            report.notes.push(format!("'{path}' is not the sum over all files: {why}"));
         }
         report.sums += u64::from(sum.added > 1);
         let mut payload = Vec::new();
@@ -97,7 +101,10 @@ pub fn copy_objects(
     Ok(())
 }
 
-/// Copies the process ids, under the numbers that they have in the new file.
+/// Copies the process ids, numbered as in the new file.
+///
+/// # Errors
+/// Errors of reading the inputs, and of the sink; `Corrupt` for broken records.
 pub fn copy_process_ids(
     process_ids: &[(usize, KeyEntry)],
     inputs: &mut Inputs<'_>,
@@ -113,13 +120,13 @@ pub fn copy_process_ids(
             let key = NewKey::new(class, &format!("ProcessID{number}"), title, output.file.wide());
             let top = output.file.top();
             output.file.record(top, &key, payload, entry.key.object_len as usize)?;
-            output.hand_on()
+            output.flush()
         })?;
     }
     Ok(())
 }
 
-/// Adds the histograms of an input to those of the inputs before it.
+/// Adds the histograms of an input to the sums.
 fn add_all(
     file: &File,
     paths: &[&str],
@@ -143,7 +150,7 @@ fn add_all(
             let other = Record::decode(&entry.key, &record)?;
             add_histogram(class, &mut sum.payload, &other.payload)?
         } else {
-            Some(format!("it is a {class} and a {}", entry.key.class_name))
+            Some(format!("it is a {class} in one file and a {} in another", entry.key.class_name))
         };
         match refused {
             None => sum.added += 1,
@@ -153,7 +160,7 @@ fn add_all(
     })
 }
 
-/// Fetches the records of some keys, and hands each to `work`.
+/// Fetches the records of some keys, and calls `work` with each.
 fn each_record<'e>(
     file: &File,
     entries: &[&'e KeyEntry],
@@ -187,7 +194,7 @@ fn each_record<'e>(
     Ok(())
 }
 
-/// Key and payload of a record.
+/// The key and the payload of a record.
 fn parts(entry: &KeyEntry, record: &Bytes) -> Result<(Bytes, Bytes)> {
     let own = Key::parse_at(record, entry.key.offset)?;
     if (own.nbytes, own.key_len) != (entry.key.nbytes, entry.key.key_len) {
@@ -198,11 +205,11 @@ fn parts(entry: &KeyEntry, record: &Bytes) -> Result<(Bytes, Bytes)> {
     Ok((record.slice(..key_len), record.slice(key_len..)))
 }
 
-/// Writes an object under the key that it had.
+/// Writes an object with its old key.
 fn put(entry: &KeyEntry, key: &[u8], payload: Bytes, output: &mut OutputFile) -> Result<()> {
-    // The name of an object may have slashes: its directory is what stands before it.
+    // The name of an object may contain slashes, so its directory is the path before the name.
     let parent = entry.path.strip_suffix(&entry.key.name).unwrap_or("");
     let directory = output.directory(parent, None)?;
     output.file.copied_and_listed(directory, key, payload, 0)?;
-    output.hand_on()
+    output.flush()
 }

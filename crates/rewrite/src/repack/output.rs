@@ -1,97 +1,97 @@
-//! The file that is written.
+//! The new file of a repack: its writer, its sink, and the journal that lets a later run resume.
 
-use super::options::RepackReport;
 use super::journal::{BasketTreatment, Placement, RepackJournal, Stage};
+use super::options::RepackReport;
 use super::output_tree::OutputTree;
+use crate::new_file;
 use sapwood_core::{Error, Result};
 use sapwood_sink::Sink;
 use sapwood_tfile::write::{DirectoryId, FileWriter};
 
-/// A new file, and where it goes.
+/// A new file, and the sink for its bytes.
 #[derive(Debug)]
 pub struct OutputFile {
-    /// The new file.
+    /// The writer of the container.
     pub file: FileWriter,
     sink: Box<dyn Sink>,
-    /// What is noted for a later run of the same job.
-    pub progress: RepackJournal,
+    pub(super) journal: RepackJournal,
 }
 
 impl OutputFile {
-    /// A file that is begun anew.
+    /// A file without a journal.
     pub fn new(file: FileWriter, sink: Box<dyn Sink>) -> OutputFile {
-        OutputFile::going_on(file, sink, RepackJournal::none())
+        OutputFile::with_journal(file, sink, RepackJournal::none())
     }
 
     /// A file of which an earlier run may have written a part.
-    pub fn going_on(file: FileWriter, sink: Box<dyn Sink>, progress: RepackJournal) -> OutputFile {
-        OutputFile { file, sink, progress }
+    pub(super) fn with_journal(file: FileWriter, sink: Box<dyn Sink>, journal: RepackJournal) -> OutputFile {
+        OutputFile { file, sink, journal }
     }
 
-    /// Gives the sink what is to be written.
-    pub fn hand_on(&mut self) -> Result<()> {
-        self.file.take().into_iter().try_for_each(|piece| self.sink.write(piece))
+    /// Hands the sink all bytes that are ready.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn flush(&mut self) -> Result<()> {
+        new_file::flush(&mut self.file, &mut *self.sink)
     }
 
-    /// Hands a basket on that was placed.
-    pub fn placed(&mut self, placement: &Placement, report: &mut RepackReport) -> Result<()> {
-        self.hand_on()?;
-        self.progress.add(placement, self.file.end());
-        report.count(placement.how);
+    /// Hands the sink a basket that has its place in the file, and records it in the journal.
+    pub(super) fn placed(&mut self, placement: &Placement, report: &mut RepackReport) -> Result<()> {
+        self.flush()?;
+        self.journal.add(placement, self.file.end());
+        report.count(placement.treatment);
         Ok(())
     }
 
-    /// Begins with a stage of a tree: what an earlier run placed in it is there.
-    pub fn stage(&mut self, stage: Stage, target: &mut OutputTree, report: &mut RepackReport) -> Result<()> {
-        for placement in self.progress.stage(stage, self.file.end())? {
+    /// Begins a stage of a tree, after the baskets that an earlier run placed in it.
+    pub(super) fn stage(
+        &mut self,
+        stage: Stage,
+        target: &mut OutputTree,
+        report: &mut RepackReport,
+    ) -> Result<()> {
+        for placement in self.journal.stage(stage, self.file.end())? {
             target.placed(&placement, self.file.pass(placement.bytes))?;
-            report.count(placement.how);
+            report.count(placement.treatment);
         }
         Ok(())
     }
 
-    /// Keeps what there is for a later run, from time to time.
-    pub fn keep(&mut self) {
-        self.progress.keep(&mut *self.sink);
+    /// Writes the journal, if it is due.
+    pub(super) fn keep(&mut self) {
+        self.journal.keep(&mut *self.sink);
     }
 
-    /// Gives the file up; what was done may be of use to a later run.
-    pub fn leave(self, error: Error) -> Error {
-        self.progress.leave(self.sink, error)
+    /// Abandons the file after an error, and leaves what was written to a later run if that may succeed.
+    pub(super) fn abandon(self, error: Error) -> Error {
+        self.journal.leave(self.sink, error)
     }
 
-    /// The directory of a path, made with this title if it is not there.
+    /// The directory at a path, created with this title if it is missing.
+    ///
+    /// # Errors
+    /// `Usage` if an object has that name.
     pub fn directory(&mut self, path: &str, title: Option<&str>) -> Result<DirectoryId> {
-        let mut directory = self.file.top();
-        let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
-        while let Some(name) = names.next() {
-            let title = title.filter(|_| names.peek().is_none()).unwrap_or(name);
-            directory = match self.file.find_directory(directory, name) {
-                Some(found) => found,
-                None => self.file.directory(directory, name, title)?,
-            };
-        }
-        Ok(directory)
+        new_file::directory(&mut self.file, path, title)
     }
 
-    /// Ends the file and puts it in its place; the number of its bytes.
+    /// Finishes the file and makes it appear at its target. Returns its size in bytes.
+    ///
+    /// # Errors
+    /// Those of the sink.
     pub fn commit(self) -> Result<u64> {
-        let OutputFile { file, mut sink, progress } = self;
-        let mut bytes = file.end();
-        for piece in file.finish()? {
-            bytes = bytes.max(piece.end());
-            if let Err(error) = sink.write(piece) {
-                return Err(progress.leave(sink, error));
-            }
+        let OutputFile { file, mut sink, journal } = self;
+        match new_file::finish(file, &mut *sink) {
+            Ok(bytes) => sink.commit().map(|()| bytes),
+            Err(error) => Err(journal.leave(sink, error)),
         }
-        sink.commit()?;
-        Ok(bytes)
     }
 }
 
 impl RepackReport {
-    fn count(&mut self, how: BasketTreatment) {
-        match how {
+    fn count(&mut self, treatment: BasketTreatment) {
+        match treatment {
             BasketTreatment::Copied => self.copied_baskets += 1,
             BasketTreatment::Recompressed => self.recompressed_baskets += 1,
             BasketTreatment::Resplit => self.cut_baskets += 1,

@@ -1,12 +1,15 @@
-//! The baskets of a tree, from an input to the new file: fetched ahead in the order of the file, worked on by all
-//! threads, and placed cluster by cluster.
+//! Moves the baskets of a tree from an input to the new file: fetches them ahead in file order, transforms them on all
+//! threads, and places them cluster by cluster.
 
-use super::baskets::{ClusterBorders, ClusterCutter, BasketEncoding, OutputBasket, CodecTimes, entries, made, places, whole};
+use super::baskets::{
+    BasketEncoding, ClusterBorders, ClusterCutter, CodecTimes, OutputBasket, chosen_positions, copy_basket,
+    encode_basket, parse_entries,
+};
 use super::entry_ranges::EntryRanges;
 use super::input::InputTree;
 use super::options::{RepackOptions, RepackReport};
-use super::output_tree::{OutputTree, OutputBranch};
 use super::output::OutputFile;
+use super::output_tree::{OutputBranch, OutputTree};
 use bytes::Bytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -22,48 +25,52 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use std::vec::IntoIter;
 
-/// Compressed bytes that are fetched and worked on together: that are only copied, that are worked on by all threads,
-/// and those of other machines.
+/// Compressed size of a batch of local baskets that are only copied.
 const COPIED_BATCH: u64 = 512 << 10;
+/// Compressed size of a batch of other local baskets, which all threads transform.
 const BATCH: u64 = 4 << 20;
+/// Compressed size of a batch of remote baskets.
 const DISTANT_BATCH: u64 = 16 << 20;
-/// As far as this, records with narrow keys can be placed, and all that is worked on meanwhile.
+/// Below this position, narrow keys are safe: they reach 2 GiB, and the baskets of a batch stay below that.
 pub(super) const NARROW_END: u64 = 1 << 30;
-/// Baskets that wait until their cluster comes may take so many bytes.
+/// Most bytes of baskets that wait for their cluster.
 const WAITING: usize = 32 << 20;
 
-/// A basket that is to be read.
+/// A basket to read.
 #[derive(Debug, Clone, Copy)]
 struct InputBasket {
-    /// Places of its branch in the target and in the input, and of the basket in that.
+    /// Index of its branch in the new tree.
     target: usize,
+    /// Index of its branch in the input.
     branch: usize,
+    /// Index in that branch.
     basket: usize,
-    /// The cluster that its first entry becomes part of.
+    /// The cluster of its first entry in the new tree.
     cluster: u64,
-    /// One past its last entry in the new tree, and true if an earlier run placed all up to there.
+    /// One past its last entry in the new tree.
     end: u64,
+    /// True if an earlier run placed all entries before `end`.
     placed: bool,
 }
 
-/// What is done with the baskets of one tree of one input.
+/// The copy of one input's baskets of one tree.
 pub(super) struct BasketStream<'a> {
     pub input: &'a InputTree,
     pub chosen: &'a EntryRanges,
-    /// For each branch of the input, its place in the target.
+    /// For each branch of the input, its index in the new tree.
     pub places: &'a [Option<usize>],
     pub borders: ClusterBorders,
     /// First entry of the input in the new tree.
     pub base: u64,
     pub cut: bool,
-    /// What is to be added to the numbers of process ids.
+    /// What is added to the numbers of process ids.
     pub pid_shift: u16,
     pub pool: &'a ThreadPool,
     pub times: &'a CodecTimes,
 }
 
 impl BasketStream<'_> {
-    /// Moves all baskets to the new file; what cutters hold stays there.
+    /// Moves all baskets to the new file; the open baskets of cutters stay there.
     pub(super) fn run(
         &self,
         target: &mut OutputTree,
@@ -83,7 +90,7 @@ impl BasketStream<'_> {
             let to = from + len.count();
             let file = self.input.file_of(name);
             let immediate = file.fetcher().source().cost_model().immediate;
-            // Baskets of a dataset may be none that ROOT reads.
+            // ROOT cannot read all baskets of a dataset.
             let copied = !self.cut
                 && !self.input.is_of_dataset()
                 && !target.branches.iter().flatten().any(|branch| branch.recompress);
@@ -111,7 +118,7 @@ impl BasketStream<'_> {
         waiting.place(u64::MAX, target, output, self.pid_shift, report)
     }
 
-    /// All baskets with chosen entries, cluster by cluster, within these in the order of the file.
+    /// All baskets with selected entries, by cluster, then in file order.
     fn parts(&self, tree: &OutputTree) -> Vec<InputBasket> {
         let mut names: Vec<&str> = self.input.branches().map(|branch| branch.file_name.as_str()).collect();
         names.sort_unstable();
@@ -136,19 +143,22 @@ impl BasketStream<'_> {
                 last = last.max(if reference.embedded.is_some() { u64::MAX } else { reference.offset });
                 let order = if self.cut || self.input.is_of_dataset() { cluster } else { 0 };
                 let placed = end <= done;
-                keyed.push(((order, file, last), InputBasket { target, branch, basket, cluster, end, placed }));
+                keyed.push((
+                    (order, file, last),
+                    InputBasket { target, branch, basket, cluster, end, placed },
+                ));
             }
         }
         keyed.sort_by_key(|(order, _)| *order);
         keyed.into_iter().map(|(_, part)| part).collect()
     }
 
-    /// Lets cutters pass over what an earlier run placed.
+    /// Lets cutters skip the entries that an earlier run placed.
     fn pass(&self, parts: &[InputBasket], target: &mut OutputTree) {
         for part in parts.iter().filter(|part| part.placed) {
             let branch = target.branches.get_mut(part.target).and_then(Option::as_mut);
-            if let Some(cutting) = branch.and_then(|branch| branch.cutting.as_mut()) {
-                cutting.next = cutting.next.max(part.end);
+            if let Some(cutter) = branch.and_then(|branch| branch.cutter.as_mut()) {
+                cutter.next = cutter.next.max(part.end);
             }
         }
     }
@@ -161,7 +171,7 @@ impl BasketStream<'_> {
         self.input.branch(part.branch).map_or("", |branch| &branch.file_name)
     }
 
-    /// True if more of the file is read than skipped: the system reads ahead there by itself.
+    /// True if more of the file is read than skipped, so that the operating system reads ahead.
     fn are_dense(&self, parts: &[InputBasket]) -> bool {
         let baskets = parts.iter().filter_map(|part| self.basket(part));
         let ranges = baskets.filter(|basket| basket.embedded.is_none());
@@ -173,7 +183,7 @@ impl BasketStream<'_> {
         bytes >= end.saturating_sub(start) / 2
     }
 
-    /// Batches of consecutive parts, and what is to be fetched for each; without those of which all is placed.
+    /// Batches of consecutive baskets with their byte ranges, without batches that an earlier run placed.
     fn jobs(&self, parts: &[InputBasket], range: Range<usize>, most: u64) -> Vec<Job<Range<usize>>> {
         let mut jobs: Vec<Job<Range<usize>>> = Vec::new();
         let mut bytes = u64::MAX;
@@ -197,7 +207,7 @@ impl BasketStream<'_> {
         jobs
     }
 
-    /// Works on the baskets of a batch: what can be placed, with the places of the branches.
+    /// Transforms the baskets of a batch. Returns those that can be placed, with the indices of their branches.
     fn batch(
         &self,
         parts: &[InputBasket],
@@ -226,28 +236,28 @@ impl BasketStream<'_> {
                 && self.stays(basket, bytes, narrow)
                 && branch.is_some_and(|branch| !branch.recompress)
         };
-        // Where nothing is to be computed, other threads would only have to be waited for.
+        // Without anything to compute, other threads would only add latency.
         if work.iter().all(copied) {
             return work.iter().map(one).collect();
         }
         compute(self.pool, call, |cancelled| {
-            let told = |item| match cancelled.load(Ordering::Relaxed) {
+            let checked = |item| match cancelled.load(Ordering::Relaxed) {
                 true => Err(Call::interrupted()),
                 false => one(item),
             };
-            work.par_iter().map(told).collect()
+            work.par_iter().map(checked).collect()
         })
     }
 
     /// True if a basket keeps its entries, and its key.
     fn stays(&self, basket: &BasketRef, bytes: &[u8], narrow: bool) -> bool {
-        let kept: u64 = places(basket, self.chosen).map(|range| range.len() as u64).sum();
-        // Old keys cannot say that they lie beyond 2 GiB: their entries get a new one.
+        let kept: u64 = chosen_positions(basket, self.chosen).map(|range| range.len() as u64).sum();
+        // Narrow keys cannot state positions beyond 2 GiB, so the entries need a new key there.
         let fits = (narrow && self.pid_shift == 0) || is_wide(bytes);
         basket.embedded.is_none() && kept == basket.entries && fits
     }
 
-    /// A basket that keeps its entries, or loses those that were not chosen.
+    /// A basket that keeps all of its entries, or the selected ones.
     fn keep(
         &self,
         part: &InputBasket,
@@ -260,18 +270,21 @@ impl BasketStream<'_> {
             return Err(Error::corrupt("a basket belongs to no branch"));
         };
         let first = self.base + self.chosen.rank(basket.first_entry);
-        // A basket of a dataset may say where its entries stood, which ROOT does not survive.
-        let says_origins = self.input.is_of_dataset() && branch.references.are_possible();
-        if self.stays(basket, bytes, narrow) && !says_origins {
+        // A basket of a dataset may state where its entries came from, which makes ROOT crash.
+        let has_origins = self.input.is_of_dataset() && branch.references.are_possible();
+        if self.stays(basket, bytes, narrow) && !has_origins {
             let (recompress, compression) = (branch.recompress, branch.compression);
-            return Ok((part.target, whole(basket, first, bytes, recompress, compression, self.times)?));
+            return Ok((
+                part.target,
+                copy_basket(basket, first, bytes, recompress, compression, self.times)?,
+            ));
         }
         self.check_process_ids(bytes, branch)?;
-        let entries = entries(basket, bytes, &branch.references, self.times)?;
+        let entries = parse_entries(basket, bytes, &branch.references, self.times)?;
         Ok((part.target, self.single(branch, basket, &entries, first, narrow)?))
     }
 
-    /// The chosen entries of a basket as a basket of their own.
+    /// The selected entries of a basket, as a new basket.
     fn single(
         &self,
         branch: &OutputBranch,
@@ -280,12 +293,17 @@ impl BasketStream<'_> {
         first: u64,
         narrow: bool,
     ) -> Result<OutputBasket> {
-        // References that cannot be found hold only behind a key as long as the one that stood before them.
+        // References that cannot be found stay valid only behind a key of the same length.
         let narrow = narrow && entries.immovable().is_some() && !branch.single(false).fits(entries);
-        let mut cutting = ClusterCutter { cutter: branch.single(narrow), base: first, next: first };
-        cutting.add(entries, places(basket, self.chosen), &ClusterBorders::At(Vec::new()), &mut Vec::new())?;
-        let cut = cutting.cutter.close()?.ok_or_else(|| Error::corrupt("a basket has no entries"))?;
-        let ready = made(cut, first, branch.compression, BasketEncoding::Root, self.times)?;
+        let mut cutter = ClusterCutter { cutter: branch.single(narrow), base: first, next: first };
+        cutter.add(
+            entries,
+            chosen_positions(basket, self.chosen),
+            &ClusterBorders::At(Vec::new()),
+            &mut Vec::new(),
+        )?;
+        let cut = cutter.cutter.close()?.ok_or_else(|| Error::corrupt("a basket has no entries"))?;
+        let ready = encode_basket(cut, first, branch.compression, BasketEncoding::Root, self.times)?;
         Ok(if narrow { ready.narrow() } else { ready })
     }
 
@@ -341,9 +359,9 @@ impl BasketStream<'_> {
     ) -> Result<()> {
         self.check_process_ids(bytes, branch)?;
         let (recompress, compression) = (branch.recompress, branch.compression);
-        let cutting = branch.cutting.as_mut().ok_or_else(|| Error::corrupt("a branch has no cutter"))?;
-        let (base, mut cuts) = (cutting.base, Vec::new());
-        let entries = entries(basket, bytes, &branch.references, self.times);
+        let cutter = branch.cutter.as_mut().ok_or_else(|| Error::corrupt("a branch has no cutter"))?;
+        let (base, mut cuts) = (cutter.base, Vec::new());
+        let entries = parse_entries(basket, bytes, &branch.references, self.times);
         let immovable = match &entries {
             Ok(entries) => entries.immovable(),
             Err(error) if error.kind() == ErrorKind::Unsupported => Some(error.message()),
@@ -353,38 +371,40 @@ impl BasketStream<'_> {
         let whole = match (immovable, &entries) {
             (Some(why), _) if can_stay => {
                 branch.kept_whole.get_or_insert_with(|| why.to_owned());
-                let first = cutting.next;
-                cutting.pass(basket.entries, &mut cuts)?;
-                Some(whole(basket, first, bytes, recompress, compression, self.times)?)
+                let first = cutter.next;
+                cutter.pass(basket.entries, &mut cuts)?;
+                Some(copy_basket(basket, first, bytes, recompress, compression, self.times)?)
             }
             (Some(_), Ok(entries)) if basket.embedded.is_some() => {
-                let first = cutting.next;
-                cutting.pass(places(basket, self.chosen).map(|range| range.len() as u64).sum(), &mut cuts)?;
+                let first = cutter.next;
+                cutter.pass(
+                    chosen_positions(basket, self.chosen).map(|range| range.len() as u64).sum(),
+                    &mut cuts,
+                )?;
                 Some(self.single(branch, basket, entries, first, narrow)?)
             }
             _ => {
-                cutting.add(&entries?, places(basket, self.chosen), &self.borders, &mut cuts)?;
+                cutter.add(&entries?, chosen_positions(basket, self.chosen), &self.borders, &mut cuts)?;
                 None
             }
         };
         for cut in cuts {
-            ready.push(made(cut, base, compression, BasketEncoding::Root, self.times)?);
+            ready.push(encode_basket(cut, base, compression, BasketEncoding::Root, self.times)?);
         }
         ready.extend(whole);
         Ok(())
     }
 
-    /// Entries that may hold references by number of a process id must stay in a basket that says from where these
-    /// numbers count.
+    /// Fails for entries that may refer to process ids by number, if a new basket would lose the offset of the numbers.
     fn check_process_ids(&self, basket: &[u8], branch: &OutputBranch) -> Result<()> {
         if !branch.references.are_possible() || (pid_offset(basket) == 0 && self.pid_shift == 0) {
             return Ok(());
         }
         Err(Error::unsupported(
-            "the objects of a branch may refer to others by the process ids of a merged file",
+            "objects in this branch may refer to others by the process ids of a merged file",
         )
         .branch(&branch.key.name)
-        .hint("such baskets can be copied whole: give no basket or cluster size and no entries"))
+        .hint("such baskets can only be copied whole: set no basket size, cluster size or entries"))
     }
 
     fn locate(&self, error: Error, part: &InputBasket, basket: &BasketRef) -> Error {
@@ -393,12 +413,12 @@ impl BasketStream<'_> {
     }
 }
 
-/// What is fetched for one batch after the other.
+/// The bytes of one batch after the other.
 enum Batches {
-    /// By other threads, while a batch is worked on.
+    /// Fetched by other threads while a batch is transformed.
     Ahead(ReadAhead<Range<usize>>),
-    /// When it is asked for: into memory that a batch before it had, which the processor still has near, where that of
-    /// another thread would be fresh and have to be cleared.
+    /// Read on demand, into memory that an earlier batch used: it is still in the CPU's cache, while another thread's
+    /// would be new and have to be zeroed.
     Here { jobs: IntoIter<Job<Range<usize>>>, fetcher: Fetcher, asked: Instant },
 }
 
@@ -429,10 +449,10 @@ impl Batches {
     }
 }
 
-/// Baskets that are placed when their cluster comes.
+/// Baskets that wait for their cluster.
 #[derive(Debug, Default)]
 struct PendingBaskets {
-    /// Cluster, place of the branch, basket.
+    /// Cluster, index of the branch, basket.
     ready: Vec<(u64, usize, OutputBasket)>,
     bytes: usize,
 }
@@ -446,7 +466,8 @@ impl PendingBaskets {
         }
     }
 
-    /// Places those of clusters up to that of what comes next; all, if they have become too many.
+    /// Places the baskets of all clusters up to `next`, that of the next basket; all baskets if they use too much
+    /// memory.
     fn place(
         &mut self,
         next: u64,
@@ -467,8 +488,8 @@ impl PendingBaskets {
     }
 }
 
-/// Places what the cutters of a tree still hold.
-pub(super) fn flush(
+/// Places the open baskets of all cutters of a tree.
+pub(super) fn close_cutters(
     target: &mut OutputTree,
     output: &mut OutputFile,
     report: &mut RepackReport,
@@ -480,12 +501,12 @@ pub(super) fn flush(
         let branches = target.branches.par_iter_mut();
         let close = branches.map(|branch| {
             let Some(branch) = branch else { return Ok(None) };
-            let Some(cutting) = &mut branch.cutting else { return Ok(None) };
-            let (base, compression) = (cutting.base, branch.compression);
-            cutting
+            let Some(cutter) = &mut branch.cutter else { return Ok(None) };
+            let (base, compression) = (cutter.base, branch.compression);
+            cutter
                 .cutter
                 .close()?
-                .map(|cut| made(cut, base, compression, BasketEncoding::Root, times))
+                .map(|cut| encode_basket(cut, base, compression, BasketEncoding::Root, times))
                 .transpose()
         });
         close.collect()
