@@ -185,15 +185,15 @@ fn join(
     let trees = Some(Vec::from_iter(is_tree.then(|| path.to_owned())));
     let options = RepackOptions { trees, ..joining(None) };
     let (mut inputs, mut report) = (Inputs::new(inputs), RepackReport::default());
-    let mut survey = RepackPlan::new(&mut inputs, &options, &mut report.notes, call)?;
-    survey.objects.retain(|(entry, _)| entry.path == path);
+    let mut plan = RepackPlan::new(&mut inputs, &options, &mut report.notes, call)?;
+    plan.objects.retain(|(entry, _)| entry.path == path);
     let sink = MemorySink::new(usize::try_from(LARGEST).unwrap_or(usize::MAX));
     let file = FileWriter::new("beside.root", "", Compression::default(), Origin::now())?;
     let mut output = OutputFile::new(file, Box::new(sink.clone()));
-    output.file.descriptions().unite(&survey.descriptions);
-    copy_process_ids(&survey.process_ids, &mut inputs, &mut output, &options, call)?;
-    copy_objects(&survey.objects, &mut inputs, &mut output, &options, &mut report, call)?;
-    copy_trees(&mut survey, &mut inputs, &mut output, &options, &mut report, call)?;
+    output.file.descriptions().unite(&plan.descriptions);
+    copy_process_ids(&plan.process_ids, &mut inputs, &mut output, call)?;
+    copy_objects(&plan.objects, &mut inputs, &mut output, &mut report, call)?;
+    copy_trees(&mut plan, &mut inputs, &mut output, &options, &mut report, call)?;
     output.commit()?;
     report.notes.iter().for_each(|note| log::info!("{url}: {note}"));
     File::in_memory(MemorySource::named(url, None, sink.take()), counters, call)

@@ -15,6 +15,7 @@ pub mod objects;
 mod options;
 pub mod output;
 mod output_tree;
+mod placing;
 pub mod plan;
 mod sets;
 mod stream;
@@ -82,7 +83,7 @@ fn write(
     for (path, title) in &plan.directories {
         output.directory(path, Some(title))?;
     }
-    copy_process_ids(&plan.process_ids, inputs, output, options, call)?;
-    copy_objects(&plan.objects, inputs, output, options, report, call)?;
+    copy_process_ids(&plan.process_ids, inputs, output, call)?;
+    copy_objects(&plan.objects, inputs, output, report, call)?;
     copy_trees(plan, inputs, output, options, report, call)
 }

@@ -1,7 +1,7 @@
 //! Objects that are not trees: copied as bytes, or added if they are histograms in several inputs.
 
 use super::inputs::Inputs;
-use super::options::{RepackOptions, RepackReport};
+use super::options::RepackReport;
 use super::output::OutputFile;
 use bytes::Bytes;
 use sapwood_codec::with_encoder;
@@ -38,7 +38,6 @@ pub fn copy_objects(
     objects: &[(KeyEntry, Vec<usize>)],
     inputs: &mut Inputs<'_>,
     output: &mut OutputFile,
-    options: &RepackOptions,
     report: &mut RepackReport,
     call: &mut Call<'_>,
 ) -> Result<()> {
@@ -71,9 +70,9 @@ pub fn copy_objects(
         }
         let file = inputs.get(index, call)?;
         if !wanted.is_empty() {
-            add_all(&file, wanted, &mut sums, options, call)?;
+            add_all(&file, wanted, &mut sums, call)?;
         }
-        each_record(&file, entries, options, call, |entry, record| {
+        each_record(&file, entries, call, |entry, record| {
             let (key, payload) = parts(entry, &record)?;
             if summed.contains(entry.path.as_str()) {
                 let payload = Record::decode(&entry.key, &record)?.payload.to_vec();
@@ -109,12 +108,11 @@ pub fn copy_process_ids(
     process_ids: &[(usize, KeyEntry)],
     inputs: &mut Inputs<'_>,
     output: &mut OutputFile,
-    options: &RepackOptions,
     call: &mut Call<'_>,
 ) -> Result<()> {
     for (number, (input, entry)) in process_ids.iter().enumerate() {
         let file = inputs.get(*input, call)?;
-        each_record(&file, &[entry], options, call, |entry, record| {
+        each_record(&file, &[entry], call, |entry, record| {
             let (_, payload) = parts(entry, &record)?;
             let (class, title) = (&entry.key.class_name, &entry.key.title);
             let key = NewKey::new(class, &format!("ProcessID{number}"), title, output.file.wide());
@@ -131,7 +129,6 @@ fn add_all(
     file: &File,
     paths: &[&str],
     sums: &mut HashMap<&str, HistogramSum<'_>>,
-    options: &RepackOptions,
     call: &mut Call<'_>,
 ) -> Result<()> {
     let keys = file.keys(&mut call.step())?;
@@ -143,7 +140,7 @@ fn add_all(
         }
     }
     let entries: Vec<&KeyEntry> = paths.iter().filter_map(|path| newest.get(path).copied()).collect();
-    each_record(file, &entries, options, call, |entry, record| {
+    each_record(file, &entries, call, |entry, record| {
         let Some(sum) = sums.get_mut(entry.path.as_str()) else { return Ok(()) };
         let class = &sum.entry.key.class_name;
         let refused = if *class == entry.key.class_name {
@@ -164,7 +161,6 @@ fn add_all(
 fn each_record<'e>(
     file: &File,
     entries: &[&'e KeyEntry],
-    _options: &RepackOptions,
     call: &mut Call<'_>,
     mut work: impl FnMut(&'e KeyEntry, Bytes) -> Result<()>,
 ) -> Result<()> {

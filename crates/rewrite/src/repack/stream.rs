@@ -7,9 +7,10 @@ use super::baskets::{
 };
 use super::entry_ranges::EntryRanges;
 use super::input::InputTree;
-use super::options::{RepackOptions, RepackReport};
+use super::options::RepackReport;
 use super::output::OutputFile;
 use super::output_tree::{OutputBranch, OutputTree};
+use super::placing::PendingBaskets;
 use bytes::Bytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -33,8 +34,6 @@ const BATCH: u64 = 4 << 20;
 const DISTANT_BATCH: u64 = 16 << 20;
 /// Below this position, narrow keys are safe: they reach 2 GiB, and the baskets of a batch stay below that.
 pub(super) const NARROW_END: u64 = 1 << 30;
-/// Most bytes of baskets that wait for their cluster.
-const WAITING: usize = 32 << 20;
 
 /// A basket to read.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +75,6 @@ impl BasketStream<'_> {
         target: &mut OutputTree,
         output: &mut OutputFile,
         report: &mut RepackReport,
-        _options: &RepackOptions,
         call: &mut Call<'_>,
     ) -> Result<()> {
         let parts = self.parts(target);
@@ -101,7 +99,7 @@ impl BasketStream<'_> {
             };
             let jobs = self.jobs(&parts, from..to, most);
             let here = immediate && copied && self.are_dense(parts.get(from..to).unwrap_or_default());
-            let mut batches = Batches::new(jobs, file.fetcher(), here, most)?;
+            let mut batches = BatchReader::new(jobs, file.fetcher(), here, most)?;
             while let Some(answer) = batches.next(&mut call.step()) {
                 let (range, bytes) = answer?;
                 let next = parts.get(range.end).map_or(u64::MAX, |part| part.cluster);
@@ -183,7 +181,7 @@ impl BasketStream<'_> {
         bytes >= end.saturating_sub(start) / 2
     }
 
-    /// Batches of consecutive baskets with their byte ranges, without batches that an earlier run placed.
+    /// BatchReader of consecutive baskets with their byte ranges, without batches that an earlier run placed.
     fn jobs(&self, parts: &[InputBasket], range: Range<usize>, most: u64) -> Vec<Job<Range<usize>>> {
         let mut jobs: Vec<Job<Range<usize>>> = Vec::new();
         let mut bytes = u64::MAX;
@@ -414,7 +412,7 @@ impl BasketStream<'_> {
 }
 
 /// The bytes of one batch after the other.
-enum Batches {
+enum BatchReader {
     /// Fetched by other threads while a batch is transformed.
     Ahead(ReadAhead<Range<usize>>),
     /// Read on demand, into memory that an earlier batch used: it is still in the CPU's cache, while another thread's
@@ -422,20 +420,20 @@ enum Batches {
     Here { jobs: IntoIter<Job<Range<usize>>>, fetcher: Fetcher, asked: Instant },
 }
 
-impl Batches {
-    fn new(jobs: Vec<Job<Range<usize>>>, fetcher: &Fetcher, here: bool, most: u64) -> Result<Batches> {
+impl BatchReader {
+    fn new(jobs: Vec<Job<Range<usize>>>, fetcher: &Fetcher, here: bool, most: u64) -> Result<BatchReader> {
         let fetcher = fetcher.clone();
         if here {
-            return Ok(Batches::Here { jobs: jobs.into_iter(), fetcher, asked: Instant::now() });
+            return Ok(BatchReader::Here { jobs: jobs.into_iter(), fetcher, asked: Instant::now() });
         }
         let ahead = Ahead { jobs: 2, bytes: 2 * most };
-        Ok(Batches::Ahead(ReadAhead::new(jobs, fetcher, runtime()?, ahead)))
+        Ok(BatchReader::Ahead(ReadAhead::new(jobs, fetcher, runtime()?, ahead)))
     }
 
     fn next(&mut self, call: &mut Call<'_>) -> Option<Result<(Range<usize>, Vec<Bytes>)>> {
         match self {
-            Batches::Ahead(ahead) => ahead.next(call.deadline(), call.interrupt()),
-            Batches::Here { jobs, fetcher, asked } => {
+            BatchReader::Ahead(ahead) => ahead.next(call.deadline(), call.interrupt()),
+            BatchReader::Here { jobs, fetcher, asked } => {
                 let job = jobs.next()?;
                 if asked.elapsed() >= HEARTBEAT {
                     *asked = Instant::now();
@@ -447,75 +445,4 @@ impl Batches {
             }
         }
     }
-}
-
-/// Baskets that wait for their cluster.
-#[derive(Debug, Default)]
-struct PendingBaskets {
-    /// Cluster, index of the branch, basket.
-    ready: Vec<(u64, usize, OutputBasket)>,
-    bytes: usize,
-}
-
-impl PendingBaskets {
-    fn add(&mut self, ready: Vec<(usize, OutputBasket)>, borders: &ClusterBorders, cut: bool) {
-        for (place, ready) in ready {
-            let cluster = if cut { borders.cluster(ready.first_entry) } else { 0 };
-            self.bytes += ready.payload.len();
-            self.ready.push((cluster, place, ready));
-        }
-    }
-
-    /// Places the baskets of all clusters up to `next`, that of the next basket; all baskets if they use too much
-    /// memory.
-    fn place(
-        &mut self,
-        next: u64,
-        target: &mut OutputTree,
-        output: &mut OutputFile,
-        pid_shift: u16,
-        report: &mut RepackReport,
-    ) -> Result<()> {
-        let next = if self.bytes > WAITING { u64::MAX } else { next };
-        self.ready.sort_by_key(|(cluster, ..)| *cluster);
-        let end = self.ready.partition_point(|(cluster, ..)| *cluster <= next);
-        for (_, place, ready) in self.ready.drain(..end) {
-            self.bytes -= ready.payload.len();
-            let placement = target.place(place, ready, pid_shift, &mut output.file)?;
-            output.placed(&placement, report)?;
-        }
-        Ok(())
-    }
-}
-
-/// Places the open baskets of all cutters of a tree.
-pub(super) fn close_cutters(
-    target: &mut OutputTree,
-    output: &mut OutputFile,
-    report: &mut RepackReport,
-    pool: &ThreadPool,
-    times: &CodecTimes,
-    call: &mut Call<'_>,
-) -> Result<()> {
-    let ready: Vec<Option<OutputBasket>> = compute(pool, call, |_| {
-        let branches = target.branches.par_iter_mut();
-        let close = branches.map(|branch| {
-            let Some(branch) = branch else { return Ok(None) };
-            let Some(cutter) = &mut branch.cutter else { return Ok(None) };
-            let (base, compression) = (cutter.base, branch.compression);
-            cutter
-                .cutter
-                .close()?
-                .map(|cut| encode_basket(cut, base, compression, BasketEncoding::Root, times))
-                .transpose()
-        });
-        close.collect()
-    })?;
-    for (place, ready) in ready.into_iter().enumerate() {
-        if let Some(ready) = ready {
-            let placement = target.place(place, ready, 0, &mut output.file)?;
-            output.placed(&placement, report)?;
-        }
-    }
-    Ok(())
 }

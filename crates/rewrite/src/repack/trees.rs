@@ -6,9 +6,10 @@ use super::inputs::Inputs;
 use super::options::{RepackOptions, RepackReport, TreeSelection};
 use super::output::OutputFile;
 use super::output_tree::OutputTree;
+use super::placing::close_cutters;
 use super::plan::{RepackPlan, TreePlan};
 use super::sets::TreeSets;
-use super::stream::{BasketStream, NARROW_END, close_cutters};
+use super::stream::{BasketStream, NARROW_END};
 use rayon::ThreadPool;
 use sapwood_core::{Call, Result};
 use sapwood_table::pool::computing;
@@ -141,7 +142,7 @@ impl TreeCopier<'_> {
             pool: &self.pool,
             times: &self.times,
         };
-        stream.run(target, output, report, self.options, call)?;
+        stream.run(target, output, report, call)?;
         target.end(input, &chosen)
     }
 
