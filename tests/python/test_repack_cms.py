@@ -88,7 +88,7 @@ def test_what_differs_is_joined_and_told(nano: Path, tmp_path: Path) -> None:
     report = sapwood.merge([nano, other, nano, other], target)
     assert column(target, "ParameterSets/blob") == [0, 1, 2, 3, 4, 0, 1, 2]
     assert report.trees["MetaData"] == 1
-    assert any("'ParameterSets' differs: of 4 files, there are 2" in note for note in report.notes)
+    assert any("'ParameterSets' has 2 different contents in 4 files" in note for note in report.notes)
 
 
 def test_edm_files_are_merged(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ use sapwood_dataset::{
     Batch, Events, Grafted, Held, Part, Place, Placing, ProductBasket, Template, Uploads, put_whole, stripes,
 };
 use sapwood_rewrite::repack::RepackReport;
-use sapwood_rewrite::repack::baskets::Readers;
-use sapwood_rewrite::repack::writing::Output as RootFile;
+use sapwood_rewrite::repack::baskets::BasketEncoding;
+use sapwood_rewrite::repack::output::OutputFile as RootFile;
 use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, LayoutOptions, NewSegment, Provenance, SegmentLayout, plan};
 use sapwood_table::pool::wait;
@@ -63,7 +63,7 @@ pub(super) fn open_output<'o>(
     let whole = || Pack::Baskets {
         stripes: vec![options.batch; opened.columns.len()],
         events: None,
-        readers: Readers::OfFiles,
+        encoding: BasketEncoding::Root,
     };
     let template = || {
         opened.template.as_ref().ok_or_else(|| Error::usage("a source without columns has nothing to write"))
@@ -114,7 +114,7 @@ fn stripe_output<'o>(
     let made = StripeOutput { uploads, placing, entries: 0, events, commit, stripes };
     Ok((
         Box::new(made),
-        Pack::Baskets { stripes: stripes.of_columns(), events: columns, readers: Readers::OfStripes },
+        Pack::Baskets { stripes: stripes.of_columns(), events: columns, encoding: BasketEncoding::Stripe },
     ))
 }
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use sapwood_codec::Compression;
 use sapwood_core::Statistics;
 use sapwood_core::{Error, Result};
-use sapwood_rewrite::repack::baskets::{Body, Readers, Times, made};
+use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, OutputKey, encode_basket};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_tfile::write::{Datime, NewKey};
 use sapwood_ttree::{Cutter, Entries, NewBasket, References};
@@ -65,8 +65,8 @@ impl BasketForm {
     }
 
     /// Cuts entries wherever that is asked for. ROOT does not read baskets that say where their entries stood.
-    pub fn cutter(&self, readers: Readers) -> Cutter {
-        Cutter::new(usize::MAX, self.key.len(), self.offset_len, readers == Readers::OfStripes)
+    pub fn cutter(&self, encoding: BasketEncoding) -> Cutter {
+        Cutter::new(usize::MAX, self.key.len(), self.offset_len, encoding == BasketEncoding::Stripe)
     }
 
     /// The basket of a stripe.
@@ -74,11 +74,11 @@ impl BasketForm {
         &self,
         stripe: StripeCut,
         compression: Compression,
-        readers: Readers,
-        times: &Times,
+        encoding: BasketEncoding,
+        times: &CodecTimes,
     ) -> Result<CutBasket> {
-        let ready = made(stripe.cut, 0, compression, readers, times)?;
-        let Body::Made(fields) = ready.body else {
+        let ready = encode_basket(stripe.cut, 0, compression, encoding, times)?;
+        let OutputKey::New(fields) = ready.key else {
             return Err(Error::corrupt("a basket was not made anew"));
         };
         let record = self.key.record(&fields, &ready.payload, ready.object_len)?.into();
@@ -88,11 +88,11 @@ impl BasketForm {
 
 impl StripeCutter {
     /// Cuts stripes of so many entries.
-    pub fn new(form: &BasketForm, stripe: u64, readers: Readers) -> StripeCutter {
+    pub fn new(form: &BasketForm, stripe: u64, encoding: BasketEncoding) -> StripeCutter {
         StripeCutter {
             stripe: usize::try_from(stripe.max(1)).unwrap_or(usize::MAX),
             open: 0,
-            cutter: form.cutter(readers),
+            cutter: form.cutter(encoding),
             summary: Summary::new(form.values),
             ready: Vec::new(),
         }

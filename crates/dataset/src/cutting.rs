@@ -8,7 +8,7 @@ use sapwood_codec::Compression;
 use sapwood_core::Call;
 use sapwood_core::{ByteRange, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
-use sapwood_rewrite::repack::baskets::{Readers, Times, entries};
+use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, parse_entries};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_table::pool::{compute, runtime};
 use sapwood_tfile::write::{Origin, pid_offset};
@@ -92,7 +92,7 @@ pub(crate) struct Cutting<'a> {
     files: Vec<String>,
     compression: Compression,
     pool: &'a ThreadPool,
-    pub times: Times,
+    pub times: CodecTimes,
 }
 
 impl<'a> Cutting<'a> {
@@ -131,7 +131,7 @@ impl<'a> Cutting<'a> {
             slots.push(Slot { branch, baskets: outline.baskets.to_vec(), file, stripe, form });
         }
         let plan = Arc::new(Plan { slots, order, entries, batch: batch.max(1) });
-        Ok(Cutting { input, plan, files, compression, pool, times: Times::default() })
+        Ok(Cutting { input, plan, files, compression, pool, times: CodecTimes::default() })
     }
 
     /// Nothing is to be known of the values.
@@ -196,7 +196,7 @@ impl<'a> Cutting<'a> {
         }
         let mut parsed: HashMap<usize, Arc<Entries>> = kept.take().into_iter().collect();
         let (mut cutter, mut baskets) =
-            (StripeCutter::new(&slot.form, slot.stripe, Readers::OfStripes), Vec::new());
+            (StripeCutter::new(&slot.form, slot.stripe, BasketEncoding::Stripe), Vec::new());
         for run in self.plan.order.runs(range.clone()) {
             let mut entry = run.start;
             while entry < run.end {
@@ -218,7 +218,7 @@ impl<'a> Cutting<'a> {
                     baskets.push(slot.form.basket(
                         stripe,
                         self.compression,
-                        Readers::OfStripes,
+                        BasketEncoding::Stripe,
                         &self.times,
                     )?);
                 }
@@ -226,7 +226,7 @@ impl<'a> Cutting<'a> {
             }
         }
         for stripe in cutter.finish()? {
-            baskets.push(slot.form.basket(stripe, self.compression, Readers::OfStripes, &self.times)?);
+            baskets.push(slot.form.basket(stripe, self.compression, BasketEncoding::Stripe, &self.times)?);
         }
         let last = self.plan.needed(slot, range).last().copied();
         *kept = last.and_then(|last| parsed.remove(&last).map(|entries| (last, entries)));
@@ -240,11 +240,11 @@ impl<'a> Cutting<'a> {
             )
             .hint("take the files that it was merged from"));
         }
-        entries(reference, record, &slot.form.references, &self.times).map_err(|error| {
-            match reference.embedded {
-                None => error.inside(reference.offset),
-                Some(_) => error,
-            }
+        parse_entries(reference, record, &slot.form.references, &self.times).map_err(|error| match reference
+            .embedded
+        {
+            None => error.inside(reference.offset),
+            Some(_) => error,
         })
     }
 }

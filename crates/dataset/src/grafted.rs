@@ -7,7 +7,7 @@ use sapwood_codec::Compression;
 use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::RepackReport;
 use sapwood_rewrite::repack::input::InputTree;
-use sapwood_rewrite::repack::writing::Output;
+use sapwood_rewrite::repack::output::OutputFile;
 use sapwood_root::TreeRecord;
 use sapwood_tfile::write::{DirectoryId, NewKey};
 use sapwood_ttree::{BasketHeader, BranchChange, ClusterChange, TreeChange};
@@ -120,7 +120,7 @@ impl Grafted {
         baskets: Vec<ProductBasket>,
         directory: DirectoryId,
         pid_shift: u16,
-        output: &mut Output,
+        output: &mut OutputFile,
         report: &mut RepackReport,
     ) -> Result<()> {
         for basket in baskets.into_iter().filter(|basket| !basket.record.is_empty()) {
@@ -139,7 +139,7 @@ impl Grafted {
             change.zip_bytes += u64::from(placed.bytes);
             change.baskets.push((self.entries + basket.first_entry, placed.offset, placed.bytes));
             report.copied_baskets += 1;
-            output.hand_on()?;
+            output.flush()?;
         }
         Ok(())
     }
@@ -160,14 +160,14 @@ impl Grafted {
         &mut self,
         directory: DirectoryId,
         compression: Compression,
-        output: &mut Output,
+        output: &mut OutputFile,
     ) -> Result<()> {
         let key = NewKey::new(&self.class_name, &self.name, &self.title, output.file.wide());
         let record = self.emit(key.len(), compression)?;
         output
             .file
             .object(directory, &self.class_name, &self.name, &self.title, |buffer| buffer.bytes(&record))?;
-        output.hand_on()
+        output.flush()
     }
 
     /// The tree's record, behind a key of so many bytes.

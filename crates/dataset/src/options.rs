@@ -3,7 +3,7 @@
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::Result;
 use sapwood_rewrite::repack::Input;
-use sapwood_rewrite::repack::chosen::Chosen as Entries;
+use sapwood_rewrite::repack::entry_ranges::EntryRanges as Entries;
 use sapwood_root::ReadOptions;
 use sapwood_stripe::{Dataset, LayoutOptions, Provenance};
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use super::beside::joining;
 use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::Input;
 use sapwood_rewrite::repack::inputs::Inputs;
-use sapwood_rewrite::repack::survey::Survey;
+use sapwood_rewrite::repack::plan::RepackPlan;
 use sapwood_root::File;
 
 /// That the objects of all segments of a dataset can stand together as they are.
@@ -17,7 +17,7 @@ pub fn check(dataset: &File, call: &mut Call<'_>) -> Result<()> {
         return Ok(());
     }
     let inputs = [Input::Open(dataset.clone())];
-    let survey = Survey::new(&mut Inputs::new(&inputs), &joining(None), &mut Vec::new(), call)?;
+    let survey = RepackPlan::new(&mut Inputs::new(&inputs), &joining(None), &mut Vec::new(), call)?;
     match survey.shifts.iter().all(|shift| *shift == 0) {
         true => Ok(()),
         false => Err(Error::unsupported(

@@ -5,8 +5,8 @@ use super::products::{self, Grouped};
 use bytes::Bytes;
 use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::input::InputTree;
-use sapwood_rewrite::repack::survey::wanted;
-use sapwood_rewrite::repack::{Choice, Input, RepackOptions, repack};
+use sapwood_rewrite::repack::plan::wanted_branches;
+use sapwood_rewrite::repack::{Input, RepackOptions, TreeSelection, repack};
 use sapwood_root::File;
 use sapwood_source::MemorySource;
 use sapwood_stripe::{NewProduct, Snapshot};
@@ -75,7 +75,7 @@ impl Template {
         branches: &[String],
         call: &mut Call<'_>,
     ) -> Result<Template> {
-        let wanted = wanted(input, Some(branches))?;
+        let wanted = wanted_branches(input, Some(branches))?;
         let mut products = products::products(input)?;
         for product in &mut products {
             product.branches.retain(|&branch| wanted.get(branch) == Some(&true));
@@ -204,7 +204,7 @@ fn schema(file: &File, path: &str, branches: Option<Vec<String>>, call: &mut Cal
     let options = RepackOptions {
         trees: Some(vec![path.to_owned()]),
         only_trees: true,
-        choices: vec![Choice { tree: path.to_owned(), branches, entries: Some(vec![Vec::new()]) }],
+        selections: vec![TreeSelection { tree: path.to_owned(), branches, entries: Some(vec![Vec::new()]) }],
         ..RepackOptions::default()
     };
     repack(&[Input::Open(file.clone())], Box::new(sink.clone()), "schema.root", &options, call)?;
@@ -219,8 +219,8 @@ pub(crate) fn auxiliary(
     call: &mut Call<'_>,
 ) -> Result<Bytes> {
     let sink = MemorySink::new(LARGEST);
-    let choice = Choice { tree: path.to_owned(), branches: None, entries: Some(vec![Vec::new()]) };
-    let options = RepackOptions { choices: vec![choice], threads, ..RepackOptions::default() };
+    let choice = TreeSelection { tree: path.to_owned(), branches: None, entries: Some(vec![Vec::new()]) };
+    let options = RepackOptions { selections: vec![choice], threads, ..RepackOptions::default() };
     repack(&[Input::Open(file.clone())], Box::new(sink.clone()), "auxiliary.root", &options, call)?;
     Ok(sink.take())
 }
