@@ -103,7 +103,7 @@ class TestStory:
         assert sum(event.times for event in log if event.event == "retried") >= 3
         assert {event.server for event in log} == {f"127.0.0.1:{server.port}"}
         (note,) = failure.value.__notes__
-        assert note.startswith("What happened at the sources:\n  0.") and "retried" in note
+        assert note.startswith("Events at the sources:\n  0.") and "retried" in note
         assert SECRET not in note + repr(log) + str(failure.value)
 
     def test_a_report_tells_it_too(self, server: web.FakeServer) -> None:
