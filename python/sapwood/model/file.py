@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..display.printable import shows_printable
 from ..errors import ClosedFileError, SapwoodWarning, UnsupportedTypeError, UsageError
+from ..errors.closing import Closing
 from ..errors.core import core_errors
 from ..history.logs import log_of, without_version
 from ..objects.reading import value_of
@@ -27,8 +28,6 @@ from .tree import Tree
 from .watching import watch
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from ..lazy.reader import Ledger
 
 
@@ -48,7 +47,7 @@ def open_files(path: str) -> list[File]:
     return found()
 
 
-class File(Directory):
+class File(Directory, Closing):
     """An open file: its top directory, and what concerns the file as a whole.
 
     It closes itself at the end of a ``with`` block. It can be pickled if it was opened by path or URL: the
@@ -243,17 +242,6 @@ class File(Directory):
         self._closed = True
         self._core.close()
         self._tell_closed()
-
-    def __enter__(self) -> File:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         by = self._reopen_by

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..display.printable import shows_printable
 from ..errors import DeadlineError, SapwoodError
+from ..errors.closing import Closing
 from ..errors.core import core_errors
 from ..lazy.chunks import LazyChunks
 from ..lazy.events import Events
@@ -21,7 +22,6 @@ from .branches import BranchFilter, HasBranches
 
 if TYPE_CHECKING:
     import os
-    from types import TracebackType
 
     from .. import _core
     from ..lazy.profile import Profile
@@ -98,7 +98,7 @@ class Friend:
         return f"<Friend {self.name!r}: {place!r}>"
 
 
-class Tree(HasBranches):
+class Tree(HasBranches, Closing):
     """A tree: a mapping of branches, which are read by :meth:`arrays` and :meth:`iterate`.
 
     It closes its file at the end of a ``with`` block. It can be pickled: the copy opens the file again.
@@ -360,17 +360,6 @@ class Tree(HasBranches):
         # Who has not asked for friends has opened none.
         for friend in self.__dict__.get("friends", {}).values():
             friend.close()
-
-    def __enter__(self) -> Tree:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_reopen, (self.file, self._path, self._cycle))

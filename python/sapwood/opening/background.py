@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import count, pairwise
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from ..arrays.libraries import library_named
 from ..display.printable import shows_printable
 from ..errors import UsageError
+from ..errors.closing import Closing
 from ..model.branches import BranchFilter, HasBranches
 from ..options.paths import FileSpec, several_files
 from ..options.reading import open_options
@@ -37,7 +37,7 @@ class _Visit(FileSpec):
     number: int = 0
 
 
-class Background:
+class Background(Closing):
     """A pool of files whose events are handed out one after the other, without end.
 
     The events that come are settled by ``seed``, ``mode``, ``most_entries`` and the files with their order:
@@ -143,17 +143,6 @@ class Background:
         """Closes the files."""
         self._blocks.close()
         self._left, self._block = range(0), None
-
-    def __enter__(self) -> Background:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @shows_printable
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...display.printable import shows_printable
 from ...errors import KeyInFileError, UnsupportedTypeError, UsageError
+from ...errors.closing import Closing
 from ...model.tree import Tree
 from ...opening.single import open as open_object
 from ...options.paths import single_file
@@ -20,8 +21,6 @@ from .processes import processes_of
 from .product import Product
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from numpy.typing import NDArray
 
     from ...model.file import File
@@ -46,7 +45,7 @@ def open(path: Any, tree: str = "Events", **options: Any) -> Events:
     return Events(found)
 
 
-class Events:
+class Events(Closing):
     """A tree of products: a mapping from their names to :class:`Product` objects.
 
     ``events["slimmedMuons"]`` is ``events.product("slimmedMuons")``.
@@ -157,17 +156,6 @@ class Events:
     def close(self) -> None:
         """Closes the file."""
         self.tree.close()
-
-    def __enter__(self) -> Events:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @shows_printable
     def __repr__(self) -> str:
