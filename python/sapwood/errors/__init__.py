@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import builtins
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from ..display.printable import shows_printable
@@ -166,13 +166,14 @@ class KeyInFileError(SapwoodError, KeyError):
         """The error for a ``what`` (key, branch, …) named ``key`` that ``place`` does not have."""
         names = list(dict.fromkeys(existing))
         near = nearest(key, names)
-        shown = ", ".join(map(repr, near or names[:5]))
+        message = f"no {what} {key!r} in {place}"
         if near:
-            message = f"no {what} {key!r} in {place}; the nearest names are {shown}"
+            message += f"; did you mean {one_of(near)}?"
         elif names:
-            message = f"no {what} {key!r} in {place}; of {len(names)} names the first are {shown}"
+            rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            message += f"; available: {', '.join(map(repr, names[:5]))}{rest}"
         else:
-            message = f"no {what} {key!r} in {place}, which is empty"
+            message += ", which is empty"
         return cls(message, key=key, keys=near, url=place)
 
 
@@ -322,7 +323,7 @@ def by_code() -> dict[str, type[SapwoodError]]:
 
 
 def nearest(name: str, existing: Iterable[str], count: int = 5) -> list[str]:
-    """The names that look most like ``name``, the best first; letters' case counts little.
+    """The names most similar to ``name``, best first; letter case is ignored.
 
     >>> nearest("muon_pt", ["Muon_pt", "Muon_eta", "run"])
     ['Muon_pt', 'Muon_eta']
@@ -332,3 +333,13 @@ def nearest(name: str, existing: Iterable[str], count: int = 5) -> list[str]:
         folded.setdefault(candidate.casefold(), []).append(candidate)
     close = difflib.get_close_matches(name.casefold(), folded, n=count, cutoff=0.5)
     return [candidate for key in close for candidate in folded[key]][:count]
+
+
+def one_of(names: Sequence[str]) -> str:
+    """The names as alternatives in a sentence.
+
+    >>> one_of(["pt", "eta", "phi"])
+    "'pt', 'eta' or 'phi'"
+    """
+    quoted = [repr(name) for name in names]
+    return " or ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
