@@ -255,8 +255,8 @@ class File(Directory, Closing):
         options = self._options.pickled(by)
         if options.has_secrets or (is_url(by) and by != _core.redact(by)):
             raise UsageError(
-                f"{self.file_path} cannot be pickled: headers, keys, and URLs with a password, token or query "
-                "are never pickled. Open the file in the process that needs it"
+                f"{self.file_path} cannot be pickled: headers, keys, and URLs with a password, token or "
+                "query are never pickled. Open the file in the process that needs it"
             )
         if not is_url(by) and os.path.exists(by):
             by = os.path.abspath(by)

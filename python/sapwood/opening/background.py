@@ -163,7 +163,7 @@ class Background(Closing):
         return f"<Background of {len(self._pool)} files, {self._mode}, seed {self._seed}>"
 
     def _random(self, purpose: int, number: int = 0) -> np.random.RandomState:
-        """A random generator for one purpose: NumPy's legacy one, whose stream is guaranteed not to change."""
+        """A random generator for one purpose: NumPy's legacy one, whose stream never changes."""
         words = [self._seed >> shift & 0xFFFFFFFF for shift in range(0, max(self._seed.bit_length(), 1), 32)]
         return np.random.RandomState([purpose, number, *words])
 
