@@ -108,7 +108,7 @@ def test_the_latest_process_wins(events: edm.Events) -> None:
 
 
 def test_without_a_history_the_process_must_be_said(plain: edm.Events) -> None:
-    with pytest.raises(KeyInFileError, match="means 2 products") as caught:
+    with pytest.raises(KeyInFileError, match="matches 2 products") as caught:
         plain["slimmedMuons"]
     assert caught.value.keys == ["patMuons_slimmedMuons__RECO.", "patMuons_slimmedMuons__PAT."]
     assert "process=" in (caught.value.hint or "")
@@ -118,7 +118,7 @@ def test_without_a_history_the_process_must_be_said(plain: edm.Events) -> None:
 def test_what_is_ambiguous_is_listed(events: edm.Events) -> None:
     with pytest.raises(KeyInFileError, match=r"ints_flags_first_PAT\., ints_flags_second_PAT\."):
         events["flags"]
-    with pytest.raises(KeyInFileError, match="means 2 products"):
+    with pytest.raises(KeyInFileError, match="matches 2 products"):
         events["vector<reco::Track>"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
 
 from sqlalchemy import Connection, delete, select
@@ -12,6 +11,7 @@ from sqlalchemy import Connection, delete, select
 from .. import _core
 from ..display.printable import shows_printable
 from ..errors import ConflictError, KeyInFileError, SapwoodError
+from ..errors.closing import Closing
 from ..history import schema as _schema
 from ..history.database import Database, default_url
 from ..history.database_log import DatabaseLog
@@ -22,7 +22,7 @@ from . import _changes, _queries, _source
 from ._records import Dataset, Match, Product, Refreshed, Related, Version
 
 
-class Catalog:
+class Catalog(Closing):
     """A database of datasets: their versions, products, sizes, places, and what depends on what.
 
     It holds what the datasets say of themselves, as it was when it was told to look, and no secrets. Whatever
@@ -50,17 +50,6 @@ class Catalog:
     def close(self) -> None:
         """Ends the connections to the database."""
         self._database.close()
-
-    def __enter__(self) -> Catalog:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @shows_printable
     def __repr__(self) -> str:

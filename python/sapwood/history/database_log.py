@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
 
 try:
     from sqlalchemy import insert, select
@@ -12,12 +11,13 @@ except ImportError:
 
 from .. import _core
 from ..errors import ConflictError, UsageError
+from ..errors.closing import Closing
 from ..options.paths import is_url
 from . import schema as _schema
 from .database import Database, default_url, now_ms
 
 
-class DatabaseLog:
+class DatabaseLog(Closing):
     """The log of one dataset: numbered entries that are made once and never changed.
 
     A database decides in one transaction whose entry has a number, where an object store has to be asked by
@@ -81,17 +81,6 @@ class DatabaseLog:
         except ConflictError:
             return False
         return True
-
-    def __enter__(self) -> DatabaseLog:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Ends the connections to the database."""

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _core
 from ..display.printable import shows_printable
 from ..errors import KeyInFileError, UsageError
+from ..errors.closing import Closing
 from ..errors.core import core_errors
 from ..model.file import open_files
 from ..options.compression import Compression
@@ -113,7 +114,7 @@ def update(
     return WritableFile(where, compression=compression, title="", threads=threads, _update=True)
 
 
-class WritableFile:
+class WritableFile(Closing):
     """A file that is written, by :func:`recreate`, :func:`create` or :func:`update`."""
 
     def __init__(
@@ -296,9 +297,6 @@ class WritableFile:
     @staticmethod
     def _name(path: str) -> str:
         return path.rpartition("/")[2]
-
-    def __enter__(self) -> WritableFile:
-        return self
 
     def __exit__(
         self,

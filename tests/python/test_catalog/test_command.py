@@ -97,7 +97,7 @@ def test_a_refresh_tells_what_is_new_and_what_failed(filled: Any, run: Run) -> N
 
 def test_what_is_not_there_is_told_in_a_line(filled: Any, run: Run) -> None:
     code, shown = run("show", "dta")
-    assert code == 3 and "did you mean 'data'" in shown and "Traceback" not in shown
+    assert code == 3 and "did you mean 'data'?" in shown and "Traceback" not in shown
     assert run("forget", "data")[0] == 0
     assert run("show", "data")[0] == 3
 
