@@ -14,7 +14,7 @@ pub const RNTUPLES: [&str; 2] = ["ROOT::RNTuple", "ROOT::Experimental::RNTuple"]
 
 /// What a path leads to.
 #[derive(Debug)]
-pub enum Item {
+pub enum FileItem {
     /// A tree.
     Tree(Tree),
     /// Any other object.
@@ -39,16 +39,16 @@ impl File {
     /// # Errors
     /// `Missing` if there is no such key; `Unsupported` if it is a directory, an RNTuple, or of a class that
     /// cannot be read; those of the source; `Truncated` or `Corrupt` if its record is broken.
-    pub fn item(&self, path: &str, cycle: Option<u16>, call: &mut Call<'_>) -> Result<Item> {
+    pub fn item(&self, path: &str, cycle: Option<u16>, call: &mut Call<'_>) -> Result<FileItem> {
         let (file, cycle) = self.holder(path, cycle, call)?;
         let found = file.root().find(path, cycle, call)?;
         let KeyRecord { key, record, streamers, .. } = &found;
         if is_tree(&key.class_name, streamers) || is_rntuple(&key.class_name) || key.is_directory() {
             check_class(key, streamers).map_err(|error| error.url(file.url()))?;
-            return Tree::open(file, &found).map(Item::Tree);
+            return Tree::open(file, &found).map(FileItem::Tree);
         }
         let object = Object::read(key, record, file.root().compiler(streamers));
-        object.map(Item::Object).map_err(|error| error.url(file.url()))
+        object.map(FileItem::Object).map_err(|error| error.url(file.url()))
     }
 
     /// The tree of that name at the end of the file, while it is not known yet whether the list of keys, which is stored

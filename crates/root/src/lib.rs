@@ -5,7 +5,6 @@
 //!        File: what stands behind it may be stored otherwise (FileContents) ─▶ Tree, Object
 //! ```
 
-mod beside;
 mod contents;
 mod file;
 mod item;
@@ -15,17 +14,18 @@ mod object;
 mod opening;
 mod reach;
 mod root_file;
+mod sibling;
 mod storage;
 mod tree;
 
-pub use beside::beside;
 pub use contents::{FileContents, TreeRecord};
 pub use file::File;
-pub use item::{Item, RNTUPLES, is_tree};
+pub use item::{FileItem, RNTUPLES, is_tree};
 pub use listing::list_directory;
 pub use object::Object;
 pub use opening::open as open_source;
 pub use reach::ReachedSource;
 pub use root_file::{KeyEntry, KeyRecord, RootFile, VirtualFile, explained};
 pub use sapwood_table::{EntryRead, Lazy, LazyOptions, Query, Scan};
-pub use tree::{Member, ReadOptions, Tree};
+pub use sibling::sibling_url;
+pub use tree::{MemberInfo, ReadOptions, Tree};

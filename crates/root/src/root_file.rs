@@ -1,9 +1,9 @@
 //! The bytes of an open file, as a ROOT file: header, keys, records, class descriptions, and what reading them has cost.
 
-use crate::beside::beside;
 use crate::keys::Keys;
 use crate::opening;
 use crate::reach::ReachedSource;
+use crate::sibling::sibling_url;
 use sapwood_core::redact;
 use sapwood_core::{Call, Counters, Error, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::Fetcher;
@@ -91,10 +91,10 @@ impl RootFile {
         };
         // So it lies beside each of the other replicas; documents say nothing of it.
         let others = options.replicas.urls.iter().filter(|url| !is_document(url));
-        let urls = others.map(|url| beside(url, name)).collect::<Result<_>>()?;
+        let urls = others.map(|url| sibling_url(url, name)).collect::<Result<_>>()?;
         let replicas = ReplicaOptions { urls, documents: Vec::new(), sources: options.replicas.sources };
         let options = OpenOptions { deadline: call.deadline(), replicas, ..options.clone() };
-        RootFile::open(&beside(origin, name)?, options, call)
+        RootFile::open(&sibling_url(origin, name)?, options, call)
     }
 
     /// A file whose bytes are made, not stored; what reading it costs is added to the counters of the options.

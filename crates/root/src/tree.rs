@@ -37,7 +37,7 @@ pub struct ReadOptions {
 
 /// What a member of the objects in a branch holds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Member {
+pub struct MemberInfo {
     /// The C++ type, with `[]` for each list around it: `float[]`.
     pub typename: String,
     /// The shape and type of its column.
@@ -173,12 +173,12 @@ impl Tree {
     /// # Errors
     /// `Usage` for an index beyond the tree; `Unsupported` for a branch that cannot be read; `Missing` for a
     /// member that does not exist, with the names of those that do.
-    pub fn member(&self, branch: usize, path: &str) -> Result<Member> {
+    pub fn member(&self, branch: usize, path: &str) -> Result<MemberInfo> {
         let names = names(path);
         let selection = Selection::of_members(branch, slice::from_ref(&names));
         let found = self.0.table.form(&selection).and_then(|(form, skipped)| {
             let form = member_form(&form, &names)?;
-            Ok(Member { typename: spelled_form(&form), form, skipped })
+            Ok(MemberInfo { typename: spelled_form(&form), form, skipped })
         });
         found.map_err(|error| error.branch(self.branch_path(branch)).url(self.file().url()))
     }

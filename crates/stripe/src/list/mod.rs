@@ -3,7 +3,7 @@
 mod statistics;
 mod wire;
 
-use crate::stripe::{BasketRecord, ProductBaskets, too_long};
+use crate::object::{BasketRecord, ProductBaskets, too_long};
 use crate::{Envelope, Id, ObjectKind, ObjectRef, checksum};
 use bytes::Bytes;
 use sapwood_core::Statistics;

@@ -8,7 +8,7 @@ use sapwood_core::{Error, Result};
 /// # Errors
 /// `Unsupported` for a name that leads from one server to another, or from a server to this machine: a file
 /// does not decide whom to talk to.
-pub fn beside(origin: &str, name: &str) -> Result<String> {
+pub fn sibling_url(origin: &str, name: &str) -> Result<String> {
     let remote = origin.contains("://") && !origin.starts_with("file://");
     let absolute = name.starts_with('/');
     if name.contains("://") || (absolute && remote) {
@@ -29,14 +29,14 @@ mod tests {
 
     #[test]
     fn files_are_looked_for_beside_the_first() {
-        assert_eq!(beside("main.root", "b.root").unwrap(), "b.root");
-        assert_eq!(beside("/data/main.root", "sub/b.root").unwrap(), "/data/sub/b.root");
-        assert_eq!(beside("/data/main.root", "/other/b.root").unwrap(), "/other/b.root");
+        assert_eq!(sibling_url("main.root", "b.root").unwrap(), "b.root");
+        assert_eq!(sibling_url("/data/main.root", "sub/b.root").unwrap(), "/data/sub/b.root");
+        assert_eq!(sibling_url("/data/main.root", "/other/b.root").unwrap(), "/other/b.root");
         assert_eq!(
-            beside("https://host/data/main.root?token=1/2", "b.root").unwrap(),
+            sibling_url("https://host/data/main.root?token=1/2", "b.root").unwrap(),
             "https://host/data/b.root"
         );
-        assert!(beside("https://host/data/main.root", "/etc/b.root").is_err());
-        assert!(beside("https://host/data/main.root", "https://elsewhere/b.root").is_err());
+        assert!(sibling_url("https://host/data/main.root", "/etc/b.root").is_err());
+        assert!(sibling_url("https://host/data/main.root", "https://elsewhere/b.root").is_err());
     }
 }
