@@ -1,8 +1,8 @@
 //! ROOT files: opened, listed, and read as trees and objects.
 //!
 //! ```text
-//! URL ─▶ reach: one source of all replicas ─▶ opening: in blocks that are kept, or as it is ─▶ RootFile: keys, records
-//!        File: what stands behind it may be stored otherwise (FileContents) ─▶ Tree, Object
+//! URL ─▶ reach: one source for all replicas ─▶ opening: with or without a block cache ─▶ RootFile: keys, records
+//!        File: its contents may be stored in another form (FileContents) ─▶ Tree, Object
 //! ```
 
 mod contents;

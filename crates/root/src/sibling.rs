@@ -1,19 +1,19 @@
-//! Files beside a file: where one is that another names (`TBranch::fFileName`).
+//! Resolves the name by which a file refers to another one (`TBranch::fFileName`).
 
 use sapwood_core::{Error, Result};
 
-/// The URL of a file that another one, at `origin`, calls `name`: beside that one, unless `name` is an absolute path and
+/// The URL of the file that a file at `origin` calls `name`: in the same directory, unless `name` is an absolute path and
 /// both are local.
 ///
 /// # Errors
-/// `Unsupported` for a name that leads from one server to another, or from a server to this machine: a file
-/// does not decide whom to talk to.
+/// `Unsupported` for a name that leads to another server, or from a server to this machine: a file must not choose the
+/// servers that its readers contact.
 pub fn sibling_url(origin: &str, name: &str) -> Result<String> {
     let remote = origin.contains("://") && !origin.starts_with("file://");
     let absolute = name.starts_with('/');
     if name.contains("://") || (absolute && remote) {
-        let message = format!("the file names another one, {name}, by an address of its own");
-        return Err(Error::unsupported(message).hint("only files beside the first are opened"));
+        let message = format!("the file refers to another one by an absolute address: {name}");
+        return Err(Error::unsupported(message).hint("only files in the same directory tree are opened"));
     }
     if absolute {
         return Ok(name.to_owned());
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_looked_for_beside_the_first() {
+    fn names_are_relative_to_the_first_file() {
         assert_eq!(sibling_url("main.root", "b.root").unwrap(), "b.root");
         assert_eq!(sibling_url("/data/main.root", "sub/b.root").unwrap(), "/data/sub/b.root");
         assert_eq!(sibling_url("/data/main.root", "/other/b.root").unwrap(), "/other/b.root");

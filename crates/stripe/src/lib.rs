@@ -39,7 +39,7 @@ pub use dataset::{
     Retention, StoredLease, Tag, Version, probe,
 };
 pub use envelope::{Envelope, ObjectKind, seal, unseal};
-pub use events::{EventBlock, EventHead, EventId, EventIndex, Lookup, LumiMask};
+pub use events::{EventBlock, EventHead, EventId, EventIndex, EventLookup, LumiMask};
 pub use id::{Id, Ids};
 pub use layout::{LayoutOptions, ObjectPlan, SegmentLayout, plan};
 pub use list::{BasketLocation, ListBuilder, Location, ObjectName, Stripe, StripeList};
