@@ -272,7 +272,7 @@ impl Tree {
 /// The URL of a file that the one at `origin` calls `name`.
 #[pyfunction]
 pub(crate) fn beside(origin: &str, name: &str) -> PyResult<String> {
-    sapwood::beside(origin, name).map_err(|error| exception(&error))
+    sapwood::sibling_url(origin, name).map_err(|error| exception(&error))
 }
 
 /// An iterator over entry ranges.

@@ -22,11 +22,11 @@ pub mod keys;
 mod layout;
 mod list;
 mod log;
+mod object;
 mod rebase;
 mod receipt;
 mod record;
 mod snapshot;
-mod stripe;
 mod wire;
 
 pub use additions::{NewProduct, NewSegment};
@@ -39,12 +39,12 @@ pub use dataset::{
     Retention, StoredLease, Tag, Version, probe,
 };
 pub use envelope::{Envelope, ObjectKind, seal, unseal};
-pub use events::{EventBlock, EventHead, EventId, EventIndex, Lookup, LumiMask};
+pub use events::{EventBlock, EventHead, EventId, EventIndex, EventLookup, LumiMask};
 pub use id::{Id, Ids};
 pub use layout::{LayoutOptions, ObjectPlan, SegmentLayout, plan};
 pub use list::{BasketLocation, ListBuilder, Location, ObjectName, Stripe, StripeList};
 pub use log::{Log, LogEntry, ObjectLog};
+pub use object::{BasketRecord, ObjectBuilder, ObjectDirectory, ProductBaskets, ProductStripes};
 pub use receipt::Receipt;
 pub use snapshot::{HighestIds, ObjectRef, Product, Provenance, Schema, Segment, Snapshot, StripeListRef};
-pub use stripe::{BasketRecord, ObjectBuilder, ObjectDirectory, ProductBaskets, ProductStripes};
 pub use wire::checksum;

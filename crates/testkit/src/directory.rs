@@ -11,9 +11,9 @@ use std::time::Duration;
 
 /// A directory that is removed when this is dropped.
 #[derive(Debug)]
-pub struct Directory(pub PathBuf);
+pub struct TestDirectory(pub PathBuf);
 
-impl Directory {
+impl TestDirectory {
     /// An empty directory.
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Self {
@@ -21,7 +21,7 @@ impl Directory {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("sapwood-test-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
-        Directory(path)
+        TestDirectory(path)
     }
 
     /// Writes a file, and returns its path.
@@ -46,7 +46,7 @@ impl Directory {
     }
 }
 
-impl Drop for Directory {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -24,11 +24,11 @@ pub mod table;
 
 pub use behaviour::{Behaviour, CutOff, Multipart, Ranges, Redirect, Refusal};
 pub use conformance::{conformance, sample};
-pub use directory::Directory;
+pub use directory::TestDirectory;
 pub use objects::Objects;
 pub use proxy::{EmulatedLink, LinkFault, Proxy};
 pub use request::HttpRequest;
-pub use scripted::{Scripted, answer, part, refusal};
+pub use scripted::{ScriptedServer, answer, part, refusal};
 pub use server::Server;
 pub use stats::{Stats, StatsSnapshot};
 pub use store::{store_conformance, store_race};

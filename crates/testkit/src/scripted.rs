@@ -13,12 +13,12 @@ type Script = dyn Fn(&HttpRequest) -> Vec<u8> + Send + Sync;
 
 /// A server on a free port; it stops with the test's runtime.
 #[derive(Debug)]
-pub struct Scripted {
+pub struct ScriptedServer {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<HttpRequest>>>,
 }
 
-impl Scripted {
+impl ScriptedServer {
     /// Answers each request with what the script makes of it.
     pub async fn start(script: impl Fn(&HttpRequest) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::start_over(None, script).await
@@ -44,7 +44,7 @@ impl Scripted {
                 });
             }
         });
-        Scripted { address, requests }
+        ScriptedServer { address, requests }
     }
 
     /// The URL of the server, without a slash at the end.

@@ -1,7 +1,9 @@
 //! Datasets that are written again in larger pieces, and what keeps the objects of those who write.
 
 use crate::inputs::{MIXED, open, readable};
-use sapwood::dataset::{AddOptions, Consolidation, WriteOptions, Written, add, append, consolidate};
+use sapwood::dataset::{
+    AddOptions, ConsolidationReport, WriteOptions, WriteReport, add, append, consolidate,
+};
 use sapwood::repack::Input;
 use sapwood::{Column, Deadline, ErrorKind, OpenOptions, ReadOptions, Result};
 use sapwood_store::MemoryStore;
@@ -68,7 +70,7 @@ fn values(dataset: &Dataset) -> BTreeMap<String, Column> {
     columns.collect()
 }
 
-fn larger(dataset: &Dataset) -> Result<Consolidation> {
+fn larger(dataset: &Dataset) -> Result<ConsolidationReport> {
     consolidate(dataset, None, &WriteOptions::default(), false, call!())
 }
 
@@ -215,7 +217,7 @@ fn while_others_collect(
 #[test]
 fn what_is_written_is_not_collected_before_it_is_committed() {
     let options = WriteOptions::default();
-    let version = |written: Result<Written>| written.unwrap().dataset.version();
+    let version = |written: Result<WriteReport>| written.unwrap().dataset.version();
     while_others_collect(&in_pieces(1), |dataset, interrupt| {
         version(append(
             dataset,

@@ -94,12 +94,12 @@ impl EventIndex {
     }
 
     /// Prepares to look events up: 4 bytes for each entry.
-    pub fn lookup(&self) -> Lookup<'_> {
+    pub fn lookup(&self) -> EventLookup<'_> {
         // Less than 2^32, as was checked.
         let mut order: Vec<u32> = (0..self.len() as u32).collect();
         // Mostly, events stand in order in parts.
         order.sort_by_key(|entry| self.get(*entry as usize));
-        Lookup { index: self, order }
+        EventLookup { index: self, order }
     }
 
     /// For each event of `other`, the entry that has it here: how to bring columns that stand in the order of these entries
@@ -127,12 +127,12 @@ impl EventIndex {
 
 /// The entries of an index in the order of their events.
 #[derive(Debug)]
-pub struct Lookup<'a> {
+pub struct EventLookup<'a> {
     index: &'a EventIndex,
     order: Vec<u32>,
 }
 
-impl Lookup<'_> {
+impl EventLookup<'_> {
     /// The entries that have an event: one, or none; more, if it is there more than once.
     pub fn find(&self, event: EventId) -> &[u32] {
         let of = |entry: &u32| self.index.get(*entry as usize);
