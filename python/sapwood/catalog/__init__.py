@@ -1,7 +1,7 @@
-"""A catalogue of datasets in a database: what there is, where, in which versions, and what was made of what.
+"""A catalogue of datasets in a database: their locations, versions, products and lineage.
 
-SQLite keeps it in a file, PostgreSQL for many people. Needs ``pip install 'sapwood[catalog]'``; for
-PostgreSQL, ``pip install 'sapwood[postgresql]'``.
+The database is an SQLite file, or PostgreSQL for shared use. Install ``'sapwood[catalog]'``, or
+``'sapwood[postgresql]'`` for PostgreSQL.
 """
 
 from __future__ import annotations
