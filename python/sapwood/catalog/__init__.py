@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from ..history.database_log import DatabaseLog
 from ._catalog import Catalog
-from ._records import Dataset, Input, Match, Product, Refreshed, Related, Version
+from ._records import Dataset, Input, Match, Product, RefreshResult, Related, Version
+
+Refreshed = RefreshResult
+"""The former name of :class:`RefreshResult`."""
 
 __all__ = [
     "Catalog",
@@ -17,7 +20,7 @@ __all__ = [
     "Input",
     "Match",
     "Product",
-    "Refreshed",
+    "RefreshResult",
     "Related",
     "Version",
 ]

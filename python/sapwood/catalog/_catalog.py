@@ -19,7 +19,7 @@ from ..history.logs import Log, log_of
 from ..options.paths import is_url
 from ..options.reading import open_options
 from . import _changes, _queries, _source
-from ._records import Dataset, Match, Product, Refreshed, Related, Version
+from ._records import Dataset, Match, Product, RefreshResult, Related, Version
 
 
 class Catalog(Closing):
@@ -105,7 +105,7 @@ class Catalog(Closing):
                     _changes.set_log(connection, place, log)
             return _queries.dataset(connection, number)
 
-    def refresh(self, *names: str, **options: Any) -> list[Refreshed]:
+    def refresh(self, *names: str, **options: Any) -> list[RefreshResult]:
         """Reads new versions of datasets into the catalogue.
 
         If a dataset cannot be read, its result contains the error, and the others are still refreshed.
@@ -255,7 +255,7 @@ class Catalog(Closing):
             ).first()
         return None if row is None else (row.tip, row.snapshot)
 
-    def _refresh(self, number: int, known: Dataset, options: dict[str, Any]) -> Refreshed:
+    def _refresh(self, number: int, known: Dataset, options: dict[str, Any]) -> RefreshResult:
         error: Exception | None = None
         for place in known.locations:
             try:
@@ -266,10 +266,10 @@ class Catalog(Closing):
                 history = _source.read(place, newest, self._known(known.identity), asked)
                 with self._database.writing() as connection:
                     _changes.record(connection, number, history)
-                return Refreshed(known.name, known.version, int(history.newest["version"]))
+                return RefreshResult(known.name, known.version, int(history.newest["version"]))
             except (SapwoodError, OSError) as failure:
                 error = error or failure
-        return Refreshed(known.name, known.version, known.version, error)
+        return RefreshResult(known.name, known.version, known.version, error)
 
     def _find(self, connection: Connection, name: str) -> int:
         table, places = _schema.datasets, _schema.locations

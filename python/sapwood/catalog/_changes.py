@@ -131,7 +131,7 @@ class _Spans:
         self._closed: list[dict[str, Any]] = []
 
     def set(self, version: int, wanted: Mapping[Any, Mapping[str, Any]], changes_with: str) -> None:
-        """Sets the rows of a version; ends the ranges of missing keys and of those with a new ``changes_with``."""
+        """Sets the rows of a version; a range ends if its key is gone or its ``changes_with`` differs."""
         for key, row in list(self._open.items()):
             if key not in wanted or wanted[key][changes_with] != row[changes_with]:
                 self._closed.append({**self._open.pop(key), "until": version})

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-__all__ = ["Dataset", "Input", "Match", "Product", "Refreshed", "Related", "Version"]
+__all__ = ["Dataset", "Input", "Match", "Product", "RefreshResult", "Related", "Version"]
 
 
 class Record:
@@ -174,7 +174,7 @@ class Related(Record):
 
 
 @dataclass(frozen=True)
-class Refreshed(Record):
+class RefreshResult(Record):
     """The result of refreshing a dataset.
 
     Attributes:

@@ -33,7 +33,7 @@ AT_EXIT = 2.0
 """Seconds that the program waits at exit for pending records."""
 
 
-class Watched:
+class OpenFile:
     """What monitoring keeps of a file: its counters, which outlive it, but not the file itself."""
 
     def __init__(self, file: File, core: _core.File, began: float, exporters: list[Exporter]) -> None:
@@ -72,7 +72,7 @@ class Hub:
 
     def _forget(self, exporters: tuple[Exporter, ...] = ()) -> None:
         self.exporters: list[Exporter] = list(exporters)
-        self._open: dict[int, Watched] = {}
+        self._open: dict[int, OpenFile] = {}
         self._waiting: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -98,7 +98,7 @@ class Hub:
         Returns:
             A function to call when the file is closed. It is called anyway once nothing refers to the file.
         """
-        watched = Watched(file, core, began, self.exporters)
+        watched = OpenFile(file, core, began, self.exporters)
         self._open[watched.number] = watched
         self._start()
         ended = weakref.finalize(file, self._ended, watched, os.getpid())
@@ -106,7 +106,7 @@ class Hub:
         ended.atexit = False
         return lambda: ended() and None
 
-    def _ended(self, watched: Watched, pid: int) -> None:
+    def _ended(self, watched: OpenFile, pid: int) -> None:
         if pid != os.getpid() or self._open.pop(watched.number, None) is None:
             return
         watched.ended = time.time()
@@ -183,7 +183,7 @@ class Hub:
         for watched in list(self._open.values()):
             self._export(watched, exporters)
 
-    def _export(self, watched: Watched, exporters: list[Exporter]) -> None:
+    def _export(self, watched: OpenFile, exporters: list[Exporter]) -> None:
         concerned = [one for one in exporters if one in watched.contexts]
         if not concerned:
             return

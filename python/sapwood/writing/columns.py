@@ -129,11 +129,11 @@ def fit(name: str, column: BuiltColumn, wanted: Form) -> list[NDArray[Any]]:
         starts = [each[: column.length + 1] for each in offsets]
         buffers = [*starts, values[: int(starts[0][-1]) if starts else column.length]]
     else:
-        buffers = list(_Fitting(name, column.form, wanted).fit(column))
+        buffers = list(_Fitter(name, column.form, wanted).fit(column))
     return [np.ascontiguousarray(buffer) for buffer in buffers]
 
 
-class _Fitting:
+class _Fitter:
     def __init__(self, name: str, given: Form, wanted: Form) -> None:
         self.name, self.given, self.wanted = name, given, wanted
 
@@ -233,7 +233,7 @@ def storable(name: str, form: Form) -> Form:
         return ("list", content if is_block(content) else _without_fixed(content))
     if form[0] == "empty":
         raise UsageError(
-            f"the type of {name!r} is unknown, because all its lists are empty",
+            f"the type of {name!r} is unknown, because it contains no values",
             branch=name,
             hint="declare the types with mktree",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ from ..options.outputs import ROOT, check_output, refuse_inputs
 from ..options.paths import several_files, single_file
 from ..options.reading import OpenOptions, open_options
 from ..query.filters import Filter, text_filter
-from .runs import followers, runs_of
+from .runs import followed_entries, runs_of
 
 CMS_SETS = ("MetaData", "ParameterSets", "Parentage")
 """Trees of CMS files with provenance of the whole file, which are identical in all files of a job."""
@@ -124,8 +125,8 @@ def repack(
         DeadlineError: the deadline passed.
     """
     opened = open_options(deadline, threads, options)
-    target = _checked(target, [source, options.get("replicas")], overwrite, opened)
-    with _opened(source, opened) as file:
+    target = _check_target(target, [source, options.get("replicas")], overwrite, opened)
+    with _open_file(source, opened) as file:
         _refuse_sources(target, [file])
         choices = []
         if any(option is not None for option in (keep, drop, cut, entries)):
@@ -133,7 +134,7 @@ def repack(
             ranges = ranges_of(main, cut, entries)
             choices = [(path, branches_of(main, keep, drop), None if ranges is None else [ranges])]
             if follow and ranges is not None:
-                followed = followers(file, main, path, ranges)
+                followed = followed_entries(file, main, path, ranges)
                 choices += [
                     (place, None, [own]) for place, own in followed if trees is None or place in trees
                 ]
@@ -189,14 +190,16 @@ def merge(
         raise UsageError(f"schema must be 'strict' or 'intersection', not {schema!r}")
     opened = open_options(deadline, threads, options)
     specs = several_files(sources, deadline, options)
-    target = _checked(target, [*(spec.file for spec in specs), options.get("replicas")], overwrite, opened)
+    target = _check_target(
+        target, [*(spec.file for spec in specs), options.get("replicas")], overwrite, opened
+    )
     inputs = [core_input(spec, opened) for spec in specs]
     layout = _layout(compression, basket_size, cluster_size, cluster_entries)
     layout |= {"intersection": schema == "intersection", "sets": list(sets)}
     report = _write(inputs, target, [], layout, trees, opened)
     if len(specs) == 1 or "MetaData" not in report.trees:
         return report
-    with _opened(specs[0].file, opened) as first:
+    with _open_file(specs[0].file, opened) as first:
         return _with_index_note(report, first, "the first file")
 
 
@@ -260,32 +263,24 @@ def _layout(
     return layout
 
 
-class _opened:
-    """A context with an open file, which it closes at its end if it opened it."""
-
-    def __init__(self, source: Any, options: OpenOptions) -> None:
-        self._own = not isinstance(source, (File, Tree))
-        found: Any = open_spec(single_file(source), options) if self._own else source
-        if is_dataset_tree(found):
-            found = found.file
-        self._file: File = found
-        if not isinstance(found, File):
-            if self._own:
-                found.file.close()
+@contextmanager
+def _open_file(source: Any, options: OpenOptions) -> Iterator[File]:
+    """The file of a source, which is closed at the end if it was opened here."""
+    is_open = isinstance(source, (File, Tree))
+    found = source if is_open else open_spec(single_file(source), options)
+    try:
+        if not (isinstance(found, File) or is_dataset_tree(found)):
             raise UsageError(
                 f"{source!r} is an object in a file, but a whole file is required",
                 hint="give the path of the file, and name the tree with tree=; trees= copies only some trees",
             )
-
-    def __enter__(self) -> File:
-        return self._file
-
-    def __exit__(self, *_: object) -> None:
-        if self._own:
-            self._file.close()
+        yield found.file
+    finally:
+        if not is_open:
+            found.file.close()
 
 
-def _checked(target: Any, sources: Sequence[Any], overwrite: bool, options: OpenOptions) -> Any:
+def _check_target(target: Any, sources: Sequence[Any], overwrite: bool, options: OpenOptions) -> Any:
     """The target (a path, a URL, or a file object), after checking that it may be written."""
     if not isinstance(target, (str, os.PathLike)):
         _refuse_sources(target, sources)

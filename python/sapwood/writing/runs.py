@@ -26,7 +26,7 @@ COLUMNS = ("run", "luminosityBlock")
 """The branches with the same numbers in NanoAOD."""
 
 
-def followers(
+def followed_entries(
     file: File, events: Tree, path: str, ranges: list[tuple[int, int]]
 ) -> list[tuple[str, list[tuple[int, int]]]]:
     """Selects the entries of runs and luminosity blocks that belong to a selection of events.

@@ -132,7 +132,7 @@ class Schema:
         if is_plain(column.form) and self._paths[name] == [()]:
             return {(): column}
         parts = leaves(column)
-        found = {path: _given(path, parts) for path in self._paths[name]}
+        found = {path: _path_in_data(path, parts) for path in self._paths[name]}
         if None in found.values() or set(parts) != set(found.values()):
             raise UsageError(
                 f"{name!r}: the data is {type_string(column.form)}, "
@@ -243,7 +243,7 @@ def _depth(form: Form, path: Path) -> int:
     return len(path)
 
 
-def _given(path: Path, parts: Mapping[Path, BuiltColumn]) -> Path | None:
+def _path_in_data(path: Path, parts: Mapping[Path, BuiltColumn]) -> Path | None:
     """The path to the values of a member in the data, which is shorter if all lists on the way are empty."""
     if path in parts:
         return path
