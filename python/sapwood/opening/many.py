@@ -142,7 +142,7 @@ def concatenate(
         query = Query.of(source, expressions, cut, filters, aliases, chosen, how, ak_add_doc)
         ranges = _ranges(spec, source.tree)
         if not everything:
-            ranges = [_inside(first, last, start - offset, stop - offset) for first, last in ranges]
+            ranges = [_clip(first, last, start - offset, stop - offset) for first, last in ranges]
         ranges = [(first, last) for first, last in ranges if first < last] or ranges[:1]
         return Steps(query, ranges)
 
@@ -211,7 +211,7 @@ def _ranges(spec: FileSpec, tree: Tree) -> list[tuple[int, int]]:
     return [(min(start, tree.num_entries), min(stop, tree.num_entries)) for start, stop in spec.steps]
 
 
-def _inside(first: int, last: int, start: int, stop: int) -> tuple[int, int]:
+def _clip(first: int, last: int, start: int, stop: int) -> tuple[int, int]:
     here = max(first, min(last, start))
     return here, max(here, min(last, stop))
 
