@@ -154,7 +154,7 @@ def _summary(layout: TreeLayout) -> str:
     compressed = sum(branch.compressed_bytes for branch in layout.branches)
     uncompressed = sum(branch.uncompressed_bytes for branch in layout.branches)
     sizes = f"{human_bytes(compressed)} compressed, {human_bytes(uncompressed)} uncompressed"
-    ratio = f" ({uncompressed / compressed:.2f}×)" if compressed else ""
+    ratio = f" ({uncompressed / compressed:.2f}×)" if compressed else ""  # noqa: RUF001
     return " · ".join(
         (
             counted(layout.num_entries, "entry", "entries"),
