@@ -378,4 +378,4 @@ def test_the_command_line_sorts_filters_and_speaks_json() -> None:
 def test_the_command_line_refuses_other_files(events_file: Path) -> None:
     result = CliRunner().invoke(app, ["show", "--edm", str(events_file)])
     assert result.exit_code == 2
-    assert "no CMS EDM file" in result.stderr
+    assert "not a CMS EDM file" in result.stderr

@@ -19,6 +19,15 @@ def human_bytes(count: float) -> str:
     return f"{value:.{max(0, 2 - (value >= 9.995) - (value >= 99.95))}f} {units[unit]}"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun, in the plural where that is due; ``many`` if that is not ``one`` with an s.
+
+    >>> counted(1, "cluster"), counted(1200, "cluster"), counted(0, "branch", "branches")
+    ('1 cluster', '1,200 clusters', '0 branches')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def human_seconds(seconds: float) -> str:
     """A time in seconds, with the unit that fits.
 
