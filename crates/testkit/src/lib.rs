@@ -1,12 +1,12 @@
 //! Development only: loopback servers, a WAN proxy, fault injection, conformance suites.
 //!
-//! - [`Server`] behaves like any HTTP server that was met in the wild: see [`Behaviour`].
-//! - [`Proxy`] puts distance between a client and a server: see [`EmulatedLink`].
-//! - [`conformance`] checks that a source keeps the contract of `sapwood_source::Source`, [`store_conformance`] the same
-//!   of stores.
-//! - [`table`] checks that a format keeps the contract of `sapwood_table::Table`.
+//! - [`Server`] reproduces the behaviours of HTTP servers seen in practice: see [`Behaviour`].
+//! - [`Proxy`] emulates the distance between a client and a server: see [`EmulatedLink`].
+//! - [`conformance`] tests a source against the contract of `sapwood_source::Source`, [`store_conformance`] a store
+//!   against that of `sapwood_store::Store`.
+//! - [`table`] tests a format against the contract of `sapwood_table::Table`.
 //!
-//! The program `sapwood-testkit serve` offers server and proxy to other languages.
+//! The program `sapwood-testkit` provides server and proxy to other languages.
 
 mod behaviour;
 mod conformance;
@@ -22,7 +22,7 @@ mod stats;
 mod store;
 pub mod table;
 
-pub use behaviour::{Behaviour, CutOff, Multipart, Ranges, Redirect, Refusal};
+pub use behaviour::{Behaviour, CutOff, Multipart, RangeSupport, Redirect, Refusal};
 pub use conformance::{conformance, sample};
 pub use directory::TestDirectory;
 pub use objects::Objects;
