@@ -10,7 +10,7 @@ use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// The time of its clock at first.
+/// The initial time of its clock.
 const BEGIN: Duration = Duration::from_secs(1_700_000_000);
 
 /// Objects in memory. Its clock stands still until it is moved.
@@ -84,7 +84,7 @@ impl fmt::Debug for MemoryStore {
 
 fn in_time(deadline: Deadline) -> Result<()> {
     match deadline.has_passed() {
-        true => Err(Error::new(ErrorKind::Timeout, "the deadline passed before this was begun")),
+        true => Err(Error::new(ErrorKind::Timeout, "the deadline passed before the operation began")),
         false => Ok(()),
     }
 }

@@ -17,15 +17,15 @@ pub struct ObjectInfo {
     pub modified: SystemTime,
 }
 
-/// How creating an object ended.
+/// The outcome of creating an object.
 #[derive(Debug)]
 pub enum CreateOutcome {
-    /// The object is there, and it is ours.
+    /// The object was created.
     Done,
-    /// There was one already; it is unchanged.
+    /// An object existed already; it is unchanged.
     Exists,
-    /// The answer was lost or is ambiguous. The object may exist or not, now or a little later: read it to find out
-    /// whose it is.
+    /// The answer was lost or is ambiguous. The object may exist or not, now or a little later: read it to find out who
+    /// wrote it.
     Unclear(Error),
 }
 

@@ -1,4 +1,5 @@
-//! Datasets in an object store: products, stripes, snapshots, commits.
+//! The format of datasets in an object store: products, stripes, snapshots, commits. The crate `sapwood-dataset` reads
+//! them as files, and writes them from files.
 //!
 //! A snapshot is a ROOT file whose baskets lie in other objects: it holds the records of the trees, without
 //! entries, and says for each product and segment which stripes hold the baskets. Objects never change; a
