@@ -4,6 +4,7 @@
 //! - [`Proxy`] emulates the distance between a client and a server: see [`EmulatedLink`].
 //! - [`conformance`] tests a source against the contract of `sapwood_source::Source`, [`store_conformance`] a store
 //!   against that of `sapwood_store::Store`.
+//! - [`MemoryStore`] is a store with a clock that tests move, [`InstrumentedStore`] records calls and injects faults.
 //! - [`table`] tests a format against the contract of `sapwood_table::Table`.
 //!
 //! The program `sapwood-testkit` provides server and proxy to other languages.
@@ -11,6 +12,8 @@
 mod behaviour;
 mod conformance;
 mod directory;
+mod instrumented_store;
+mod memory_store;
 mod objects;
 mod port;
 mod proxy;
@@ -25,6 +28,8 @@ pub mod table;
 pub use behaviour::{Behaviour, CutOff, Multipart, RangeSupport, Redirect, Refusal};
 pub use conformance::{conformance, sample};
 pub use directory::TestDirectory;
+pub use instrumented_store::{InstrumentedStore, StoreCall, StoreFault, StoreOperation};
+pub use memory_store::MemoryStore;
 pub use objects::Objects;
 pub use proxy::{EmulatedLink, LinkFault, Proxy};
 pub use request::HttpRequest;

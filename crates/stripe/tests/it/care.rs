@@ -15,7 +15,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const WEEK: GcOptions = GcOptions { grace: Duration::from_secs(7 * 24 * 3600), dry_run: false, alone: false };
 
 /// The clock of the store shows what ours does: versions are dated by that of who writes them.
-fn now(store: &sapwood_store::MemoryStore) {
+fn now(store: &sapwood_testkit::MemoryStore) {
     store.set_clock(SystemTime::now());
 }
 

@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 use sapwood_core::{Deadline, Result};
-use sapwood_store::{MemoryStore, Store};
+use sapwood_store::Store;
 use sapwood_stripe::{
     Change, Dataset, Id, ListBuilder, Location, NewProduct, NewSegment, ObjectBuilder, ObjectKind,
     ObjectName, ObjectRef, Provenance, StripeList, Version, checksum, keys, seal,
 };
+use sapwood_testkit::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
