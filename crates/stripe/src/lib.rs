@@ -36,8 +36,8 @@ pub use check_log::check_log;
 pub use consolidate::SegmentMerge;
 pub use dataset::{
     ChecksumOptions, ChecksumReport, CommitOutcome, CopyReport, Damage, Dataset, DescribedProduct,
-    DescribedSegment, Description, Format, Fragments, GcOptions, GcReport, Lease, LeaseKind, RECEIPTS_LAST,
-    Retention, StoredLease, Tag, Version, probe,
+    DescribedSegment, Description, Format, Fragments, GcOptions, GcReport, Lease, LeaseKind, ListIndex,
+    ListSections, RECEIPTS_LAST, Retention, StoredLease, Tag, Version, probe, read_lists,
 };
 pub use envelope::{Envelope, ObjectKind, seal, unseal};
 pub use events::{EventBlock, EventHead, EventId, EventIndex, EventLookup, LumiMask};

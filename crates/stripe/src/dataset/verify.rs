@@ -1,10 +1,13 @@
 //! Reads what a version refers to, and verifies all checksums.
 
 use super::Dataset;
-use super::reach::sections;
+use super::lists::list_sections;
 use super::storage::Storage;
 use crate::record::url_of;
-use crate::{ObjectDirectory, ObjectKind, ObjectName, ObjectRef, Product, Segment, StripeList, keys, unseal};
+use crate::{
+    ObjectDirectory, ObjectKind, ObjectName, ObjectRef, Product, Segment, StripeList, keys, read_lists,
+    unseal,
+};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
@@ -130,8 +133,11 @@ impl Dataset {
         deadline: Deadline,
     ) -> Result<BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>>> {
         let mut objects: BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>> = BTreeMap::new();
-        for (object, wanted) in sections(&self.snapshot, |(_, index), _| index == number) {
-            let read = self.storage.lists(&self.snapshot, object, wanted.clone(), deadline).await;
+        for ((base, _), wanted) in list_sections(&self.snapshot, |(_, index), _| index == number) {
+            let read = match self.base(base) {
+                Ok(store) => read_lists(&*store, &self.snapshot, wanted.clone(), deadline).await,
+                Err(error) => Err(error),
+            };
             let lists = match read {
                 Ok(lists) => lists,
                 Err(error) if fatal(&error) => return Err(error),
