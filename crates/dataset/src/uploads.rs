@@ -113,7 +113,7 @@ impl Drop for Uploads {
 mod tests {
     use super::*;
     use sapwood_core::ByteRange;
-    use sapwood_store::MemoryStore;
+    use sapwood_testkit::MemoryStore;
 
     #[test]
     fn all_objects_arrive_or_an_error_is_returned() {

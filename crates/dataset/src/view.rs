@@ -9,11 +9,11 @@ use super::template::{Template, open_tree};
 use super::tree_writer::UnionTreeWriter;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use sapwood_core::{ByteRange, Call, Counters, Deadline, Error, ErrorKind, Result};
+use sapwood_core::{Call, Counters, Deadline, Error, ErrorKind, Result};
 use sapwood_root::TreeRecord;
 use sapwood_store::Store;
 use sapwood_streamer::Compiler;
-use sapwood_stripe::{Dataset, Id, ObjectRef, Snapshot, StripeList, keys};
+use sapwood_stripe::{Dataset, ListIndex, ListSections, Snapshot, StripeList, read_lists};
 use sapwood_table::EntryStatistics;
 use sapwood_table::pool::wait;
 use sapwood_tfile::{FileHeader, Record, StreamerInfos};
@@ -21,7 +21,7 @@ use sapwood_ttree::BasketRef;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-/// Largest gap between parts of an object that are read together.
+/// Largest gap between stripe lists that are read together.
 const GAP: u64 = 64 << 10;
 /// Requests for stripe lists in flight.
 const TOGETHER: usize = 32;
@@ -52,9 +52,6 @@ struct AddressedStripes {
     stripes: Arc<SegmentStripes>,
     addresses: Vec<u64>,
 }
-
-/// A stripe list to read: the indices of its product and its segment in the snapshot, and where it is stored.
-type WantedList<'a> = (usize, usize, &'a ObjectRef);
 
 impl DatasetView {
     /// A view of the version that a dataset is opened at. The cost of reading is added to `counters`.
@@ -249,24 +246,26 @@ impl DatasetView {
     /// Locates the stripes of some products; all their lists are requested together.
     async fn find_stripes(&self, products: &BTreeSet<usize>, deadline: Deadline) -> Result<()> {
         let unknown = |number: &&usize| self.stripes.get(**number).is_some_and(|known| known.get().is_none());
-        let mut wanted: BTreeMap<(u32, Id), Vec<WantedList<'_>>> = BTreeMap::new();
-        let mut found: BTreeMap<usize, BTreeMap<usize, StripeList>> = BTreeMap::new();
-        for number in products.iter().filter(unknown) {
-            found.entry(*number).or_default();
+        let mut found: BTreeMap<usize, BTreeMap<usize, StripeList>> =
+            products.iter().filter(unknown).map(|number| (*number, BTreeMap::new())).collect();
+        let mut sections = ListSections::new();
+        for number in found.keys() {
             let Some(product) = self.snapshot.products.get(*number) else { continue };
-            for (place, segment) in self.snapshot.segments.iter().enumerate() {
+            for (index, segment) in self.snapshot.segments.iter().enumerate() {
                 let list = segment.lists.get(&product.id).ok_or_else(|| {
                     let message =
                         format!("segment {} does not have the product '{}'", segment.id, product.name);
                     Error::corrupt(message).hint("add it for these entries, or drop it")
                 })?;
-                wanted.entry((list.base, list.id)).or_default().push((*number, place, list));
+                sections.entry((list.base, list.id)).or_default().push((*number, index));
             }
         }
-        let parts = wanted.into_values().flat_map(together);
-        let read = stream::iter(parts.map(|part| self.read_lists(part, deadline))).buffer_unordered(TOGETHER);
-        for (product, segment, list) in read.try_collect::<Vec<_>>().await?.into_iter().flatten() {
-            found.entry(product).or_default().insert(segment, list);
+        let parts = sections.into_iter().flat_map(|((base, _), lists)| {
+            self.group(lists).into_iter().map(move |part| self.read_lists(base, part, deadline))
+        });
+        let read = stream::iter(parts.collect::<Vec<_>>()).buffer_unordered(TOGETHER);
+        for ((product, segment), list) in read.try_collect::<Vec<_>>().await?.into_iter().flatten() {
+            found.entry(product).or_default().insert(segment, list?);
         }
         for (number, lists) in found {
             self.know(number, lists)?;
@@ -274,38 +273,34 @@ impl DatasetView {
         Ok(())
     }
 
-    /// Reads stripe lists that are close together in one object.
+    /// Groups lists of one object that are close together.
+    fn group(&self, mut lists: Vec<ListIndex>) -> Vec<Vec<ListIndex>> {
+        let span = |&(product, segment): &ListIndex| {
+            let product = self.snapshot.products.get(product);
+            let list = product.zip(self.snapshot.segments.get(segment));
+            let list = list.and_then(|(product, segment)| segment.lists.get(&product.id));
+            list.map_or((0, 0), |list| (list.offset, list.offset.saturating_add(list.len)))
+        };
+        lists.sort_unstable_by_key(span);
+        let groups = lists.chunk_by(|one, next| span(next).0 <= span(one).1.saturating_add(GAP));
+        groups.map(<[ListIndex]>::to_vec).collect()
+    }
+
+    /// Reads stripe lists of one object in a base.
     async fn read_lists(
         &self,
-        part: Vec<WantedList<'_>>,
+        base: u32,
+        lists: Vec<ListIndex>,
         deadline: Deadline,
-    ) -> Result<Vec<(usize, usize, StripeList)>> {
-        let Some((.., first)) = part.first() else { return Ok(Vec::new()) };
-        let end = part.iter().map(|(.., list)| list.offset.saturating_add(list.len)).max().unwrap_or(0);
-        let range = ByteRange::new(first.offset, end - first.offset)?;
-        let store = self.store(first.base)?;
-        let key = keys::list(first.id);
-        let read = store.get(&key, Some(range), deadline).await;
-        let lost = |error: Error| match error.kind() {
+    ) -> Result<Vec<(ListIndex, Result<StripeList>)>> {
+        let store = self.store(base)?;
+        read_lists(&**store, &self.snapshot, lists, deadline).await.map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
                 let lost = Error::corrupt("a stripe list is lost: its object is not in the store");
-                lost.url(format!("{}/{key}", store.url())).caused_by(error)
+                lost.url(error.url_str().unwrap_or(store.url())).caused_by(error)
             }
             _ => error,
-        };
-        let bytes = read.map_err(lost)?;
-        let decode = |(product, segment, list): WantedList<'_>| {
-            let described = self.snapshot.products.get(product).zip(self.snapshot.segments.get(segment));
-            let (branches, entries) = described.map_or((0, 0), |(p, s)| (p.branches.len(), s.entries));
-            let start = usize::try_from(list.offset - range.start).unwrap_or(usize::MAX);
-            let end = start.saturating_add(usize::try_from(list.len).unwrap_or(usize::MAX));
-            let section = bytes.get(start..end).unwrap_or_default();
-            list.verify(section)
-                .and_then(|()| StripeList::decode(section, branches, entries))
-                .map(|list| (product, segment, list))
-        };
-        let lists = part.into_iter().map(decode).collect::<Result<_>>();
-        lists.map_err(|error| error.url(format!("{}/{key}", store.url())))
+        })
     }
 
     /// Assigns addresses to the stripes of a product, given its list in each segment.
@@ -325,12 +320,4 @@ impl DatasetView {
         place.get_or_init(|| known);
         Ok(())
     }
-}
-
-/// Groups parts of one object that are close together.
-fn together(mut wanted: Vec<WantedList<'_>>) -> Vec<Vec<WantedList<'_>>> {
-    wanted.sort_unstable_by_key(|(.., list)| list.offset);
-    let end = |list: &ObjectRef| list.offset.saturating_add(list.len);
-    let parts = wanted.chunk_by(|(.., one), (.., next)| next.offset <= end(one).saturating_add(GAP));
-    parts.map(<[WantedList<'_>]>::to_vec).collect()
 }

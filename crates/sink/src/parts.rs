@@ -79,8 +79,7 @@ impl UploadParts {
             }
         }
         if self.held_bytes > MOST_HELD {
-            let message =
-                "there are directories all over the file, and what is around them has to be kept in memory";
+            let message = "the file has directories in many places, and the parts around them have to be kept in memory";
             return Err(Error::new(ErrorKind::Limit, message)
                 .hint("write to a local file and copy it, or make the directories first"));
         }
@@ -152,7 +151,7 @@ impl UploadParts {
 }
 
 fn sent(at: u64) -> Error {
-    Error::usage("bytes that were sent cannot be written again: they were not said to be provisional").at(at)
+    Error::usage("bytes that were sent cannot be written again: they were not marked as provisional").at(at)
 }
 
 #[cfg(test)]

@@ -206,7 +206,7 @@ impl Destination {
         match error {
             Failure::NotFound { .. } => Error::new(
                 ErrorKind::NotFound,
-                "there is no such bucket, or the upload was given up by the server",
+                "there is no such bucket, or the server has dropped the upload",
             )
             .hint("create the bucket, or correct its name"),
             Failure::PermissionDenied { .. } | Failure::Unauthenticated { .. } => {
@@ -239,7 +239,7 @@ fn too_late(patience: Duration) -> Error {
 }
 
 fn lost() -> Error {
-    Error::new(ErrorKind::Cancelled, "the upload was ended")
+    Error::new(ErrorKind::Cancelled, "the upload has ended")
 }
 
 /// Waits for work on the threads of the runtime, from any other thread.

@@ -34,7 +34,7 @@ struct Inner {
     root: PathBuf,
     url: String,
     accounting: RequestAccounting,
-    /// True once abandoned files were searched.
+    /// True once abandoned files were searched for.
     swept: AtomicBool,
 }
 

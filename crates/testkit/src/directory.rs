@@ -1,4 +1,4 @@
-//! A directory for one test, and options that find credentials only there.
+//! A temporary directory for one test, and options that look for credentials only there.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "tests fail loudly")]
 
 use sapwood_core::Deadline;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A directory that is removed when this is dropped.
+/// A temporary directory. Dropping this removes it.
 #[derive(Debug)]
 pub struct TestDirectory(pub PathBuf);
 
@@ -33,8 +33,8 @@ impl TestDirectory {
 
     /// Options that look for credentials in these variables and this directory only.
     pub fn options(&self, variables: &[(&str, &str)]) -> OpenOptions {
-        let no_machine = [("AWS_EC2_METADATA_DISABLED", "true")];
-        let variables = variables.iter().chain(&no_machine);
+        let no_metadata = [("AWS_EC2_METADATA_DISABLED", "true")];
+        let variables = variables.iter().chain(&no_metadata);
         let variables: HashMap<_, _> =
             variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         OpenOptions {

@@ -6,9 +6,9 @@ use sapwood::dataset::{
 };
 use sapwood::repack::Input;
 use sapwood::{Column, Deadline, ErrorKind, OpenOptions, ReadOptions, Result};
-use sapwood_store::MemoryStore;
-use sapwood_store::{FaultyStore, Store, StoreFault};
+use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, GcOptions, LayoutOptions, Provenance, Segment, Version, keys};
+use sapwood_testkit::{InstrumentedStore, MemoryStore, StoreFault};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -138,20 +138,20 @@ fn chosen_products_lie_in_fewer_objects_and_all_else_where_it_was() {
 fn a_consolidation_that_ends_at_any_request_changes_no_value() {
     let begin = in_pieces(3);
     let wanted = values(&latest(&begin));
-    let through = |faulty: &Arc<FaultyStore<Arc<MemoryStore>>>| {
+    let through = |faulty: &Arc<InstrumentedStore>| {
         let store = Arc::clone(faulty) as Arc<dyn Store>;
         let deadline = Deadline::default();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let opened = runtime.block_on(Dataset::open(store, None, &Version::Latest, deadline));
         opened.and_then(|dataset| larger(&dataset))
     };
-    let whole = Arc::new(FaultyStore::new(copy(&begin)));
+    let whole = Arc::new(InstrumentedStore::new(copy(&begin)));
     through(&whole).unwrap();
-    assert!(whole.calls() > 10);
-    for call in 0..whole.calls() {
+    assert!(whole.begun() > 10);
+    for call in 0..whole.begun() {
         for fault in [StoreFault::Before, StoreFault::After] {
             let store = copy(&begin);
-            let faulty = Arc::new(FaultyStore::new(Arc::clone(&store)));
+            let faulty = Arc::new(InstrumentedStore::new(store.clone()));
             faulty.die(call, fault);
             let ended = through(&faulty);
             let after = latest(&store);

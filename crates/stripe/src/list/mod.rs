@@ -120,9 +120,6 @@ struct Span {
 const INLINE: u32 = u32::MAX;
 
 impl StripeList {
-    /// Stripes of fewer bytes are better kept in the list than in an object.
-    pub const INLINE_LIMIT: u64 = 512;
-
     /// An empty list, for a product with this many branches.
     pub fn new(branches: usize) -> StripeList {
         StripeList {
