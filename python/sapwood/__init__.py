@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .studies import chain as chain
     from .studies import tune
     from .writing import WritableFile, WritableTree, create, recreate, update
+    from .writing.example import example
     from .writing.repacking import RepackReport, merge, repack
 
 # Names are imported on first use, so that the command line's --help does not wait for NumPy.
@@ -60,6 +61,7 @@ _HOMES = {
     "__version__": "_core",
     "concatenate": "opening.many",
     "create": "writing",
+    "example": "writing.example",
     "iterate": "opening.many",
     "merge": "writing.repacking",
     "nanoevents": "integrations.nanoevents",
@@ -103,6 +105,7 @@ __all__ = [
     "create",
     "edm",
     "errors",
+    "example",
     "iterate",
     "merge",
     "monitoring",

@@ -207,7 +207,7 @@ class TestJsonLines:
         code = f"import sapwood; a = sapwood.open({str(path)!r}); b = sapwood.open({str(path)!r})"
         done = run(code, SAPWOOD_MONITORING=f"jsonl:{log}, nonsense:1, udp://127.0.0.1:1")
         assert [one["event"] for one in lines(log.read_text())] == ["closed", "closed"]
-        assert "SAPWOOD_MONITORING: nonsense:1: it should be udp://" in done.stderr
+        assert "SAPWOOD_MONITORING: nonsense:1: expected udp://" in done.stderr
 
     @pytest.mark.parametrize("method", ["fork", "spawn"])
     def test_processes_tell_of_their_own_files(self, path: Path, tmp_path: Path, method: str) -> None:

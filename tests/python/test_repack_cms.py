@@ -67,7 +67,7 @@ def test_runs_and_luminosity_blocks_follow(
 
 
 def test_what_has_no_runs_cannot_be_followed(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no trees of runs"):
+    with pytest.raises(UsageError, match="no trees 'Runs'"):
         sapwood.repack(DATA / "edm.root", tmp_path / "out.root", tree="Events", entries=(0, 5), follow=True)
 
 
@@ -88,20 +88,20 @@ def test_what_differs_is_joined_and_told(nano: Path, tmp_path: Path) -> None:
     report = sapwood.merge([nano, other, nano, other], target)
     assert column(target, "ParameterSets/blob") == [0, 1, 2, 3, 4, 0, 1, 2]
     assert report.trees["MetaData"] == 1
-    assert any("'ParameterSets' differs: of 4 files, there are 2" in note for note in report.notes)
+    assert any("'ParameterSets' has 2 different contents in 4 files" in note for note in report.notes)
 
 
 def test_edm_files_are_merged(tmp_path: Path) -> None:
     target = tmp_path / "out.root"
     report = sapwood.merge([DATA / "edm.root", DATA / "edm.root"], target)
     assert (report.trees["Events"], report.trees["MetaData"], report.trees["ParameterSets"]) == (60, 1, 2)
-    assert any("that of the first file" in note for note in report.notes)
+    assert any("describes the first file" in note for note in report.notes)
 
 
 def test_whose_index_an_edm_file_has_is_told(tmp_path: Path) -> None:
     source, target = DATA / "edm.root", tmp_path / "out.root"
     (note,) = sapwood.repack(source, target, entries=(0, 5)).notes
-    assert "that of the source" in note
+    assert "describes the source" in note
     # The index is right if all entries are there; and where there is none, nothing is told.
     assert not sapwood.repack(source, target, compression="lz4:4", overwrite=True).notes
     assert not sapwood.repack(source, target, entries=(0, 5), trees=["Events"], overwrite=True).notes

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use sapwood_dataset::BasketForm;
-use sapwood_rewrite::repack::baskets::Readers;
+use sapwood_rewrite::repack::baskets::BasketEncoding;
 use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, References, inflated};
 
 /// A branch.
@@ -42,7 +42,7 @@ impl Plain {
 
 /// Entries as the record of a basket that is not compressed.
 pub(super) fn plain_of(column: &Column, first_entry: u64, entries: Entries) -> Result<Plain> {
-    let (count, mut cutter) = (entries.len(), column.form.cutter(Readers::OfStripes));
+    let (count, mut cutter) = (entries.len(), column.form.cutter(BasketEncoding::Stripe));
     cutter.add(&entries, 0..count, &mut Vec::new())?;
     let cut = cutter.close()?.ok_or_else(|| Error::corrupt("a block has no entries"))?;
     let record: Bytes = column.form.key.record(&cut.fields, &cut.content, cut.content.len())?.into();

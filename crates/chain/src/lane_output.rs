@@ -4,13 +4,13 @@ use super::events::EventColumns;
 use super::flat_block::Packed;
 use sapwood_core::{Call, Column, Result};
 use sapwood_dataset::CutBasket;
-use sapwood_rewrite::repack::baskets::Readers;
+use sapwood_rewrite::repack::baskets::BasketEncoding;
 
 /// What the stages are to make of a batch.
 pub(super) enum Pack {
     /// Baskets: of stripes of so many entries for each column; which events they are, if it is known what says it; who is to
     /// read them.
-    Baskets { stripes: Vec<u64>, events: Option<EventColumns>, readers: Readers },
+    Baskets { stripes: Vec<u64>, events: Option<EventColumns>, encoding: BasketEncoding },
     /// A block of events.
     Flat,
 }

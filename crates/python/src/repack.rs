@@ -6,13 +6,13 @@ use crate::file::File;
 use crate::sink::ObjectSink;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sapwood::repack::{Choice, Drift, Input, RepackOptions};
+use sapwood::repack::{Input, RepackOptions, SchemaDrift, TreeSelection};
 use sapwood::write::{ClusterSize, Compression, create_sink};
 use sapwood::{Deadline, Error, OpenOptions};
 use std::time::Duration;
 
 /// Path of the tree, paths of its branches, and for each input the ranges of entries.
-type TreeSelection = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)>>>);
+type SelectionArgument = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)>>>);
 
 /// Writes the contents of some files to a new one; returns what was done.
 #[pyfunction]
@@ -30,7 +30,7 @@ pub(crate) fn repack<'py>(
     basket_size: Option<u32>,
     cluster: Option<(String, u64)>,
     trees: Option<Vec<String>>,
-    choices: Vec<TreeSelection>,
+    choices: Vec<SelectionArgument>,
     intersection: bool,
     sets: Vec<String>,
     threads: Option<usize>,
@@ -49,8 +49,8 @@ pub(crate) fn repack<'py>(
         }),
         trees,
         only_trees: false,
-        choices: choices.into_iter().map(choice).collect(),
-        drift: if intersection { Drift::Intersection } else { Drift::Strict },
+        selections: choices.into_iter().map(selection).collect(),
+        drift: if intersection { SchemaDrift::Intersection } else { SchemaDrift::Strict },
         sets,
         threads,
         keep_every: keep_every.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e9))),
@@ -95,7 +95,7 @@ fn whole(seconds: Option<f64>) -> PyResult<Deadline> {
     deadline(seconds.or(Some(Deadline::LONGEST.as_secs_f64())))
 }
 
-fn choice((tree, branches, entries): TreeSelection) -> Choice {
+fn selection((tree, branches, entries): SelectionArgument) -> TreeSelection {
     let ranges = |input: Vec<(u64, u64)>| input.into_iter().map(|(start, stop)| start..stop).collect();
-    Choice { tree, branches, entries: entries.map(|inputs| inputs.into_iter().map(ranges).collect()) }
+    TreeSelection { tree, branches, entries: entries.map(|inputs| inputs.into_iter().map(ranges).collect()) }
 }

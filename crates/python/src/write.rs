@@ -103,7 +103,7 @@ impl Writer {
     /// An existing tree: its number, its entries, and name and storage of its branches.
     fn tree_again<'py>(&self, py: Python<'py>, path: &str) -> PyResult<ExistingTree<'py>> {
         let (number, entries, branches) = self.with(py, |open| {
-            let tree = open.writer.tree_again(path)?;
+            let tree = open.writer.existing_tree(path)?;
             open.trees.push(tree);
             let branches = open.writer.branches(tree).to_vec();
             Ok((open.trees.len() - 1, open.writer.entries(tree), branches))

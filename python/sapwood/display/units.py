@@ -29,6 +29,15 @@ def human_compression(compressed: float, uncompressed: float) -> str:
     return f"{sizes} ({uncompressed / compressed:.2f}×)" if compressed else sizes
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A count and its noun; the plural is the noun with an "s" unless you give it.
+
+    >>> counted(1, "cluster"), counted(1200, "cluster"), counted(0, "branch", "branches")
+    ('1 cluster', '1,200 clusters', '0 branches')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def human_seconds(seconds: float) -> str:
     """A time in seconds, with the unit that fits.
 
@@ -41,12 +50,3 @@ def human_seconds(seconds: float) -> str:
         if abs(seconds) >= scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
-
-
-def quantity(number: int, noun: str, plural: str | None = None) -> str:
-    """A count and its noun; the plural is the noun with an "s" unless you give it.
-
-    >>> quantity(1, "cluster"), quantity(1200, "cluster"), quantity(0, "branch", "branches")
-    ('1 cluster', '1,200 clusters', '0 branches')
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

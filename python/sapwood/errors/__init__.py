@@ -167,15 +167,14 @@ class KeyInFileError(SapwoodError, KeyError):
         """The error for a ``what`` (key, branch, …) named ``key`` that ``place`` does not have."""
         names = list(dict.fromkeys(existing))
         near = nearest(key, names)
+        message = f"no {what} {key!r} in {place}"
         if near:
-            message = f"no {what} {key!r} in {place}; {did_you_mean(near)}"
+            message += f"; {did_you_mean(near)}"
         elif names:
-            more = ", …" if len(names) > _SHOWN_NAMES else ""
-            message = (
-                f"no {what} {key!r} in {place}; available: {', '.join(map(repr, names[:_SHOWN_NAMES]))}{more}"
-            )
+            rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            message += f"; available: {', '.join(map(repr, names[:5]))}{rest}"
         else:
-            message = f"no {what} {key!r} in {place}, which is empty"
+            message += ", which is empty"
         return cls(message, key=key, keys=near, url=place)
 
 
@@ -293,8 +292,6 @@ class ProfileWarning(SapwoodWarning):
     """The profile of an analysis could not be read or saved; reading continues without it."""
 
 
-_SHOWN_NAMES = 5
-
 _BY_CODE: dict[str, type[SapwoodError]] = {
     cls.code: cls
     for cls in (
@@ -327,7 +324,7 @@ def by_code() -> dict[str, type[SapwoodError]]:
 
 
 def nearest(name: str, existing: Iterable[str], count: int = 5, cutoff: float = 0.5) -> list[str]:
-    """The names most similar to ``name``, the best first; upper and lower case count as equal.
+    """The names most similar to ``name``, best first; letter case is ignored.
 
     >>> nearest("muon_pt", ["Muon_pt", "Muon_eta", "run"])
     ['Muon_pt', 'Muon_eta']

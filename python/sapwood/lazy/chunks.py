@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, overload
 from ..arrays.column import Column, Form
 from ..arrays.concatenate import concatenated
 from ..display.printable import shows_printable
-from ..display.units import quantity
+from ..display.units import counted
 from ..errors import UsageError
 from ..query.assemble import readable_leaves
 from ..query.query import documentation
@@ -60,7 +60,7 @@ class LazyChunks(LazyView, Sequence[Any]):
 
     @shows_printable
     def __repr__(self) -> str:
-        sizes = f"{quantity(len(self), 'chunk')}, {quantity(len(self._reader.fields), 'field')}"
+        sizes = f"{counted(len(self), 'chunk')}, {counted(len(self._reader.fields), 'field')}"
         return f"<LazyChunks of {self.tree.name!r}: {sizes}>"
 
     def _chunk(self, index: int) -> Any:

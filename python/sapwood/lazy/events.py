@@ -15,7 +15,7 @@ from ..arrays.column import BuiltColumn, Column, is_flat
 from ..arrays.libraries import library_named
 from ..arrays.numpy import column_to_numpy
 from ..display.printable import shows_printable
-from ..display.units import quantity
+from ..display.units import counted
 from ..errors import KeyInFileError
 from .reader import HeldWindow, LazyReader
 from .view import LazyView
@@ -72,7 +72,7 @@ class Event:
     @shows_printable
     def __repr__(self) -> str:
         reader = self._values.window.reader
-        return f"<Event {self.entry} of {reader.tree.name!r}: {quantity(len(reader.fields), 'field')}>"
+        return f"<Event {self.entry} of {reader.tree.name!r}: {counted(len(reader.fields), 'field')}>"
 
 
 class Events(LazyView, Sequence[Event]):
@@ -133,7 +133,7 @@ class Events(LazyView, Sequence[Event]):
 
     @shows_printable
     def __repr__(self) -> str:
-        sizes = f"{quantity(len(self), 'event')}, {quantity(len(self._reader.fields), 'field')}"
+        sizes = f"{counted(len(self), 'event')}, {counted(len(self._reader.fields), 'field')}"
         return f"<Events of {self.tree.name!r}: {sizes}>"
 
     def _values(self, index: int) -> _WindowValues:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..display.printable import printable, shows_printable
-from ..display.units import quantity
+from ..display.units import counted
 from ..errors import ProfileWarning, UsageError
 from ..options.locked import locked
 from ..options.outputs import PROFILE, check_name
@@ -169,7 +169,7 @@ class Profile:
         ``stream`` defaults to the standard output.
         """
         out = sys.stdout if stream is None else stream
-        out.write(printable(f"{self.name}: {quantity(len(self._uses), 'tree')}") + "\n")
+        out.write(printable(f"{self.name}: {counted(len(self._uses), 'tree')}") + "\n")
         for use in self.trees:
             out.write(printable(f"{use.tree} (schema {use.schema})") + "\n")
             for column, share, seen in by_share(use):
@@ -178,8 +178,8 @@ class Profile:
 
     @shows_printable
     def __repr__(self) -> str:
-        columns = quantity(sum(len(use.columns) for use in self.trees), "column")
-        return f"<Profile {self.name!r}: {quantity(len(self._uses), 'tree')}, {columns}>"
+        columns = counted(sum(len(use.columns) for use in self.trees), "column")
+        return f"<Profile {self.name!r}: {counted(len(self._uses), 'tree')}, {columns}>"
 
 
 def by_share(use: TreeUse) -> list[tuple[str, float, int]]:

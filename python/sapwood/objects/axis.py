@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..display.printable import shows_printable
-from ..display.units import quantity
+from ..display.units import counted
 from .instance import Instance
 
 
@@ -121,7 +121,7 @@ class Axis(Instance):
             return self.member(index)
         position = index + self.num_bins if index < 0 else index
         if not 0 <= position < self.num_bins:
-            raise IndexError(f"bin {index} is out of range: the axis has {quantity(self.num_bins, 'bin')}")
+            raise IndexError(f"bin {index} is out of range: the axis has {counted(self.num_bins, 'bin')}")
         if self._labels is not None:
             return self._labels[position]
         low, high = self.intervals()[position]
@@ -142,7 +142,7 @@ class Axis(Instance):
     @shows_printable
     def __repr__(self) -> str:
         kind = "labelled" if self._labels is not None else "variable" if self.variable else "regular"
-        return f"<Axis {quantity(self.num_bins, f'{kind} bin')} from {self.low:g} to {self.high:g}>"
+        return f"<Axis {counted(self.num_bins, f'{kind} bin')} from {self.low:g} to {self.high:g}>"
 
 
 def array_of(value: Any) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..display.printable import shows_printable
-from ..display.units import quantity
+from ..display.units import counted
 from ..errors import KeyInFileError, UsageError
 from .axis import array_of
 from .instance import Instance
@@ -91,7 +91,7 @@ class Graph(Instance):
 
     @shows_printable
     def __repr__(self) -> str:
-        return f"<{self.class_name} {self.name!r} of {quantity(self.num_points, 'point')}>"
+        return f"<{self.class_name} {self.name!r} of {counted(self.num_points, 'point')}>"
 
 
 def is_graph(class_name: str, members: Mapping[str, Any]) -> bool:

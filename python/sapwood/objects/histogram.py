@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..display.printable import shows_printable
-from ..display.units import quantity
+from ..display.units import counted
 from ..errors import CorruptFileError, KeyInFileError, UnsupportedTypeError
 from .axis import Axis, array_of
 from .boost import to_boost, to_hist
@@ -118,7 +118,7 @@ class Histogram(Instance):
     def _contents(self) -> NDArray[Any]:
         contents = array_of(contents_of(self._members))
         if len(contents) != self._cells:
-            values, bins = quantity(len(contents), "value"), quantity(self._cells, "bin")
+            values, bins = counted(len(contents), "value"), counted(self._cells, "bin")
             raise CorruptFileError(f"{self.class_name} {self.name!r} has {values} for {bins}")
         buffered = array_of(self._members.get("fBuffer"))
         if len(buffered) and buffered[0] != 0:

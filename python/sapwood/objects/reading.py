@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..display.units import quantity
+from ..display.units import counted
 from ..errors import MemberSkippedWarning
 from .classes import present
 from .instance import Instance
@@ -32,7 +32,7 @@ def value_of(core: _core.Object, file: File) -> Any:
         value.skipped = tuple(core.skipped)
     elif core.skipped:
         members = ", ".join(f"{path} ({reason})" for path, reason in core.skipped)
-        message = f"skipped {quantity(len(core.skipped), 'member')} of a {core.class_name}: {members}"
+        message = f"skipped {counted(len(core.skipped), 'member')} of a {core.class_name}: {members}"
         warnings.warn(message, MemberSkippedWarning, stacklevel=4)
     return value
 

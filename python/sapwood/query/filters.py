@@ -24,6 +24,8 @@ _FLAGS = {
     "x": re.VERBOSE,
 }
 
+_BYTES: tuple[type, ...] = (bytes, bytearray)
+
 
 def text_filter(filter: Filter) -> Callable[[str], bool] | None:
     """A filter as a function of a string, or None if it accepts everything.
@@ -40,15 +42,15 @@ def text_filter(filter: Filter) -> Callable[[str], bool] | None:
         return _pattern(filter)
     if callable(filter):
         return filter
-    if isinstance(filter, Iterable) and not isinstance(filter, (bytes, bytearray)):
-        parts = [text_filter(part) for part in filter]
-        if any(part is None for part in parts):
-            return None
-        return lambda text: any(part(text) for part in parts if part is not None)
-    raise TypeError(
-        "a filter must be None, a name, a glob, '/regex/flags', a function, or an iterable of these, "
-        f"not {filter!r}"
-    )
+    if isinstance(filter, _BYTES) or not hasattr(filter, "__iter__"):
+        raise TypeError(
+            "a filter must be None, a name, a glob, '/regex/flags', a function, or an iterable of these, "
+            f"not {filter!r}"
+        )
+    parts = [text_filter(part) for part in filter]
+    if any(part is None for part in parts):
+        return None
+    return lambda text: any(part(text) for part in parts if part is not None)
 
 
 def _pattern(pattern: str) -> Callable[[str], bool]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..display.printable import printable, shows_printable
-from ..display.units import human_bytes, quantity
+from ..display.units import counted, human_bytes
 from ..errors.log import SourceEvent, log_lines
 from ..options.outputs import check_picture
 from ..options.whole_file import write_whole
@@ -229,8 +229,8 @@ class ReadReport:
     @shows_printable
     def __repr__(self) -> str:
         return (
-            f"<ReadReport {self.file_path!r}: {quantity(self.requests, 'request')}, "
-            f"{quantity(self.round_trips, 'round trip')}, {human_bytes(self.fetched_bytes)} read for "
+            f"<ReadReport {self.file_path!r}: {counted(self.requests, 'request')}, "
+            f"{counted(self.round_trips, 'round trip')}, {human_bytes(self.fetched_bytes)} read for "
             f"{human_bytes(self.wanted_bytes)}, {self.wait_seconds:.3g} s waiting>"
         )
 
@@ -246,9 +246,7 @@ class ReadReport:
         for use in self.sources:
             traffic = _traffic(use.requests, use.ranges, use.fetched_bytes)
             failures = "".join(
-                f", {name} {quantity(count, 'time')}"
-                for name, count in use.events.items()
-                if name in FAILURES
+                f", {name} {counted(count, 'time')}" for name, count in use.events.items() if name in FAILURES
             )
             yield f"  from {use.server}: {traffic}{failures}"
         if any(event.event in FAILURES for event in self.log):
@@ -287,7 +285,7 @@ def _union(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _traffic(requests: int, ranges: int, nbytes: int) -> str:
-    return f"{quantity(requests, 'request')}, {quantity(ranges, 'range')}, {human_bytes(nbytes)}"
+    return f"{counted(requests, 'request')}, {counted(ranges, 'range')}, {human_bytes(nbytes)}"
 
 
 _WHOLE = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..display.markup import escape
 from ..display.svg import legend_entry, px, round_ticks, small_text, svg_document
-from ..display.units import human_bytes, human_seconds, quantity
+from ..display.units import counted, human_bytes, human_seconds
 
 if TYPE_CHECKING:
     from .lazy_use import LazyFetch, LazyUse
@@ -171,11 +171,11 @@ def _names(plan: _Map) -> Iterator[str]:
             y = row.y + row.height / 2 + 3.5
             yield f'<text class="name" x="-8" y="{px(y)}" text-anchor="end">{escape(name)}</text>'
     if used and used[0].height < MIN_NAME_HEIGHT:
-        yield small_text(-8, used[-1].y / 2, quantity(len(used), "used column"), "end")
+        yield small_text(-8, used[-1].y / 2, counted(len(used), "used column"), "end")
     if others:
         middle = (others[0].y + plan.height) / 2
         number = sum(len(row.names) for row in others)
-        yield small_text(-8, middle, quantity(number, "unused column"), "end")
+        yield small_text(-8, middle, counted(number, "unused column"), "end")
 
 
 def _entry_axis(plan: _Map) -> Iterator[str]:
@@ -220,7 +220,7 @@ def _bar(plan: _Map, fetch: LazyFetch, begin: float, span: float) -> Iterator[st
     answered = fetch.asked if fetch.answered is None else fetch.answered
     width = max(1.5, WIDTH * (answered - fetch.asked) / span)
     tip = (
-        f"{fetch.kind}: {quantity(len(fetch.columns), 'column')}, {human_bytes(fetch.nbytes)}, "
+        f"{fetch.kind}: {counted(len(fetch.columns), 'column')}, {human_bytes(fetch.nbytes)}, "
         f"entries {start:,} to {stop:,}, answered after {human_seconds(answered - fetch.asked)}"
     )
     yield (

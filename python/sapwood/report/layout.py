@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..display.units import human_bytes, quantity
+from ..display.units import counted, human_bytes
 from ..query.steps import entry_range
 from .picture import document
 
@@ -131,8 +131,8 @@ def _with_read(
     after = tree.file.report()
     requests = after.requests - before.requests
     note = (
-        f"read: {quantity(len(chosen), 'branch', 'branches')}, entries {start:,} to {stop:,}: "
-        f"{human_bytes(after.wanted_bytes - before.wanted_bytes)} in {quantity(requests, 'request')}, "
+        f"read: {counted(len(chosen), 'branch', 'branches')}, entries {start:,} to {stop:,}: "
+        f"{human_bytes(after.wanted_bytes - before.wanted_bytes)} in {counted(requests, 'request')}, "
         f"plus {human_bytes(after.overread_bytes - before.overread_bytes)} over-read"
     )
     return replace(

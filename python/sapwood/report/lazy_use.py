@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from ..display.printable import printable, shows_printable
-from ..display.units import human_bytes, quantity
+from ..display.units import counted, human_bytes
 from ..options.outputs import check_picture
 from ..options.whole_file import write_whole
 from .fetch_map import document
@@ -191,8 +191,8 @@ class LazyUse:
     def summary(self) -> str:
         """One line with the windows, hits, misses and bytes."""
         share = self.wasted_bytes / self.fetched_bytes if self.fetched_bytes else 0.0
-        windows = f"{self.windows_seen:,} of {quantity(len(self.windows), 'window')}"
-        touches = f"{quantity(self.hits, 'hit')}, {quantity(self.misses, 'miss', 'misses')}"
+        windows = f"{self.windows_seen:,} of {counted(len(self.windows), 'window')}"
+        touches = f"{counted(self.hits, 'hit')}, {counted(self.misses, 'miss', 'misses')}"
         fetched = f"{human_bytes(self.fetched_bytes)} fetched, {share:.1%} unused"
         return f"{self.kind} of {self.tree}: {windows}, {touches}; {fetched}"
 
@@ -202,17 +202,17 @@ class LazyUse:
         for name, use in self.kinds.items():
             if use.fetches:
                 fetches, requests = (
-                    quantity(use.fetches, "fetch", "fetches"),
-                    quantity(use.requests, "request"),
+                    counted(use.fetches, "fetch", "fetches"),
+                    counted(use.requests, "request"),
                 )
-                size = f"{quantity(use.ranges, 'basket')}, {human_bytes(use.fetched_bytes)}"
+                size = f"{counted(use.ranges, 'basket')}, {human_bytes(use.fetched_bytes)}"
                 yield f"  {name + ':':<9} {fetches} in {requests}, {size}"
         worst = sorted(self.columns.items(), key=lambda item: (-item[1].misses, -item[1].wasted_bytes))
         for name, column in worst[:5]:
             if column.misses or column.wasted_bytes:
-                windows = quantity(column.windows_touched, "window")
+                windows = counted(column.windows_touched, "window")
                 unused = f"{human_bytes(column.wasted_bytes)} of {human_bytes(column.fetched_bytes)} unused"
-                yield f"  {name}: used in {windows}, {quantity(column.misses, 'miss', 'misses')}, {unused}"
+                yield f"  {name}: used in {windows}, {counted(column.misses, 'miss', 'misses')}, {unused}"
 
     def __str__(self) -> str:
         return "\n".join(map(printable, self.lines()))

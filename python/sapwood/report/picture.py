@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..display.markup import escape
 from ..display.svg import legend_entry, px, round_ticks, small_text, svg_document
-from ..display.units import human_bytes, human_compression, quantity
+from ..display.units import counted, human_bytes, human_compression
 
 if TYPE_CHECKING:
     from .layout import Basket, BranchLayout, TreeLayout
@@ -144,10 +144,10 @@ def _summary(layout: TreeLayout) -> str:
     compressed = sum(branch.compressed_bytes for branch in layout.branches)
     uncompressed = sum(branch.uncompressed_bytes for branch in layout.branches)
     counts = (
-        quantity(layout.num_entries, "entry", "entries"),
-        quantity(len(layout.branches), "branch", "branches"),
-        quantity(layout.num_baskets, "basket"),
-        quantity(max(len(layout.cluster_starts) - 1, 0), "cluster"),
+        counted(layout.num_entries, "entry", "entries"),
+        counted(len(layout.branches), "branch", "branches"),
+        counted(layout.num_baskets, "basket"),
+        counted(max(len(layout.cluster_starts) - 1, 0), "cluster"),
     )
     return " · ".join([*counts, human_compression(compressed, uncompressed)])
 
@@ -178,7 +178,7 @@ def _describe(strip: _Strip) -> str:
     size = human_bytes(sum(branch.compressed_bytes for branch in strip.branches))
     if len(strip.branches) == 1:
         branch = strip.branches[0]
-        return f"{branch.name}: {branch.typename}, {size} in {quantity(len(branch.baskets), 'basket')}"
+        return f"{branch.name}: {branch.typename}, {size} in {counted(len(branch.baskets), 'basket')}"
     return f"{strip.branches[0].name} … {strip.branches[-1].name}: {len(strip.branches):,} branches, {size}"
 
 

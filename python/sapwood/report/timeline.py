@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..display.markup import escape
 from ..display.svg import legend_entry, px, round_ticks, small_text, svg_document
-from ..display.units import human_bytes, human_seconds, quantity
+from ..display.units import counted, human_bytes, human_seconds
 from .requests import FetchedRequest, requests_of
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def _title(report: ReadReport) -> str:
 
 def _summary(report: ReadReport) -> Iterator[str]:
     yield (
-        f"{quantity(report.requests, 'request')} · {quantity(report.ranges, 'range')} · "
-        f"{quantity(report.round_trips, 'round trip')} · {human_bytes(report.fetched_bytes)} read for "
+        f"{counted(report.requests, 'request')} · {counted(report.ranges, 'range')} · "
+        f"{counted(report.round_trips, 'round trip')} · {human_bytes(report.fetched_bytes)} read for "
         f"{human_bytes(report.wanted_bytes)} wanted"
     )
     yield (
@@ -123,7 +123,7 @@ def _tooltip(request: FetchedRequest) -> str:
     size = human_bytes(sum(nbytes for _, nbytes in request.ranges))
     first = min(offset for offset, _ in request.ranges)
     return (
-        f"{request.server}: {size} in {quantity(len(request.ranges), 'range')} from byte {first:,}, "
+        f"{request.server}: {size} in {counted(len(request.ranges), 'range')} from byte {first:,}, "
         f"sent at {human_seconds(request.asked)}, "
         f"answered after {human_seconds(request.answered - request.asked)}"
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _core
 from ..display.printable import printable
-from ..display.units import quantity
+from ..display.units import counted
 from ..errors import SapwoodError, UsageError
 from ..errors.core import core_errors, translated
 from ..options.paths import CATALOGUED, FileSpec, is_url, several_files
@@ -296,8 +296,8 @@ def _lines(file: FileReport) -> Iterator[str]:
     if file.error is not None:
         yield f"{file.file}: {file.error}"
     elif file.ok:
-        size = f"{quantity(file.checked_bytes, 'byte')}, {quantity(file.baskets, 'basket')}"
+        size = f"{counted(file.checked_bytes, 'byte')}, {counted(file.baskets, 'basket')}"
         yield f"{file.file}: undamaged ({size})"
     if file.damage_count:
-        yield f"{file.file}: damaged ({quantity(file.damage_count, 'finding')})"
+        yield f"{file.file}: damaged ({counted(file.damage_count, 'finding')})"
         yield from (f"  {finding}" for finding in file.damage)

@@ -1,7 +1,7 @@
 //! Files that are written out of files by several runs, of which all but the last were killed.
 
 use crate::inputs::{MIXED, open};
-use sapwood::repack::{Choice, Input, RepackOptions, RepackReport, repack};
+use sapwood::repack::{Input, RepackOptions, RepackReport, TreeSelection, repack};
 use sapwood::write::{ClusterSize, Compression, Piece, Sink};
 use sapwood::{Error, ErrorKind, File, Result};
 use sapwood_sink::{Leftover, LocalSink};
@@ -127,7 +127,7 @@ fn layouts() -> Vec<(&'static str, RepackOptions)> {
     let lz4 = Some(Compression::from_number(404).unwrap());
     let choice = |ranges: Vec<std::ops::Range<u64>>| {
         let entries = Some(vec![ranges; INPUTS]);
-        vec![Choice { tree: "tree".to_owned(), branches: None, entries }]
+        vec![TreeSelection { tree: "tree".to_owned(), branches: None, entries }]
     };
     let scattered = (0..60).map(|index| 8 * index..8 * index + 5).collect();
     let all = [
@@ -135,9 +135,12 @@ fn layouts() -> Vec<(&'static str, RepackOptions)> {
         ("compressed", RepackOptions { compression: lz4, ..RepackOptions::default() }),
         (
             "a-range",
-            RepackOptions { choices: choice(std::iter::once(30..450).collect()), ..RepackOptions::default() },
+            RepackOptions {
+                selections: choice(std::iter::once(30..450).collect()),
+                ..RepackOptions::default()
+            },
         ),
-        ("scattered", RepackOptions { choices: choice(scattered), ..RepackOptions::default() }),
+        ("scattered", RepackOptions { selections: choice(scattered), ..RepackOptions::default() }),
         (
             "cut",
             RepackOptions {
@@ -168,7 +171,7 @@ fn bytes(directory: &Directory) -> Vec<u8> {
 }
 
 fn went_on(report: &RepackReport) -> bool {
-    report.notes.iter().any(|note| note.contains("an earlier run had left"))
+    report.notes.iter().any(|note| note.contains("resumed an earlier run"))
 }
 
 /// A run that came to its end, and all states that it kept.
@@ -213,7 +216,7 @@ fn runs_that_fail_one_after_the_other_come_to_an_end() {
             match repack(&inputs(), sink, "out.root", &options, call!()) {
                 Ok(report) => break report,
                 Err(error) => {
-                    assert!(error.hint_text().unwrap().contains("goes on from there"), "{error}");
+                    assert!(error.hint_text().unwrap().contains("to resume"), "{error}");
                     assert!(directory.ending(".part").is_some() && directory.ending(".journal").is_some());
                 }
             }
@@ -275,7 +278,7 @@ fn what_is_damaged_is_of_no_use() {
     assert!(notes.iter().any(|note| note.contains("a part of it is lost")), "{notes:?}");
     let emptied = |directory: &Directory| fs::write(directory.ending(".journal").unwrap(), b"").unwrap();
     let notes = begun_anew("emptied", emptied, &options, &inputs());
-    assert!(notes.iter().any(|note| note.contains("is not whole")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("journal is damaged")), "{notes:?}");
     let lost = |directory: &Directory| fs::remove_file(directory.ending(".part").unwrap()).unwrap();
     begun_anew("lost", lost, &options, &inputs());
 }

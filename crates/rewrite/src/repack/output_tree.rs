@@ -1,10 +1,10 @@
-//! A tree that is written: where its baskets were put, and what its record says at the end.
+//! A tree of the new file: where its baskets were placed, and its record, which is written at the end.
 
-use super::baskets::{Body, Borders, Branchwise, Ready};
-use super::chosen::Chosen;
+use super::baskets::{ClusterBorders, ClusterCutter, OutputBasket, OutputKey};
+use super::entry_ranges::EntryRanges;
 use super::input::InputTree;
+use super::journal::{BasketTreatment, Placement, RepackJournal};
 use super::options::RepackOptions;
-use super::progress::{How, Placement, Progress};
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Error, Result};
 use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
@@ -15,87 +15,88 @@ use sapwood_ttree::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A tree that is written.
+/// A tree of the new file.
 #[derive(Debug)]
-pub struct Target {
-    /// The directory that it is in.
+pub(super) struct OutputTree {
+    /// The directory that contains it.
     pub directory: DirectoryId,
     class_name: String,
     name: String,
     title: String,
     outline: Arc<TreeOutline>,
-    /// By the places of the outline's branches; none for those that are left out.
-    pub branches: Vec<Option<TargetBranch>>,
-    /// Places of the branches by their paths.
+    /// One for each branch of the outline; none for those that are dropped.
+    pub branches: Vec<Option<OutputBranch>>,
+    /// Indices of the branches by their paths.
     by_path: HashMap<String, usize>,
-    /// Entries so far.
+    /// Number of entries so far.
     pub entries: u64,
-    /// Entries of all clusters, if they have one size.
+    /// Number of entries in each cluster, if all have the same size.
     every: Option<u64>,
-    /// Sizes of the clusters so far, otherwise.
+    /// Otherwise, the sizes of the clusters so far.
     sizes: Vec<u64>,
-    /// True if its entries are all those of one input: what an index says holds still.
+    /// True if its entries are those of one input, unchanged, so that a tree index stays valid.
     complete: bool,
     inputs: usize,
 }
 
-/// A branch that is written.
+/// A branch of the new file.
 #[derive(Debug)]
-pub struct TargetBranch {
-    /// How its baskets are compressed.
+pub(super) struct OutputBranch {
+    /// Compression of its baskets.
     pub compression: Compression,
     /// `fCompress`.
     compression_number: i32,
-    /// True if baskets are compressed anew, whether they are cut or not.
+    /// True if baskets are recompressed even if they are not re-split.
     pub recompress: bool,
     basket_size: i32,
     /// The key of its baskets.
     pub key: NewKey,
     offset_len: i32,
-    /// How references inside its entries are found.
+    /// How to find references inside its entries.
     pub references: References,
-    /// Why some of its baskets were not cut.
+    /// Why some of its baskets were not re-split.
     pub kept_whole: Option<String>,
-    /// True if its baskets stay in the file that it names, which is not there.
+    /// True if its baskets are in another file, which does not exist; the new tree refers to that file, too.
     is_absent: bool,
     maxima: Vec<i64>,
     first_entry: u64,
-    /// One past the last entry whose basket was placed, and what it is to be after this input.
+    /// One past the last entry whose basket was placed.
     next_entry: u64,
+    /// What `next_entry` must be after this input.
     end: u64,
     /// One past the last entry whose basket an earlier run placed.
     pub placed: u64,
     total_bytes: u64,
     zip_bytes: u64,
     baskets: Vec<(u64, u64, u32)>,
-    /// What cuts its baskets, if they are cut anew.
-    pub cutting: Option<Branchwise>,
+    /// The cutter of its baskets, if they are re-split.
+    pub cutter: Option<ClusterCutter>,
 }
 
-impl Target {
-    /// A tree like that of an input, with the `wanted` branches. Where baskets keep all of their entries, it is not
-    /// looked into `apart` whether these refer to places.
-    pub fn new(
+impl OutputTree {
+    /// A tree like that of an input, with the `wanted` branches. Unless baskets may be split (`may_split`), it does not
+    /// matter whether their entries hold references.
+    pub(super) fn new(
         input: &InputTree,
         directory: DirectoryId,
         wanted: &[bool],
-        apart: bool,
+        may_split: bool,
         options: &RepackOptions,
-    ) -> Target {
+    ) -> OutputTree {
         let file_setting = input.file.header().compression;
-        let branches: Vec<Option<TargetBranch>> = (input.branches().zip(&input.outline.branches).enumerate())
+        let branches: Vec<Option<OutputBranch>> = (input.branches().zip(&input.outline.branches).enumerate())
             .map(|(place, (branch, outline))| {
-                let apart = apart || branch.baskets.iter().any(|basket| basket.embedded.is_some());
-                let references = || if apart { input.references(place) } else { References::Undescribed };
+                let may_split = may_split || branch.baskets.iter().any(|basket| basket.embedded.is_some());
+                let references = || if may_split { input.references(place) } else { References::Undescribed };
                 let new = || {
                     let tree = &input.meta.name;
-                    TargetBranch::new(branch, outline, tree, file_setting, references(), options)
+                    OutputBranch::new(branch, outline, tree, file_setting, references(), options)
                 };
                 wanted.get(place).copied().unwrap_or(false).then(new)
             })
             .collect();
         let by_path = (0..branches.len()).map(|place| (input.path(place).to_owned(), place));
-        Target {
+        OutputTree {
             directory,
             class_name: input.meta.class_name.clone(),
             name: input.name.clone(),
@@ -111,40 +112,40 @@ impl Target {
         }
     }
 
-    /// Learns which of its entries an earlier run placed.
-    pub fn go_on(&mut self, tree: usize, progress: &Progress) {
+    /// Learns from the journal which of its entries an earlier run placed.
+    pub(super) fn resume(&mut self, tree: usize, journal: &RepackJournal) {
         for (place, branch) in self.branches.iter_mut().enumerate() {
-            branch.iter_mut().for_each(|branch| branch.placed = progress.placed(tree, place));
+            branch.iter_mut().for_each(|branch| branch.placed = journal.placed(tree, place));
         }
     }
 
-    /// For each branch of an input, the place of that which it becomes part of.
-    pub fn places(&self, input: &InputTree) -> Vec<Option<usize>> {
+    /// For each branch of an input, the index of the branch of this tree that its baskets go to.
+    pub(super) fn places(&self, input: &InputTree) -> Vec<Option<usize>> {
         let place = |branch| self.by_path.get(input.path(branch)).copied();
         let kept = |place: &usize| self.branches.get(*place).is_some_and(Option::is_some);
         (0..input.outline.branches.len()).map(|branch| place(branch).filter(kept)).collect()
     }
 
-    /// Where clusters end, while the chosen entries of an input are added.
-    pub fn borders(&self, input: &InputTree, chosen: &Chosen) -> Borders {
+    /// Where clusters end while the selected entries of an input are added.
+    pub(super) fn borders(&self, input: &InputTree, chosen: &EntryRanges) -> ClusterBorders {
         match self.every {
-            Some(entries) => Borders::Every(entries),
+            Some(entries) => ClusterBorders::Every(entries),
             None => {
                 let starts = input.meta.cluster_starts.iter().map(|&start| self.entries + chosen.rank(start));
                 let mut borders: Vec<u64> = starts.filter(|&border| border > self.entries).collect();
                 borders.push(self.entries + chosen.total());
                 borders.dedup();
-                Borders::At(borders)
+                ClusterBorders::At(borders)
             }
         }
     }
 
-    /// Begins with the entries of an input.
-    pub fn begin(
+    /// Begins an input.
+    pub(super) fn begin(
         &mut self,
         input: &InputTree,
         places: &[Option<usize>],
-        chosen: &Chosen,
+        chosen: &EntryRanges,
         cut: bool,
     ) -> Result<()> {
         let base = self.entries;
@@ -158,7 +159,7 @@ impl Target {
             let (first, end) = input.extent(branch);
             let (first, end) = (base + chosen.rank(first), base + chosen.rank(end));
             if input.is_absent(branch) {
-                let why = format!("they lie in {}, which is not there", described.file_name);
+                let why = format!("they are in {}, which does not exist", described.file_name);
                 (target.is_absent, target.kept_whole) = (true, Some(why));
                 (target.first_entry, target.next_entry, target.end) = (first, end, end);
                 continue;
@@ -170,17 +171,17 @@ impl Target {
         Ok(())
     }
 
-    /// Ends with the entries of an input: all of them must be there, but for those in `Branchwise`.
-    pub fn end(&mut self, input: &InputTree, chosen: &Chosen) -> Result<()> {
+    /// Ends an input, after checking that all of its entries were placed or are in a cutter.
+    pub(super) fn end(&mut self, input: &InputTree, chosen: &EntryRanges) -> Result<()> {
         for branch in self.branches.iter().flatten() {
-            let reached = branch.cutting.as_ref().map_or(branch.next_entry, |cutting| cutting.next);
+            let reached = branch.cutter.as_ref().map_or(branch.next_entry, |cutter| cutter.next);
             if reached != branch.end {
                 let message =
-                    format!("its baskets hold {reached} entries, where the tree says {}", branch.end);
+                    format!("its baskets hold {reached} entries, but the tree states {}", branch.end);
                 return Err(Error::corrupt(message).branch(&branch.key.name).url(input.file.url()));
             }
         }
-        if let Borders::At(borders) = self.borders(input, chosen) {
+        if let ClusterBorders::At(borders) = self.borders(input, chosen) {
             let starts = [self.entries].into_iter().chain(borders.iter().copied());
             self.sizes.extend(starts.zip(&borders).map(|(start, end)| end - start));
         }
@@ -191,10 +192,10 @@ impl Target {
     }
 
     /// Places a basket in the file.
-    pub fn place(
+    pub(super) fn place(
         &mut self,
         place: usize,
-        ready: Ready,
+        ready: OutputBasket,
         pid_shift: u16,
         file: &mut FileWriter,
     ) -> Result<Placement> {
@@ -203,22 +204,25 @@ impl Target {
         };
         if ready.first_entry != branch.next_entry {
             return Err(Error::corrupt(format!(
-                "the entries {} to {} are in no basket",
+                "no basket holds the entries {} to {}",
                 branch.next_entry, ready.first_entry
             )));
         }
         let (payload, object_len) = (ready.payload, ready.object_len);
-        let (placed, how) = match &ready.body {
-            Body::Copied(key, true) => (file.copied(self.directory, key, payload, pid_shift)?, How::Copied),
-            Body::Copied(key, false) => {
-                (file.copied(self.directory, key, payload, pid_shift)?, How::Recompressed)
+        let (placed, treatment) = match &ready.key {
+            OutputKey::Copied(key, true) => {
+                (file.copied(self.directory, key, payload, pid_shift)?, BasketTreatment::Copied)
             }
-            Body::Made(fields) => {
-                (file.unlisted(self.directory, &branch.key, fields, payload, object_len)?, How::Cut)
+            OutputKey::Copied(key, false) => {
+                (file.copied(self.directory, key, payload, pid_shift)?, BasketTreatment::Recompressed)
             }
-            Body::MadeNarrow(fields) => {
+            OutputKey::New(fields) => (
+                file.unlisted(self.directory, &branch.key, fields, payload, object_len)?,
+                BasketTreatment::Resplit,
+            ),
+            OutputKey::NewNarrow(fields) => {
                 let key = NewKey { wide: false, ..branch.key.clone() };
-                (file.unlisted(self.directory, &key, fields, payload, object_len)?, How::Cut)
+                (file.unlisted(self.directory, &key, fields, payload, object_len)?, BasketTreatment::Resplit)
             }
         };
         let placement = Placement {
@@ -226,25 +230,25 @@ impl Target {
             end: branch.next_entry + ready.entries,
             bytes: placed.bytes,
             total: u64::from(placed.key_len) + object_len as u64,
-            how,
+            treatment,
         };
         self.placed(&placement, placed.offset)?;
         Ok(placement)
     }
 
-    /// Which branches have baskets that were not cut, and why.
-    pub fn notes(&self) -> impl Iterator<Item = String> {
+    /// Messages about branches with baskets that were not re-split.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let branches = self.by_path.iter().filter_map(|(path, &place)| {
             let why = self.branches.get(place)?.as_ref()?.kept_whole.as_ref()?;
-            Some(format!("'{path}' keeps baskets as they were: {why}"))
+            Some(format!("'{path}': baskets were not re-split: {why}"))
         });
         let mut notes: Vec<String> = branches.collect();
         notes.sort_unstable();
         notes.into_iter()
     }
 
-    /// Notes where a basket was placed.
-    pub fn placed(&mut self, placement: &Placement, offset: u64) -> Result<()> {
+    /// Records where a basket was placed.
+    pub(super) fn placed(&mut self, placement: &Placement, offset: u64) -> Result<()> {
         let Some(Some(branch)) = self.branches.get_mut(placement.branch) else {
             return Err(Error::corrupt("a basket belongs to no branch"));
         };
@@ -256,7 +260,7 @@ impl Target {
     }
 
     /// Writes the tree's record.
-    pub fn finish(&self, cut: bool, file: &mut FileWriter) -> Result<()> {
+    pub(super) fn finish(&self, cut: bool, file: &mut FileWriter) -> Result<()> {
         let clusters = match self.every {
             Some(entries) => {
                 let auto_flush = i64::try_from(entries).unwrap_or(i64::MAX);
@@ -268,7 +272,7 @@ impl Target {
         let change = TreeChange {
             entries: self.entries,
             clusters,
-            branches: self.branches.iter().map(|branch| branch.as_ref().map(TargetBranch::change)).collect(),
+            branches: self.branches.iter().map(|branch| branch.as_ref().map(OutputBranch::change)).collect(),
             drop_index: !self.complete,
         };
         let key = NewKey::new(&self.class_name, &self.name, &self.title, file.wide());
@@ -280,7 +284,7 @@ impl Target {
     }
 }
 
-impl TargetBranch {
+impl OutputBranch {
     fn new(
         branch: &Branch,
         outline: &BranchOutline,
@@ -288,13 +292,13 @@ impl TargetBranch {
         file_setting: i32,
         references: References,
         options: &RepackOptions,
-    ) -> TargetBranch {
+    ) -> OutputBranch {
         let number = if branch.compression < 0 { file_setting } else { branch.compression };
         let own = Compression::from_number(number);
-        // What nobody writes any more (the first ZLIB of ROOT) becomes what is closest to it.
+        // Compressions that are no longer written (ROOT's first ZLIB) become the closest one.
         let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
         let basket_size = options.basket_size.and_then(|size| i32::try_from(size).ok());
-        TargetBranch {
+        OutputBranch {
             compression: options.compression.unwrap_or(own),
             compression_number: options.compression.map_or(branch.compression, Compression::number),
             recompress: options.compression.is_some(),
@@ -312,29 +316,29 @@ impl TargetBranch {
             total_bytes: 0,
             zip_bytes: 0,
             baskets: Vec::new(),
-            cutting: None,
+            cutter: None,
         }
     }
 
     fn begin(&mut self, first: u64, end: u64, is_empty: bool, maxima: &[Maximum], cut: bool) -> Result<()> {
-        // Readers take no more items than the largest number that any of the inputs says.
+        // Readers reject more items than this, so it is the maximum over all inputs.
         for (mine, maximum) in self.maxima.iter_mut().zip(maxima) {
             *mine = maximum.value.max(*mine);
         }
-        let reached = self.cutting.as_ref().map_or(self.next_entry, |cutting| cutting.next);
-        // An input without entries of the branch leaves it where it is.
+        let reached = self.cutter.as_ref().map_or(self.next_entry, |cutter| cutter.next);
+        // An input without entries of the branch changes nothing.
         if first == end {
             self.end = reached;
             return Ok(());
         }
-        let fresh = self.baskets.is_empty() && self.cutting.is_none();
+        let fresh = self.baskets.is_empty() && self.cutter.is_none();
         if fresh && self.first_entry == reached {
             (self.first_entry, self.next_entry) = (first, first);
         } else if first != reached {
             return Err(Error::unsupported(format!(
-                "the branch has its entry {first} where {reached} comes next: some input has fewer entries of it"
+                "the branch continues at entry {first} instead of {reached}: an input has fewer entries of it"
             ))
-            .hint("leave the branch out"));
+            .hint("drop the branch"));
         }
         self.end = end;
         if is_empty {
@@ -342,21 +346,22 @@ impl TargetBranch {
                 return Err(Error::corrupt("the branch has no baskets in this file"));
             }
             self.next_entry = end;
-        } else if cut && self.cutting.is_none() {
+        } else if cut && self.cutter.is_none() {
             let base = first.max(self.placed);
-            self.cutting = Some(Branchwise { cutter: self.cutter(self.basket_size), base, next: first });
+            self.cutter =
+                Some(ClusterCutter { cutter: self.new_cutter(self.basket_size), base, next: first });
         }
         Ok(())
     }
 
-    /// A cutter of baskets of at most so many bytes.
-    fn cutter(&self, limit: i32) -> Cutter {
+    /// A cutter of baskets of at most `limit` bytes.
+    fn new_cutter(&self, limit: i32) -> Cutter {
         let limit = usize::try_from(limit).unwrap_or(0);
         Cutter::new(limit, self.key.len(), self.offset_len, false)
     }
 
-    /// A cutter of one basket, however large, behind a narrow key or a wide one.
-    pub fn single(&self, narrow: bool) -> Cutter {
+    /// A cutter that makes a single basket of any size, with a narrow or wide key.
+    pub(super) fn single(&self, narrow: bool) -> Cutter {
         let key = NewKey { wide: !narrow, ..self.key.clone() };
         Cutter::new(usize::MAX, key.len(), self.offset_len, false)
     }
@@ -376,7 +381,7 @@ impl TargetBranch {
     }
 }
 
-/// Entries of clusters of a size; of bytes, by what the wanted branches take in the input.
+/// Number of entries in clusters of a size. A size in bytes is converted by the compressed size of the wanted branches.
 fn cluster_entries(input: &InputTree, wanted: &[bool], size: ClusterSize) -> u64 {
     let bytes = match size {
         ClusterSize::Entries(entries) => return entries.max(1),

@@ -1,4 +1,4 @@
-//! A local file that is there, taken up again by a writer.
+//! Reopens an existing local file for a writer that adds to it.
 
 use bytes::Bytes;
 use sapwood_codec::Compression;
@@ -12,36 +12,36 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-/// Bytes that a cluster has, after compression, in trees of which none has ended yet.
+/// Compressed size of clusters in trees that have no complete cluster yet.
 const CLUSTER: ClusterSize = ClusterSize::Bytes(20_000_000);
 
-/// A file as it was before it was added to.
+/// A file that is added to, as it was before.
 #[derive(Debug)]
-pub(super) struct Before {
+pub(super) struct ExistingFile {
     path: PathBuf,
     size: u64,
 }
 
-/// The writer of the container of a local file, and the sink for what is added; errors name the file.
-pub(super) fn resume(
+/// Opens a local file to add to it: the writer of its container, and the sink for the additions. Errors name the file.
+pub(super) fn open_existing(
     url: &str,
     compression: Compression,
     time: Datime,
-) -> Result<(FileWriter, Box<dyn Sink>, Before)> {
+) -> Result<(FileWriter, Box<dyn Sink>, ExistingFile)> {
     let path = match url.split_once("://") {
         None => url,
         Some(("file", path)) => path,
         Some((scheme, _)) => {
-            return Err(Error::unsupported(format!("files at {scheme}:// cannot be added to"))
+            return Err(Error::unsupported(format!("cannot add to files at {scheme}://"))
                 .url(redact(url))
-                .hint("copy the file here, add to it, and copy it back"));
+                .hint("copy the file to a local disk, add to it, and copy it back"));
         }
     };
     let mut update = LocalUpdate::open(path)?;
     let file = read(&mut update, compression, time).map_err(|error| error.url(url))?;
-    let before = Before { path: path.into(), size: file.end() };
+    let existing = ExistingFile { path: path.into(), size: file.end() };
     let sink = update.sink(file.end());
-    Ok((file, sink, before))
+    Ok((file, sink, existing))
 }
 
 fn read(update: &mut LocalUpdate, compression: Compression, time: Datime) -> Result<FileWriter> {
@@ -58,12 +58,12 @@ fn read(update: &mut LocalUpdate, compression: Compression, time: Datime) -> Res
     }
 }
 
-impl Before {
-    /// A tree, taken up again from its record.
+impl ExistingFile {
+    /// A tree, restored from its record.
     pub(super) fn tree(&self, key: &Key) -> Result<TreeBuilder> {
         if key.class_name != "TTree" {
             let message =
-                format!("'{}' is a {}: entries can only be added to trees", key.name, key.class_name);
+                format!("cannot add entries to '{}': it is a {}, not a tree", key.name, key.class_name);
             return Err(Error::unsupported(message));
         }
         let record = Record::decode(key, &self.bytes(key)?)?;
@@ -82,7 +82,7 @@ impl Before {
         let len = u64::from(key.nbytes);
         if key.offset.checked_add(len).is_none_or(|end| end > self.size) {
             return Err(
-                Error::corrupt(format!("'{}' lies behind the end of the file", key.name)).at(key.offset)
+                Error::corrupt(format!("'{}' extends past the end of the file", key.name)).at(key.offset)
             );
         }
         let mut bytes = Vec::new();
@@ -92,7 +92,7 @@ impl Before {
         });
         match read {
             Ok(_) => Ok(bytes.into()),
-            Err(error) => Err(Error::new(ErrorKind::Io, format!("the file cannot be read: {error}"))
+            Err(error) => Err(Error::new(ErrorKind::Io, format!("cannot read the file: {error}"))
                 .at(key.offset)
                 .caused_by(error)),
         }

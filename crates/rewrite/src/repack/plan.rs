@@ -1,9 +1,9 @@
-//! What is in the inputs, before anything is written.
+//! Plans a repack: reads what the inputs contain, and decides what the new file gets from which of them.
 
-use super::chosen::Chosen;
+use super::entry_ranges::EntryRanges;
 use super::input::InputTree;
 use super::inputs::Inputs;
-use super::options::{Drift, RepackOptions};
+use super::options::{RepackOptions, SchemaDrift};
 use sapwood_core::{Call, Error, Result};
 use sapwood_root::{File, KeyEntry};
 use sapwood_root::{RNTUPLES, is_tree};
@@ -14,105 +14,114 @@ use std::fmt::{Result as Written, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-/// What is to be written.
+/// The content of the new file, and the inputs it comes from.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub struct RepackPlan {
     /// Path and title of each directory.
     pub directories: Vec<(String, String)>,
-    /// Everything that is no tree: by path and cycle, the inputs that have it, and the key in the first.
+    /// Objects that are not trees, one for each path and cycle: the key in the first input that has it, and the indices
+    /// of all inputs that do.
     pub objects: Vec<(KeyEntry, Vec<usize>)>,
-    /// The process ids of the new file: the input that has each, and its key there; where several inputs are joined.
+    /// The process ids of the new file, in order: the input that has each, and its key there.
     pub process_ids: Vec<(usize, KeyEntry)>,
-    /// For each input, what is to be added to the numbers of its process ids.
+    /// For each input, the offset that its process ids get in the new file.
     pub shifts: Vec<u16>,
-    /// Places in `objects`, by path.
+    /// Indices into `objects`, by path.
     of_path: HashMap<String, Vec<usize>>,
-    /// The trees, in the order of their paths in the inputs.
-    pub trees: Vec<SurveyedTree>,
+    /// The trees, in the order in which the inputs list them.
+    pub trees: Vec<TreePlan>,
     /// The class descriptions of all inputs.
     pub descriptions: Descriptions,
-    /// Which files the inputs are, and in which state.
+    /// Hash of the identities of all inputs, which change with their content.
     identities: DefaultHasher,
-    /// True if baskets lie in other files.
+    /// True if some baskets are in other files.
     elsewhere: bool,
 }
 
-/// A tree that is to be written.
+/// A tree to write.
 #[derive(Debug)]
-pub struct SurveyedTree {
+pub struct TreePlan {
     /// Its path.
     pub path: String,
     /// The inputs that have it.
     pub inputs: Vec<TreeInput>,
-    /// Branches of the first that are written, by their places.
+    /// Which branches of the first input's tree are written.
     pub wanted: Vec<bool>,
-    /// True if baskets are cut anew.
+    /// True if baskets are re-split.
     pub cut: bool,
-    /// That of the first input which has it.
-    pub first: Option<InputTree>,
+    /// The tree of the first input, until it is opened to be copied.
+    first: Option<InputTree>,
 }
 
 /// An input that has a tree.
 #[derive(Debug)]
 pub struct TreeInput {
-    /// Which input.
+    /// Index of the input.
     pub index: usize,
-    /// Of those that were given and have the tree, which one it is or is a part of, and its first entry in that.
+    /// Rank of the given file or dataset among those that have the tree, and the input's first entry in it.
     given: (usize, u64),
-    /// The cycle of the newest one.
-    pub cycle: u16,
+    /// The tree's highest cycle.
+    cycle: u16,
     entries: u64,
 }
 
-impl Survey {
-    /// Looks at all inputs.
+impl RepackPlan {
+    /// Opens all inputs, and plans what is written.
     ///
     /// # Errors
-    /// Those of opening and reading the inputs; `Unsupported` if their trees cannot be joined.
+    /// Errors of opening and reading the inputs; `Unsupported` if their trees cannot be merged.
     pub fn new(
         inputs: &mut Inputs<'_>,
         options: &RepackOptions,
         notes: &mut Vec<String>,
         call: &mut Call<'_>,
-    ) -> Result<Survey> {
-        let mut survey = Survey::default();
+    ) -> Result<RepackPlan> {
+        let mut plan = RepackPlan::default();
         let mut index = 0;
         while index < inputs.len() {
             inputs.ahead(index);
-            let file = inputs.meet(index, call)?;
+            let file = inputs.expand(index, call)?;
             let identity = file.fetcher().source().identity();
-            write!(Hashed(&mut survey.identities), "{identity:?} {:?}", file.header()).ok();
-            let process_ids = survey.add(index, &file, options, call)?;
-            survey.add_process_ids(index, process_ids).map_err(|error| error.url(file.url()))?;
-            for tree in &mut survey.trees {
-                survey.elsewhere |= tree.join(index, inputs, &file, options, notes, call)?;
+            write!(HashWriter(&mut plan.identities), "{identity:?} {:?}", file.header()).ok();
+            let process_ids = plan.add(index, &file, options, call)?;
+            plan.add_process_ids(index, process_ids).map_err(|error| error.url(file.url()))?;
+            for tree in &mut plan.trees {
+                plan.elsewhere |= tree.join(index, inputs, &file, options, notes, call)?;
             }
             index += 1;
         }
-        let missing = |path: &String| !survey.trees.iter().any(|tree| tree.path == *path);
-        let chosen = options.choices.iter().map(|choice| &choice.tree);
+        let missing = |path: &String| !plan.trees.iter().any(|tree| tree.path == *path);
+        let chosen = options.selections.iter().map(|selection| &selection.tree);
         if let Some(path) = options.trees.iter().flatten().chain(chosen).find(|path| missing(path)) {
             return Err(Error::new(sapwood_core::ErrorKind::Missing, format!("there is no tree '{path}'")));
         }
-        for tree in &survey.trees {
+        for tree in &plan.trees {
             let empty = tree.first.as_ref().is_none_or(|first| first.outline.branches.is_empty());
             if !empty && !tree.wanted.contains(&true) {
                 let message = format!("the trees '{}' have no branch in common", tree.path);
                 return Err(Error::unsupported(message));
             }
         }
-        Ok(survey)
+        Ok(plan)
     }
 
-    /// A number for all that decides what the file becomes; none if that is not known.
+    /// A hash of everything that determines the bytes of the new file; none if some of that is unknown.
     pub fn job(&self, name: &str, options: &RepackOptions) -> Option<u64> {
         let RepackOptions {
-            compression, basket_size, cluster, trees, only_trees, choices, drift, sets, ..
+            compression,
+            basket_size,
+            cluster,
+            trees,
+            only_trees,
+            selections,
+            drift,
+            sets,
+            ..
         } = options;
-        let asked = (compression, basket_size, cluster, trees, only_trees, choices, drift, sets);
+        let asked = (compression, basket_size, cluster, trees, only_trees, selections, drift, sets);
         let mut hasher = self.identities.clone();
         (env!("CARGO_PKG_VERSION"), name).hash(&mut hasher);
-        write!(Hashed(&mut hasher), "{asked:?}").ok()?;
+        write!(HashWriter(&mut hasher), "{asked:?}").ok()?;
         (!self.elsewhere).then(|| hasher.finish())
     }
 
@@ -142,9 +151,9 @@ impl Survey {
                 let message = format!("'{}' is an RNTuple, which cannot be written yet", entry.path);
                 return Err(Error::unsupported(message)
                     .url(file.url())
-                    .hint("name the trees that are to be written, and it is left out"));
+                    .hint("name the trees to write; the RNTuple is then dropped"));
             } else if class == "TProcessID" {
-                // Without objects nothing refers to them.
+                // Only objects refer to process ids.
                 process_ids.extend(Some(entry).filter(|_| !options.only_trees));
             } else if !tree && !RNTUPLES.contains(&class) && !options.only_trees {
                 self.add_object(index, entry);
@@ -153,14 +162,16 @@ impl Survey {
         Ok(process_ids)
     }
 
-    /// Finds the place of the process ids of an input among those of the new file. References name them by number:
-    /// those of each input stay together, and the keys of its baskets say from where they count.
+    /// Finds the position of an input's process ids among those of the new file. References name them by number, so those
+    /// of an input stay together, and the keys of its baskets state the number of the first.
     fn add_process_ids(&mut self, index: usize, mut own: Vec<KeyEntry>) -> Result<()> {
         let number =
             |entry: &KeyEntry| entry.path.strip_prefix("ProcessID").and_then(|n| n.parse::<usize>().ok());
         own.sort_by_key(number);
         if own.iter().enumerate().any(|(place, entry)| number(entry) != Some(place)) {
-            return Err(Error::unsupported("the process ids of the file are not numbered from 0 on"));
+            return Err(Error::unsupported(
+                "the process ids of the file are not numbered consecutively from 0",
+            ));
         }
         let titles =
             |entries: &[(usize, KeyEntry)]| entries.iter().map(|(_, e)| e.key.title.clone()).collect();
@@ -171,7 +182,7 @@ impl Survey {
         if !mine.is_empty() && known.is_none() {
             self.process_ids.extend(own.into_iter().map(|entry| (index, entry)));
         }
-        let too_many = || Error::unsupported("there are more process ids than ROOT can count");
+        let too_many = || Error::unsupported("there are more process ids than a file can have");
         self.shifts.push(u16::try_from(shift).map_err(|_| too_many())?);
         Ok(())
     }
@@ -180,7 +191,7 @@ impl Survey {
         let cycle = entry.key.cycle;
         let place = self.trees.iter().position(|tree| tree.path == entry.path);
         match place.and_then(|place| self.trees.get_mut(place)) {
-            // Of the cycles of one tree, the highest is that which was written last.
+            // The highest cycle was written last.
             Some(tree) if !seen.insert(entry.path.clone()) => {
                 if let Some(last) = tree.inputs.last_mut() {
                     last.cycle = last.cycle.max(cycle);
@@ -189,7 +200,7 @@ impl Survey {
             Some(tree) => tree.inputs.push(TreeInput::new(index, cycle)),
             None => {
                 seen.insert(entry.path.clone());
-                self.trees.push(SurveyedTree {
+                self.trees.push(TreePlan {
                     path: entry.path,
                     inputs: vec![TreeInput::new(index, cycle)],
                     wanted: Vec::new(),
@@ -203,7 +214,7 @@ impl Survey {
     fn add_object(&mut self, index: usize, entry: KeyEntry) {
         let places = self.of_path.entry(entry.path.clone()).or_default();
         let same = places.iter().copied().find(|&place| {
-            // Within one file, cycles are kept apart; of other files, only what is not there yet is new.
+            // Cycles of one file are separate objects; an object of a later file is new only if its path is.
             self.objects
                 .get(place)
                 .is_some_and(|(other, of)| of.first() != Some(&index) || other.key.cycle == entry.key.cycle)
@@ -225,17 +236,32 @@ impl TreeInput {
     }
 }
 
-impl SurveyedTree {
-    /// The entries of its input at a place that are written, of those that were chosen.
-    pub fn chosen(&self, place: usize, ranges: Option<&Vec<Vec<Range<u64>>>>) -> Chosen {
-        let Some(input) = self.inputs.get(place) else { return Chosen::new(None, 0) };
-        let (given, first) = input.given;
-        let ranges = ranges.and_then(|inputs| inputs.get(given)).map(Vec::as_slice);
-        Chosen::counted_from(ranges, first, input.entries)
+impl TreePlan {
+    /// The tree in one of its inputs, by the position among these.
+    pub(super) fn open(
+        &mut self,
+        position: usize,
+        inputs: &mut Inputs<'_>,
+        call: &mut Call<'_>,
+    ) -> Result<InputTree> {
+        if let Some(first) = self.first.take() {
+            return Ok(first);
+        }
+        let input = self.inputs.get(position).ok_or_else(|| Error::usage("no such input of the tree"))?;
+        let file = inputs.get(input.index, call)?;
+        InputTree::open(&file, &self.path, input.cycle, &mut call.step())
     }
 
-    /// Finds out which branches are written, from the first input; of another, that its tree can be joined. True if
-    /// some of its baskets lie in other files.
+    /// The selected entries of one of its inputs, by the position among these; `ranges` are those of the given files.
+    pub fn chosen(&self, position: usize, ranges: Option<&Vec<Vec<Range<u64>>>>) -> EntryRanges {
+        let Some(input) = self.inputs.get(position) else { return EntryRanges::new(None, 0) };
+        let (given, first) = input.given;
+        let ranges = ranges.and_then(|inputs| inputs.get(given)).map(Vec::as_slice);
+        EntryRanges::counted_from(ranges, first, input.entries)
+    }
+
+    /// Adds the tree of an input: the first decides which branches are written, and others must be mergeable with it.
+    /// Returns true if some of its baskets are in other files.
     fn join(
         &mut self,
         index: usize,
@@ -268,11 +294,12 @@ impl SurveyedTree {
         let elsewhere = tree.branches().any(|branch| !branch.file_name.is_empty());
         last.entries = tree.meta.entries;
         let Some(first) = self.first.take() else {
-            let choice = options.choices.iter().find(|choice| choice.tree == self.path);
-            let scattered = choice.and_then(|choice| choice.entries.as_ref());
+            let selection = options.selections.iter().find(|selection| selection.tree == self.path);
+            let scattered = selection.and_then(|selection| selection.entries.as_ref());
             let scattered = scattered.is_some_and(|inputs| inputs.iter().any(|ranges| ranges.len() > 1));
             self.cut = options.basket_size.is_some() || options.cluster.is_some() || scattered;
-            self.wanted = wanted(&tree, choice.and_then(|choice| choice.branches.as_deref()))?;
+            self.wanted =
+                wanted_branches(&tree, selection.and_then(|selection| selection.branches.as_deref()))?;
             self.first = Some(tree);
             return Ok(elsewhere);
         };
@@ -281,12 +308,12 @@ impl SurveyedTree {
         compared.map(|()| elsewhere)
     }
 
-    /// Leaves out what differs in another tree, or refuses it.
+    /// Drops the branches that differ in another tree, or fails.
     fn compare(
         &mut self,
         first: &InputTree,
         other: &InputTree,
-        drift: Drift,
+        drift: SchemaDrift,
         notes: &mut Vec<String>,
     ) -> Result<()> {
         let differences = self.differences(first, other);
@@ -297,28 +324,28 @@ impl SurveyedTree {
         let more = differences.len().saturating_sub(shown.len());
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         let (path, place) = (&self.path, first.file.url());
-        let message = format!("'{path}' differs from that in {place}: {}{more}", shown.join("; "));
-        if drift == Drift::Strict {
-            return Err(Error::unsupported(message)
-                .url(other.file.url())
-                .hint("merge what all have, of the same type, with --schema intersection"));
+        let message = format!("'{path}' differs from the tree in {place}: {}{more}", shown.join("; "));
+        if drift == SchemaDrift::Strict {
+            return Err(Error::unsupported(message).url(other.file.url()).hint(
+                "to merge only the branches that all files have in common, use --schema intersection",
+            ));
         }
         notes.push(format!("{}: {message}", other.file.url()));
         for place in differences.into_iter().filter_map(|(place, _)| place) {
-            self.leave_out(first, place);
+            self.drop_branch(first, place);
         }
         Ok(())
     }
 
-    /// What differs in another tree: in words, with the place of the branch in the first.
+    /// The differences of another tree: a text for each, and the index of the branch in the first tree.
     fn differences(&self, first: &InputTree, other: &InputTree) -> Vec<(Option<usize>, String)> {
         let of_path: HashMap<&str, usize> =
             other.branches().enumerate().map(|(index, branch)| (branch.path.as_str(), index)).collect();
         let mut differences = Vec::new();
-        let mut met = HashSet::new();
+        let mut seen = HashSet::new();
         for (place, _) in self.wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
             let path = first.path(place);
-            met.insert(path);
+            seen.insert(path);
             match of_path.get(path) {
                 None => differences.push((Some(place), format!("{path} is missing"))),
                 Some(&branch) => {
@@ -338,8 +365,8 @@ impl SurveyedTree {
         differences
     }
 
-    /// Leaves out a branch, what is in it, and what it counts.
-    fn leave_out(&mut self, tree: &InputTree, place: usize) {
+    /// Drops a branch, its sub-branches, and the branches that it counts.
+    fn drop_branch(&mut self, tree: &InputTree, place: usize) {
         if !std::mem::replace(self.wanted.get_mut(place).unwrap_or(&mut false), false) {
             return;
         }
@@ -348,13 +375,15 @@ impl SurveyedTree {
             .filter(|(_, branch)| branch.parent == Some(place) || branch.counters().any(|one| one == place))
             .map(|(index, _)| index)
             .collect();
-        dependent.into_iter().for_each(|index| self.leave_out(tree, index));
+        dependent.into_iter().for_each(|index| self.drop_branch(tree, index));
     }
 }
 
-/// The branches that are written: those of some paths, what is in them, what holds them, and what is needed to read
-/// them.
-pub fn wanted(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
+/// Which branches are written: those at some paths (default: all), and their sub-branches, parents and count branches.
+///
+/// # Errors
+/// `Missing` if there is no branch at a path.
+pub fn wanted_branches(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
     let branches: Vec<&Branch> = tree.branches().collect();
     let Some(paths) = paths else { return Ok(vec![true; branches.len()]) };
     let asked: HashSet<&str> = paths.iter().map(String::as_str).collect();
@@ -366,7 +395,7 @@ pub fn wanted(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
     let described = tree.meta.branches.len();
     let mut wanted = vec![false; branches.len()];
     for (place, branch) in branches.iter().enumerate() {
-        // A branch stands before its sub-branches. That of references, which has no path, serves all others.
+        // A branch comes before its sub-branches. That of references has no path, and is needed by all others.
         let inside = branch.parent.and_then(|parent| wanted.get(parent)).copied().unwrap_or(false);
         if let Some(wanted) = wanted.get_mut(place) {
             *wanted = inside || place >= described || asked.contains(branch.path.as_str());
@@ -385,10 +414,10 @@ pub fn wanted(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
     Ok(wanted)
 }
 
-/// Hashes what is written to it.
-struct Hashed<'a>(&'a mut DefaultHasher);
+/// Hashes the text written to it.
+struct HashWriter<'a>(&'a mut DefaultHasher);
 
-impl Write for Hashed<'_> {
+impl Write for HashWriter<'_> {
     fn write_str(&mut self, text: &str) -> Written {
         self.0.write(text.as_bytes());
         Ok(())
