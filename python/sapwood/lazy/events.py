@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..arrays.awkward import column_to_awkward
 from ..arrays.column import BuiltColumn, Column, is_flat
 from ..arrays.libraries import library_named
-from ..arrays.numpy import column_to_numpy
+from ..arrays.numpy import column_to_numpy, read_only
 from ..display.printable import shows_printable
 from ..display.units import counted
 from ..errors import KeyInFileError
@@ -192,7 +192,7 @@ def _getter(column: Column) -> Getter:
     """A function from a position to the item of a column. Items are read-only and not copied."""
     kind = column.form[0]
     if is_flat(column.form):
-        getter: Getter = _frozen(column_to_numpy(column)).__getitem__
+        getter: Getter = read_only(column_to_numpy(column)).__getitem__
         return getter
     if kind == "list" and is_flat(column.form[1]):
         return _lists(column)
@@ -205,7 +205,7 @@ def _getter(column: Column) -> Getter:
 
 def _lists(column: Column) -> Getter:
     offsets, *buffers = column.buffers
-    content = _frozen(column_to_numpy(BuiltColumn(column.form[1], int(offsets[-1]), buffers)))
+    content = read_only(column_to_numpy(BuiltColumn(column.form[1], int(offsets[-1]), buffers)))
     # Items of a memoryview are Python integers, which slice faster than NumPy's.
     edges: Sequence[int] = memoryview(offsets)  # type: ignore[arg-type]
     return lambda position: content[edges[position] : edges[position + 1]]
@@ -216,12 +216,6 @@ def _texts(column: Column) -> Getter:
     text: Any
     edges, text = (memoryview(buffer) for buffer in column.buffers)  # type: ignore[arg-type]
     return lambda position: str(text[edges[position] : edges[position + 1]], "utf-8", "surrogateescape")
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _short(getter: Getter, name: str, length: int, window: HeldWindow) -> Getter:

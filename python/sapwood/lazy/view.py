@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ..errors.closing import Closing
 from .reader import LazyReader
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from ..model.tree import Tree
 
 
-class LazyView:
+class LazyView(Closing):
     """Entries of a tree whose columns are read when you touch them. It works as a context manager."""
 
     def __init__(self, reader: LazyReader) -> None:
@@ -32,14 +30,3 @@ class LazyView:
     def close(self) -> None:
         """Saves the profile, and stops updating it and the report. The entries stay readable."""
         self._reader.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

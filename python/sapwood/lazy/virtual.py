@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from ..arrays.awkward import with_parameters
 from ..arrays.column import Column, Form
 from ..arrays.libraries import library_named
 
@@ -54,10 +55,7 @@ class VirtualRecords:
         contents = []
         for name, form in forms.items():
             keys = self._keys[name] = []
-            content = _form(form, f"{ROOT}.{name}", keys)
-            if titles and name in titles:
-                content = content.copy(parameters={**content.parameters, **titles[name]})
-            contents.append(content)
+            contents.append(with_parameters(_form(form, f"{ROOT}.{name}", keys), (titles or {}).get(name)))
         self._form = ak.forms.RecordForm(contents, list(forms), form_key=ROOT)
 
     def array(self, length: int, load: Callable[[str], Column]) -> Any:
@@ -161,11 +159,9 @@ def _record(form: Form, key: str, keys: list[str]) -> Any:
     import awkward as ak
 
     _, fields, class_name, titles = form
-    contents = []
-    for (name, field), title in zip(fields, titles, strict=True):
-        content = _form(field, f"{key}.{name}", keys)
-        if title:
-            content = content.copy(parameters={**content.parameters, "__doc__": title})
-        contents.append(content)
+    contents = [
+        with_parameters(_form(field, f"{key}.{name}", keys), {"__doc__": title} if title else None)
+        for (name, field), title in zip(fields, titles, strict=True)
+    ]
     parameters = {"__record__": class_name} if class_name else None
     return ak.forms.RecordForm(contents, [name for name, _ in fields], parameters=parameters, form_key=key)

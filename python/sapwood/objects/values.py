@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.column import Column, Form
+from ..arrays.numpy import read_only
 
 Present: TypeAlias = Callable[[str, Mapping[str, Any]], Any]
 """Makes the value of an object from its C++ class (empty for a record without a class) and its members."""
@@ -49,8 +50,7 @@ class Numbers(Values):
     """Numbers; a slice is a read-only array."""
 
     def __init__(self, values: NDArray[Any]) -> None:
-        self._values = values.view()
-        self._values.flags.writeable = False
+        self._values = read_only(values)
 
     def at(self, index: int) -> Any:
         return self._values[index].item()
