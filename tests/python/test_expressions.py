@@ -133,9 +133,9 @@ def test_huge_powers_of_plain_numbers_end_at_once() -> None:
 
 
 def test_an_unknown_function_suggests_others() -> None:
-    with pytest.raises(errors.UsageError, match="unknown function 'sqrtt'.*; did you mean 'sqrt'"):
+    with pytest.raises(errors.UsageError, match=r"unknown function 'sqrtt'.*; did you mean 'sqrt'"):
         value("sqrtt(x)")
-    with pytest.raises(errors.UsageError, match="unknown function 'open'.*; available: abs, sqrt, "):
+    with pytest.raises(errors.UsageError, match=r"unknown function 'open'.*; available: abs, sqrt, "):
         value("open(x)")
 
 
