@@ -2,7 +2,7 @@
 
 use crate::inputs::{MIXED, open};
 use sapwood::repack::{Input, RepackOptions, RepackReport, TreeSelection, repack};
-use sapwood::write::{ClusterSize, Compression, Piece, Sink};
+use sapwood::write::{ClusterSize, Compression, FilePiece, Sink};
 use sapwood::{Error, ErrorKind, File, Result};
 use sapwood_sink::{Leftover, LocalSink};
 use sapwood_source::MemorySource;
@@ -80,7 +80,7 @@ impl Sink for Watched {
         self.inner.url()
     }
 
-    fn write(&mut self, piece: Piece) -> Result<()> {
+    fn write(&mut self, piece: FilePiece) -> Result<()> {
         let Some(most) = self.most.checked_sub(1) else {
             return Err(Error::new(ErrorKind::Network, "the link broke"));
         };

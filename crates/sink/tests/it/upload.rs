@@ -1,6 +1,6 @@
 //! Objects that are written: there at the end, and what goes wrong on the way.
 
-use sapwood_core::{ErrorKind, Piece};
+use sapwood_core::{ErrorKind, FilePiece};
 use sapwood_sink::{Leftover, Sink, create};
 use sapwood_source::OpenOptions;
 use sapwood_testkit::{HttpRequest, ScriptedServer, TestDirectory, answer, refusal};
@@ -42,8 +42,8 @@ async fn with<T: Send + 'static>(
     tokio::task::spawn_blocking(move || create(URL, &options, &runtime).map(work)).await.unwrap()
 }
 
-fn piece(offset: usize, len: usize, provisional: bool) -> Piece {
-    Piece { offset: offset as u64, bytes: vec![7; len].into(), provisional }
+fn piece(offset: usize, len: usize, provisional: bool) -> FilePiece {
+    FilePiece { offset: offset as u64, bytes: vec![7; len].into(), provisional }
 }
 
 /// A file of three parts.
