@@ -87,6 +87,19 @@ impl Algorithm {
     pub(crate) const fn max_ratio(self) -> usize {
         self.constants().max_ratio
     }
+
+    /// True if the stream of a block carries a checksum of its data or content.
+    pub(crate) fn has_checksum(self, stream: &[u8]) -> bool {
+        let byte = |at: usize| stream.get(at).copied().unwrap_or(0);
+        match self {
+            Algorithm::Zlib | Algorithm::Lz4 => true,
+            Algorithm::OldZlib => false,
+            // The stream flags of xz name the type of check; 0 is none (xz file format §2.1.1.2).
+            Algorithm::Lzma => byte(7) & 0x0f != 0,
+            // Bit 2 of a frame's descriptor: Content_Checksum_flag (RFC 8878 §3.1.1.1.1).
+            Algorithm::Zstd => byte(4) & 4 != 0,
+        }
+    }
 }
 
 impl fmt::Display for Algorithm {

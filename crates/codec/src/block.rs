@@ -119,15 +119,7 @@ pub struct Block<'a> {
 impl Block<'_> {
     /// True if the block carries a checksum of its data or content.
     pub fn has_checksum(&self) -> bool {
-        let byte = |at: usize| self.data.get(at).copied().unwrap_or(0);
-        match self.header.algorithm {
-            Algorithm::Zlib | Algorithm::Lz4 => true,
-            Algorithm::OldZlib => false,
-            // The stream flags of xz name the type of check; 0 is none (xz file format §2.1.1.2).
-            Algorithm::Lzma => byte(7) & 0x0f != 0,
-            // Bit 2 of a frame's descriptor: Content_Checksum_flag (RFC 8878 §3.1.1.1.1).
-            Algorithm::Zstd => self.header.form == BlockEncoding::Bytes && byte(4) & 4 != 0,
-        }
+        self.header.form == BlockEncoding::Bytes && self.header.algorithm.has_checksum(self.data)
     }
 }
 
