@@ -17,15 +17,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import http_fake as web
 import numpy as np
 import pytest
+import xrootd_fake as root
 
 import sapwood
 from sapwood import _core, errors
-
-sys.path.append(str(Path(__file__).parent))
-import http_fake as web
-import xrootd_fake as root
 
 HAS_XROOTD = bool(list(Path(_core.__file__ or "").parent.glob("_xrdcl*.so")))
 needs_xrootd = pytest.mark.skipif(

@@ -11,22 +11,19 @@ import shutil
 import socket
 import ssl
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import http_fake as web
 import numpy as np
 import pytest
+import xrootd_fake as root
 
 import sapwood
 from sapwood import _core, errors
-
-sys.path.append(str(Path(__file__).parent))
-import http_fake as web
-import xrootd_fake as root
 
 HAS_XROOTD = bool(list(Path(_core.__file__ or "").parent.glob("_xrdcl*.so")))
 needs_xrootd = pytest.mark.skipif(
@@ -156,14 +153,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return both
 
 
-@pytest.fixture(autouse=True)
-def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No credentials but those that a test sets."""
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+pytestmark = pytest.mark.usefixtures("no_credentials")
 
 
 @contextlib.contextmanager

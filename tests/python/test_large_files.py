@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import struct
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import uproot
+from root_peer import read_by_root
 
 import sapwood
-
-sys.path.append(str(Path(__file__).parent))
-from root_peer import read_by_root
 
 ak = pytest.importorskip("awkward")
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import http_fake as web
 import numpy as np
 import pytest
 
@@ -28,9 +29,6 @@ from sapwood.monitoring._prometheus import Metrics
 from sapwood.monitoring._record import FileRecord
 from sapwood.monitoring._udp import Packets, host_and_port, logical_name
 from sapwood.report.sources import SourceUse, as_json
-
-sys.path.append(str(Path(__file__).parent))
-import http_fake as web
 
 ENTRIES = 50_000
 SECRET = "hush"

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harm import OLD, no_room, unchanged
 
 import sapwood
 import sapwood.catalog
@@ -22,9 +23,6 @@ from sapwood import chain, monitoring, stripe, tune
 from sapwood.errors import FileNotFoundError, PermissionError, ReadError, SapwoodError, UsageError
 from sapwood.report.cost import ReadReport
 from sapwood.report.lazy_use import LazyUse
-
-sys.path.append(str(Path(__file__).parent))
-from harm import OLD, no_room, unchanged
 
 uproot = pytest.importorskip("uproot")
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import xrootd_fake
+import xrootd_server
+from replica_file import ENTRIES, check, make
 
 import sapwood
 from sapwood import _core, errors
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path += [str(Path(__file__).parent), str(REPOSITORY / "scripts")]
-import xrootd_fake  # noqa: E402
-import xrootd_server  # noqa: E402
-from replica_file import ENTRIES, check, make  # noqa: E402
 
 HAS_CLIENT = any(Path(_core.__file__ or "").parent.glob("_xrdcl*.so"))
 pytestmark = pytest.mark.skipif(not HAS_CLIENT, reason="root:// is not tested: no XRootD client")

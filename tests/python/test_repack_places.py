@@ -15,15 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import s3_server
+import xrootd_server
+from http_fake import FakeServer, answer, silence
 
 import sapwood
 from sapwood import _core
 from sapwood.errors import FileNotFoundError, SapwoodError
-
-sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[2] / "scripts")]
-import s3_server
-import xrootd_server
-from http_fake import FakeServer, answer, silence
 
 pytest.importorskip("awkward")
 
@@ -185,20 +183,8 @@ def test_a_thousand_inputs_are_not_open_at_once(events_file: Path, tmp_path: Pat
     assert "1000000" in done.stdout
 
 
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[s3_server.Server]:
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    with s3_server.s3_server() as server:
-        for name, value in server.variables.items():
-            monkeypatch.setenv(name, value)
-        yield server
-
-
 @no_s3
-def test_from_http_to_s3(bucket: s3_server.Server, large: Path) -> None:
+def test_from_http_to_s3(s3: s3_server.Server, large: Path) -> None:
     with FakeServer(large.read_bytes()) as server:
         report = sapwood.repack(f"{server.url}/large.root", "s3://data/repacked.root", compression="zstd:1")
     assert report.recompressed_baskets > 0
@@ -207,7 +193,7 @@ def test_from_http_to_s3(bucket: s3_server.Server, large: Path) -> None:
 
 @no_s3
 @no_xrootd
-def test_from_root_to_s3(bucket: s3_server.Server, large: Path) -> None:
+def test_from_root_to_s3(s3: s3_server.Server, large: Path) -> None:
     with xrootd_server.data_server(large.parent) as server:
         source = f"{server.url}//{large.name}"
         sapwood.repack(source, "s3://data/copied.root")
@@ -217,7 +203,7 @@ def test_from_root_to_s3(bucket: s3_server.Server, large: Path) -> None:
 
 
 @no_s3
-def test_a_source_that_fails_leaves_the_old_object(bucket: s3_server.Server, large: Path) -> None:
+def test_a_source_that_fails_leaves_the_old_object(s3: s3_server.Server, large: Path) -> None:
     sapwood.repack(large, "s3://data/out.root", entries=(0, 10))
     with FakeServer(large.read_bytes()) as server:
         source = sapwood.open({f"{server.url}/large.root": None})
@@ -230,7 +216,7 @@ def test_a_source_that_fails_leaves_the_old_object(bucket: s3_server.Server, lar
 
 @no_s3
 def test_an_upload_of_a_killed_process_is_gone_on_with(
-    bucket: s3_server.Server, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    s3: s3_server.Server, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     killed_and_gone_on_with(large, "s3://data/killed.root", tmp_path / "sapwood" / "uploads")

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-from sapwood import stripe
-
-sys.path.append(str(Path(__file__).parent))
 from references import Original
 from root_peer import needs_root, write_by_root
+
+from sapwood import stripe
 
 pytest.importorskip("awkward")
 

@@ -6,7 +6,6 @@ import json
 import logging
 import pickle
 import re
-import sys
 import tempfile
 import time
 import zlib
@@ -15,17 +14,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import http_fake
 import pytest
+import s3_server
+import xrootd_server
+from replica_file import ENTRIES, check, make
 
 import sapwood
 from sapwood import _core, errors
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path += [str(Path(__file__).parent), str(REPOSITORY / "scripts")]
-import http_fake  # noqa: E402
-import s3_server  # noqa: E402
-import xrootd_server  # noqa: E402
-from replica_file import ENTRIES, check, make  # noqa: E402
 
 HAS_CLIENT = any(Path(_core.__file__ or "").parent.glob("_xrdcl*.so"))
 needs_xrootd = pytest.mark.skipif(

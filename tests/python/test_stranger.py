@@ -6,7 +6,6 @@ import ast
 import http.client
 import json
 import logging
-import sys
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -17,6 +16,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from http_fake import FakeServer, answer
+from stranger import EVIL, EVIL_FILE, PROOFS, harmful, tuning, write
 
 import sapwood
 from sapwood import edm, errors, stripe
@@ -34,10 +35,6 @@ from sapwood.report.cost import ReadReport
 from sapwood.report.layout import draw, layout_of
 from sapwood.report.sources import SourceUse
 from sapwood.studies.chain.sweep import ChainPoint, Measurement, Sweep
-
-sys.path.append(str(Path(__file__).parent))
-from http_fake import FakeServer, answer
-from stranger import EVIL, EVIL_FILE, PROOFS, harmful, tuning, write
 
 TREE, TEXT = f"tree{EVIL}", f"text{EVIL}"
 SOURCES = sorted(Path(sapwood.__file__).parent.rglob("*.py"))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import s3_server
 
 import sapwood
 from sapwood import errors, stripe
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
-import s3_server
 
 ak = pytest.importorskip("awkward")
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import s3_server
 
 import sapwood
 from sapwood import errors, stripe
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
-import s3_server
 
 
 def write(path: Path, first: int) -> str:

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_stripe import jets, same, write
 
 import sapwood
 from sapwood import errors, stripe
-
-sys.path.append(str(Path(__file__).parent))
-from test_stripe import jets, same, write
 
 ak = pytest.importorskip("awkward")
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import contextlib
 import random
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import s3_server
+import stripe_faults_work as work
 
 import sapwood
 from sapwood import errors, stripe
-
-sys.path.append(str(Path(__file__).resolve().parent))
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
-import s3_server
-import stripe_faults_work as work
 
 ak = pytest.importorskip("awkward")
 TYPED = (

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from root_peer import Judge
 from typer.testing import CliRunner
 
 import sapwood
 from sapwood import edm, errors, stripe
 from sapwood.cli._app import app
 from sapwood.options.remote_glob import remote_glob
-
-sys.path.append(str(Path(__file__).parent))
-from root_peer import Judge, needs_root
 
 ak = pytest.importorskip("awkward")
 EDM = Path(__file__).resolve().parents[1] / "data" / "edm" / "edm.root"
@@ -67,14 +63,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 PARTS = [(0, 250), (250, 100), (350, 170)]
-
-
-@pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    """ROOT, which compares all branches, entry by entry."""
-    judge = Judge(needs_root())
-    yield judge
-    judge.close()
 
 
 def same(one: Path, other: Path, *trees: str) -> None:

@@ -6,18 +6,15 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import stripe_faults_work as work
 
 import sapwood
 from sapwood import stripe
-
-sys.path.append(str(Path(__file__).resolve().parent))
-import stripe_faults_work as work
 
 pytest.importorskip("awkward")
 WRITERS = 8

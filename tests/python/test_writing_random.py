@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import tempfile
 from itertools import chain
 from pathlib import Path
@@ -15,11 +14,9 @@ import pytest
 import uproot
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from root_peer import read_by_root
 
 import sapwood
-
-sys.path.append(str(Path(__file__).parent))
-from root_peer import read_by_root
 
 ak = pytest.importorskip("awkward")
 

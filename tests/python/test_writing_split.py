@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import uproot
+from root_peer import split_by_root
 
 import sapwood
 from sapwood.errors import UnsupportedTypeError, UsageError
-
-sys.path.append(str(Path(__file__).parent))
-from root_peer import split_by_root
 
 ak = pytest.importorskip("awkward")
 

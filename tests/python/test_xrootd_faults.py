@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import xrootd_fake as fake
+from timing import within
 
 import sapwood
 from sapwood import _core, errors
-
-sys.path.append(str(Path(__file__).parent))
-import xrootd_fake as fake
 
 SHIMS = list(Path(_core.__file__ or "").parent.glob("_xrdcl*.so"))
 pytestmark = pytest.mark.skipif(
@@ -25,13 +20,6 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def content(events_file: Path) -> bytes:
     return events_file.read_bytes()
-
-
-@contextlib.contextmanager
-def within(seconds: float) -> Iterator[None]:
-    start = time.monotonic()
-    yield
-    assert time.monotonic() - start < seconds
 
 
 def runs(url: str, deadline: float = 20) -> int:

@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harm import OLD, no_room, unchanged
 from typer.main import get_command
 
 from sapwood.cli._app import app
 from sapwood.lazy.profile import Profile
-
-sys.path.append(str(Path(__file__).parents[1]))
-from harm import OLD, no_room, unchanged
 
 READ_IT = "import sapwood, sys; sapwood.open(sys.argv[1]).arrays(['run'])"
 TUNE = [

@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 import typer
+from http_fake import FakeServer
+from stranger import EVIL, EVIL_FILE, PROOFS, SHORT, harmful, of_terminal, tuning, write
 from typer.testing import CliRunner
 
 import sapwood
@@ -29,10 +31,6 @@ from sapwood.cli._app import app
 from sapwood.report.tracing import VARIABLE
 from sapwood.studies.tune import Progress
 from sapwood.studies.tune.tuning import Tuning
-
-sys.path.append(str(Path(__file__).parents[1]))
-from http_fake import FakeServer
-from stranger import EVIL, EVIL_FILE, PROOFS, SHORT, harmful, of_terminal, tuning, write
 
 TREE = f"tree{EVIL}"
 BRANCH = f"x{EVIL}"
