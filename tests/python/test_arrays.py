@@ -1,4 +1,4 @@
-"""Reading branches and expressions: the same as uproot, in every library."""
+"""Branches and expressions have the values that uproot reads, in every array library."""
 
 from __future__ import annotations
 

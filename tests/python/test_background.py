@@ -1,4 +1,4 @@
-"""Background events: the same ones by the same seed, all of them, from files that are fetched ahead."""
+"""Background events: reproducible by seed, complete, and read ahead from many files."""
 
 from __future__ import annotations
 

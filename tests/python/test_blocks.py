@@ -1,4 +1,4 @@
-"""Lazy download and the cache: the same arrays, each block fetched once, nothing wrong, whatever happens."""
+"""Lazy download and the cache: right arrays, each block fetched once, under every fault."""
 
 from __future__ import annotations
 

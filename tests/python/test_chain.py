@@ -1,4 +1,4 @@
-"""The processing chain: what comes out is what went in, and what is told of it is so."""
+"""The processing chain: outputs equal inputs, and the report is correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading over s3://, from a real server: the same arrays, few round trips, globs, typed errors."""
+"""Reading over s3:// from a real server: right arrays, few round trips, globs, typed errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens and certificates over https, from a server of the standard library."""
+"""Tokens and certificates over https, with a server from the standard library."""
 
 from __future__ import annotations
 

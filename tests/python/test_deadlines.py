@@ -1,4 +1,4 @@
-"""Deadlines of every call, on every step of it; Ctrl-C in waits; what is told and counted of retries."""
+"""Deadlines hold in every step of every call; Ctrl-C interrupts waits; retries are logged and counted."""
 
 from __future__ import annotations
 

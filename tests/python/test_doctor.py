@@ -1,4 +1,4 @@
-"""`sapwood doctor`: the steps, in words and as JSON, and the exit code of the first that fails."""
+"""`sapwood doctor`: its steps as text and as JSON, and the exit code of the first failure."""
 
 from __future__ import annotations
 

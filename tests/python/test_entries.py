@@ -1,4 +1,4 @@
-"""Cuts in two stages and entry lists: what a mask would leave, from the baskets that are needed for it."""
+"""Two-stage cuts and entry lists equal a mask, and read only the baskets that they need."""
 
 from __future__ import annotations
 

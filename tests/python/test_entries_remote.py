@@ -1,4 +1,4 @@
-"""Cuts and entry lists over HTTP: the bytes that they save, and how many round trips they cost."""
+"""Cuts and entry lists over HTTP: bytes saved, and round trips."""
 
 from __future__ import annotations
 

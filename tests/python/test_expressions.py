@@ -1,4 +1,4 @@
-"""Expressions over branches: Python's syntax, ROOT's spelling, nothing dangerous."""
+"""Expressions over branches: Python syntax, ROOT spelling, nothing dangerous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of distant files: the next ones are on their way while one is read; errors wait for their turn."""
+"""Lists of remote files: the next files are fetched while one is read, and errors come in order."""
 
 from __future__ import annotations
 

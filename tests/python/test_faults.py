@@ -1,4 +1,4 @@
-"""What goes wrong between here and a server: every fault, on every protocol that it happens on, ends in time.
+"""Network faults, each on every protocol where it can occur: all of them end in time.
 
 ``MATRIX`` says how: with the right data, or with an error of a type that says what happened.
 """

@@ -1,4 +1,4 @@
-"""Friends, and baskets that lie in another file."""
+"""Friends, and baskets in other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histograms say what ROOT says of them: bin by bin, in all error modes."""
+"""Histograms agree with ROOT bin by bin, in all error modes."""
 
 from __future__ import annotations
 

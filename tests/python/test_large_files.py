@@ -1,4 +1,4 @@
-"""Files beyond 2 GB, where offsets get 8 bytes, and beyond 4 GB, which 4 cannot tell: most of it is holes."""
+"""Sparse files beyond 2 GB, where offsets need 8 bytes, and beyond 4 GB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of Python packages: what scripts/check_python_layers.py finds, and that `make layers` runs it."""
+"""scripts/check_python_layers.py finds imports against the order of packages, and `make layers` runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Virtual arrays: the same as arrays that were read, and read when they are touched."""
+"""Virtual arrays equal arrays, and are read on first access."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lazy readers over a network: few fetches, what they were for, and the accounts and the picture of it."""
+"""Lazy readers over a network: few fetches, with their reasons in the report and its picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree at the end of a distant file is read while the list of keys, which lies elsewhere, is on its way."""
+"""A tree at the end of a remote file is read while the list of keys is fetched from elsewhere in the file."""
 
 from __future__ import annotations
 

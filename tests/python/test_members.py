@@ -1,4 +1,4 @@
-"""Members of the objects in a branch, as columns of their own."""
+"""Members of the objects in a branch as columns of their own."""
 
 from __future__ import annotations
 

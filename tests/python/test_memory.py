@@ -1,4 +1,4 @@
-"""Sizes such as "100 MB"."""
+"""Sizes as text, such as "100 MB"."""
 
 import pytest
 

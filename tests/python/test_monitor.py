@@ -1,4 +1,4 @@
-"""The collector behind `sapwood monitor`: packets of all kinds, what is kept of them, and the page."""
+"""The collector behind `sapwood monitor`: packets of all kinds, retention, and the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of reads: the log of the sources, the logger, exporters of figures, and who takes these."""
+"""Monitoring: the event log of sources, the logger, and exporters of figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that modules had before: imports by them, and pickles that hold them."""
+"""Old names of modules work in imports and in pickles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""coffea's NanoEvents over sapwood: what coffea reads by uproot, and only what is touched."""
+"""coffea's NanoEvents over sapwood: the values that coffea reads through uproot, and only columns in use."""
 
 from __future__ import annotations
 

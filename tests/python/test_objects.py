@@ -1,4 +1,4 @@
-"""Any object of a file is Python values: numbers, text, lists, maps, and objects with members."""
+"""Objects of a file become Python values: numbers, text, lists, maps, and objects with members."""
 
 from __future__ import annotations
 

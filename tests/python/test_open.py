@@ -1,4 +1,4 @@
-"""Opening files and finding objects in them."""
+"""Opening files, and finding objects in them."""
 
 from __future__ import annotations
 

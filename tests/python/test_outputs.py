@@ -1,4 +1,4 @@
-"""No function destroys a file: all public ones that write are walked, and each follows the one rule."""
+"""No function destroys a file: every public function that writes follows the rules for outputs."""
 
 from __future__ import annotations
 

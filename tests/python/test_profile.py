@@ -1,4 +1,4 @@
-"""Profiles: what was learned is kept, added up, and never in the way."""
+"""Profiles: they are saved, added up, and never cause failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redirectors of XRootD: which servers they lead to, and when some of them fail."""
+"""XRootD redirectors: the servers that they name, some of which fail."""
 
 from __future__ import annotations
 

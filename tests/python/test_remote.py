@@ -1,4 +1,4 @@
-"""Reading over HTTP: the same arrays, few round trips, deadlines that hold, and no secrets told."""
+"""Reading over HTTP: right arrays, few round trips, deadlines, and no secrets in output."""
 
 from __future__ import annotations
 

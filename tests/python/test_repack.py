@@ -1,4 +1,4 @@
-"""Files out of files: repacked, slimmed, skimmed, merged."""
+"""Repacking, slimming, skimming and merging files."""
 
 from __future__ import annotations
 

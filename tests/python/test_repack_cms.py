@@ -1,4 +1,4 @@
-"""Files of CMS, skimmed and merged: trees beside the events stay consistent with them."""
+"""Skimming and merging CMS files keeps the trees beside the events consistent with them."""
 
 from __future__ import annotations
 

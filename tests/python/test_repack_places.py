@@ -1,4 +1,4 @@
-"""Files out of files where something fails, and from one server to another."""
+"""Repacking when something fails, and from one server to another."""
 
 from __future__ import annotations
 

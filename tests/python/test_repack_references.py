@@ -1,4 +1,4 @@
-"""Objects that refer to each other inside an entry: they do so in files of any layout, as ROOT reads them."""
+"""Objects that refer to each other inside an entry still do so in every layout, as ROOT reads them."""
 
 from __future__ import annotations
 

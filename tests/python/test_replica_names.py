@@ -1,4 +1,4 @@
-"""One file at several places: which places follow from what is given, and what is refused."""
+"""The locations of replicas that follow from each kind of argument, and invalid arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One file at several places: from which servers it is read, and when some of them fail."""
+"""Reading a file with several replicas: the choice of servers, some of which fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report says what reading a file cost: in numbers that fit each other, as text, JSON and a picture."""
+"""Reports of cost: consistent numbers, as text, as JSON and as a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real servers of files: nginx, also with TLS and WebDAV, and XRootD with TLS; read, listed and diagnosed."""
+"""Real servers: nginx, also with TLS and WebDAV, and XRootD with TLS; reading, listing, diagnosing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names come from strangers: in exceptions, warnings, logs and pages, they are visible text."""
+"""Names from files appear as visible text in exceptions, warnings, logs and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets that are written: files come out as they went in, products are replaced, versions kept."""
+"""Writing datasets: files come out as they went in, products are replaced, versions are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets whose objects lie in several places, each reached in its own way."""
+"""Datasets with objects in several locations, each with options of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came beside the entries of a dataset is read as from files: other trees, histograms, provenance."""
+"""Content of a dataset beside its entries reads as from files: other trees, histograms, provenance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets that are cared for: small pieces become larger ones, workers hand back receipts."""
+"""Maintenance of datasets: consolidation of small objects, and receipts of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cut passes over stripes by what is known of their values, and gives what it gives without."""
+"""Cuts skip stripes by the statistics of their values, and give the same result as without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any object of a dataset damaged in any way: what is read is exact, or a typed error says what is wrong."""
+"""With any object of a dataset damaged in any way, reads are exact or raise a typed error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries of datasets are found by luminosity blocks, and by run, luminosity block and event number."""
+"""Entries of datasets are found by luminosity block, and by run, luminosity block and event number."""
 
 import json
 from pathlib import Path

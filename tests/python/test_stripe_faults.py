@@ -1,4 +1,4 @@
-"""Whole datasets while servers die and answers are cut: nothing is lost, and nothing is there twice."""
+"""Datasets while servers die and answers are cut: nothing is lost, and nothing is duplicated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The format of datasets is as docs/specs/stripe.md says: a reader that knows only this text reads them."""
+"""Datasets follow docs/specs/stripe.md: a reader written from that text alone reads them."""
 
 import io
 from pathlib import Path

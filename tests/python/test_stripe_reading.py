@@ -1,4 +1,4 @@
-"""Datasets of product stripes are read as the files they were made of, in a directory and in a bucket."""
+"""Datasets read like the files that they were made of, from a directory and from a bucket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets are read by whatever writes files out of files: repacked, skimmed, merged, made datasets of."""
+"""Datasets as inputs of repack, skim and merge, and of other datasets."""
 
 from __future__ import annotations
 

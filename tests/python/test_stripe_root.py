@@ -1,4 +1,4 @@
-"""Files come out of datasets as they went in, as ROOT sees them: all branches, byte by byte."""
+"""Files exported from datasets equal the original ones for ROOT: all branches, byte by byte."""
 
 from __future__ import annotations
 

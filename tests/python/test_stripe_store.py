@@ -1,4 +1,4 @@
-"""What a store must do before a dataset is created in it, asked of a server that does not."""
+"""A dataset is refused by a store that does not meet the requirements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many processes write one dataset, are killed, fork: in a directory, with the log there or in a database."""
+"""Many processes write one dataset, are killed, and fork; with the log in the store or in a database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sapwood.trace`, `sapwood trace`: what a job does is recorded; `sapwood replay`: and done again."""
+"""`sapwood.trace` and `sapwood trace` record a job, and `sapwood replay` replays it."""
 
 from __future__ import annotations
 

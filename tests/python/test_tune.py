@@ -1,4 +1,4 @@
-"""What is measured, kept, compared and recommended; and the report of it."""
+"""`tune`: measurements, resuming, comparisons, recommendations, and the report."""
 
 from __future__ import annotations
 

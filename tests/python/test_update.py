@@ -1,4 +1,4 @@
-"""Files that are there and are added to: what they held stays, whatever happens."""
+"""Adding to existing files never changes what they held."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sapwood.verify`: damage of every kind is found, in its place, with its cost; sound files are sound."""
+"""`sapwood.verify` finds damage of every kind, with position and cost, and none in sound files."""
 
 from __future__ import annotations
 

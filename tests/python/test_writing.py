@@ -1,4 +1,4 @@
-"""Files that are written: trees, objects, what is refused, and what is left when it goes wrong."""
+"""Writing files: trees, objects, invalid input, and the state after failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histograms that are written: read again by sapwood, uproot and ROOT."""
+"""Written histograms are read by sapwood, uproot and ROOT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random trees: whatever type, compression, basket and cluster, what is read is what was written."""
+"""Random trees read as they were written, for any type, compression, basket and cluster size."""
 
 from __future__ import annotations
 

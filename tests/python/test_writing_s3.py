@@ -1,4 +1,4 @@
-"""Writing to s3://, to a real server: whole at the end, or not there at all."""
+"""Writing to s3:// on a real server: an object appears complete or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records written as split objects: what ROOT writes of the same classes, byte by byte."""
+"""Records written as split objects equal those that ROOT writes of the same classes, byte by byte."""
 
 from __future__ import annotations
 

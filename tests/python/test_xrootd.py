@@ -1,4 +1,4 @@
-"""Reading over root://, from real servers: the same arrays, few round trips, deadlines, typed errors."""
+"""Reading over root:// from real servers: right arrays, few round trips, deadlines, typed errors."""
 
 from __future__ import annotations
 

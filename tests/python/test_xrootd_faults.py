@@ -1,4 +1,4 @@
-"""Servers of root:// that misbehave: each ends with the right data or a typed error, in time."""
+"""Misbehaving root:// servers: reads end in time with the right data or a typed error."""
 
 from __future__ import annotations
 

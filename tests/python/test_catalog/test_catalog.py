@@ -1,4 +1,4 @@
-"""What is in a catalogue: added, looked at again, found, and forgotten; in both databases."""
+"""The catalogue: adding, refreshing, searching and forgetting datasets, in SQLite and PostgreSQL."""
 
 from __future__ import annotations
 

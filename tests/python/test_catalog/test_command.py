@@ -1,4 +1,4 @@
-"""`sapwood catalog`: what people and scripts see."""
+"""`sapwood catalog`: output as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases: many at once, older and newer tables, failures; and the logs of datasets in them."""
+"""Databases of catalogues: concurrency, older and newer tables, failures, and logs of datasets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real datasets: in the catalogue, and with their log in a database."""
+"""Real datasets in the catalogue, and with their log in a database."""
 
 from __future__ import annotations
 

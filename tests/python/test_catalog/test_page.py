@@ -1,4 +1,4 @@
-"""The page of a catalogue: what it shows, and what it never does."""
+"""The web page of a catalogue: its content, and its security."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures are one line on standard error and an exit code that scripts can use."""
+"""A failure prints one line on standard error and sets an exit code for scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No command destroys a file: all of them are walked, and each follows the one rule for outputs."""
+"""No command destroys a file: every command follows the rules for outputs."""
 
 from __future__ import annotations
 

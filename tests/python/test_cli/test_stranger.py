@@ -1,4 +1,4 @@
-"""Whatever names a file has, no command lets them reach a terminal as anything but visible text."""
+"""No command lets names from a file reach a terminal other than as visible text."""
 
 from __future__ import annotations
 

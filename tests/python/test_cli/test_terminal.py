@@ -1,4 +1,4 @@
-"""On a terminal there is colour and progress; in a pipe there is neither."""
+"""Colours and progress bars appear on a terminal, but not in a pipe."""
 
 from __future__ import annotations
 

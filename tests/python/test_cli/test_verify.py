@@ -1,4 +1,4 @@
-"""`sapwood verify`: what it prints, as text and as JSON, and its exit codes."""
+"""`sapwood verify`: output as text and as JSON, and exit codes."""
 
 from __future__ import annotations
 
