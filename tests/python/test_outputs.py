@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harm import OLD, no_room, unchanged
+from output_safety import OLD, no_room, unchanged
 
 import sapwood
 import sapwood.catalog

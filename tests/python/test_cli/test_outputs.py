@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harm import OLD, no_room, unchanged
+from output_safety import OLD, no_room, unchanged
 from typer.main import get_command
 
 from sapwood.cli._app import app

@@ -1,4 +1,4 @@
-//! Datasets of product stripes, made of files by copying their baskets: what is read is what the files hold.
+//! Datasets made by copying the baskets of files read like those files.
 
 use crate::inputs::{MIXED, corpus, open, readable, trees};
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! Chosen entries are those of the whole column, and cost only the baskets that hold them.
+//! Reading an entry list gives these entries of the whole column, and fetches only their baskets.
 
 use crate::inputs::{MIXED, column, corpus, open, open_distant, readable, trees};
 use sapwood::{Column, Deadline, ErrorKind, ReadOptions, Tree};

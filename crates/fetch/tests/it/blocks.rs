@@ -1,5 +1,5 @@
-//! Files that are read in blocks: every byte is right, each block is fetched once, and whatever happens to the place
-//! where blocks are kept is no more than slower.
+//! Reading in blocks: every byte is right, each block is fetched once, and faults of the block storage only make reading
+//! slower.
 
 use crate::counting::{Client, Server};
 use crate::source::{content, range, runtime};

@@ -1,4 +1,4 @@
-//! Objects that are written: there at the end, and what goes wrong on the way.
+//! Uploaded objects appear at the end, or not at all after a failure.
 
 use sapwood_core::{ErrorKind, Piece};
 use sapwood_sink::{Leftover, Sink, create};

@@ -1,4 +1,4 @@
-//! The diagnosis: which steps are taken, where they end, and that nothing secret is said.
+//! The diagnosis: its steps, where it stops, and that it shows no secrets.
 
 use super::SIZE;
 use super::certificates::{Authority, server};

@@ -1,4 +1,4 @@
-//! What opening over HTTP costs, and what it answers where it cannot work.
+//! The cost of opening over HTTP, and the errors where it cannot work.
 
 use super::{Zoo, error_of};
 use sapwood_core::{CounterValues, Deadline, ErrorKind};

@@ -1,4 +1,4 @@
-//! How ranges travel: packed, learned about, in parallel, over connections that are kept.
+//! Ranges are packed, measured, parallelised, and sent over reused connections.
 
 use super::Zoo;
 use sapwood_testkit::{Behaviour, EmulatedLink, Proxy, Refusal};

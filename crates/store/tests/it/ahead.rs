@@ -1,4 +1,4 @@
-//! Connections to stores that are made ahead of need.
+//! Connections to stores that are opened ahead of need.
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline};

@@ -1,4 +1,4 @@
-//! Stores in memory and in directories: the contract, and what a directory can do to it.
+//! Stores in memory and in directories keep the contract, also when the directory is changed.
 
 use sapwood_core::{Deadline, ErrorKind};
 use sapwood_source::OpenOptions;

@@ -1,4 +1,4 @@
-//! Objects that were cut, changed, or made by somebody who means harm: an error of the right kind, quickly.
+//! Truncated, changed or malicious objects give an error of the right kind, quickly.
 
 use crate::{allocation, samples};
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! Entries are found by their events, and only the blocks that may have them are read.
+//! Entries are found by event number, reading only the blocks that may have them.
 
 use crate::world::{create, made, memory, run, soon};
 use sapwood_core::ErrorKind;

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 import typer
+from hostile_names import EVIL, EVIL_FILE, PROOFS, SHORT, harmful, of_terminal, tuning, write
 from http_fake import FakeServer
-from stranger import EVIL, EVIL_FILE, PROOFS, SHORT, harmful, of_terminal, tuning, write
 from typer.testing import CliRunner
 
 import sapwood

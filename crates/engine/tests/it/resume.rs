@@ -1,4 +1,4 @@
-//! Files that are written out of files by several runs, of which all but the last were killed.
+//! Repacking in several runs, of which all but the last were killed.
 
 use crate::inputs::{MIXED, open};
 use sapwood::repack::{Input, RepackOptions, RepackReport, TreeSelection, repack};

@@ -1,4 +1,4 @@
-//! Files that are there, taken up again.
+//! Adding to existing files.
 
 use crate::Fetched;
 use crate::written::{finished, new_file, open, string, text_of};

@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from hostile_names import EVIL, EVIL_FILE, PROOFS, harmful, tuning, write
 from http_fake import FakeServer, answer
-from stranger import EVIL, EVIL_FILE, PROOFS, harmful, tuning, write
 
 import sapwood
 from sapwood import edm, errors, stripe
