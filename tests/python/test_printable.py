@@ -42,12 +42,12 @@ SOURCES = sorted(Path(sapwood.__file__).parent.rglob("*.py"))
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("stranger") / f"{EVIL_FILE}.root")
+    return write(tmp_path_factory.mktemp("names") / f"{EVIL_FILE}.root")
 
 
 @pytest.fixture(scope="module")
 def unreadable(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("stranger") / f"{EVIL_FILE}.root", readable=False)
+    return write(tmp_path_factory.mktemp("names") / f"{EVIL_FILE}.root", readable=False)
 
 
 def check_shown(text: str) -> None:

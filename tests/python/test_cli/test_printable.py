@@ -72,7 +72,7 @@ class World:
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    world = World(tmp_path_factory.mktemp("stranger"))
+    world = World(tmp_path_factory.mktemp("names"))
     file = write(Path(world.file))
     write(Path(world.unreadable), readable=False)
     _write_edm(Path(world.edm))
