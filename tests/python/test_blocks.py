@@ -315,7 +315,7 @@ def test_a_file_that_was_replaced_is_another_one(tmp_path: Path) -> None:
         assert len(read(server.url, **options)[0]["x"]) == 10
 
 
-def test_local_files_are_read_as_ever(events_file: Path, tmp_path: Path) -> None:
+def test_local_files_are_read_as_before(events_file: Path, tmp_path: Path) -> None:
     found, report = read(f"{events_file}:Events", ["run"], lazy_download=True, cache=tmp_path)
     assert_array_equal(found["run"], np.arange(1000))
     assert report.block_bytes == 0

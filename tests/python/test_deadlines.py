@@ -148,7 +148,7 @@ def slow_names(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param("root://silent.test//*.root:t", marks=needs_xrootd),
     ],
 )
-def test_names_that_nobody_looks_up(slow_names: Path, url: str) -> None:
+def test_names_that_are_not_looked_up(slow_names: Path, url: str) -> None:
     code = """
         import sapwood, sys
         try:
@@ -285,7 +285,7 @@ def test_ctrl_c_ends_a_wait(content: bytes, protocol: str, wait: str) -> None:
 
 
 @needs_xrootd
-def test_closing_waits_for_nobody(content: bytes) -> None:
+def test_closing_never_waits(content: bytes) -> None:
     code = """
         import sapwood, sys, time
         files = [sapwood.open(sys.argv[1], deadline=30) for _ in range(3)]

@@ -76,7 +76,7 @@ def test_credentials_are_named_and_never_shown() -> None:
         assert secret not in answer.stdout + answer.stderr
 
 
-def test_no_step_takes_longer_than_told() -> None:
+def test_no_step_takes_longer_than_its_deadline() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()

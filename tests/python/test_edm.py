@@ -122,7 +122,7 @@ def test_what_is_ambiguous_is_listed(events: edm.Events) -> None:
         events["vector<reco::Track>"]
 
 
-def test_what_is_absent_is_told_with_what_is_near(events: edm.Events) -> None:
+def test_missing_names_are_reported_with_suggestions(events: edm.Events) -> None:
     with pytest.raises(KeyInFileError, match="slimmedMuons") as caught:
         events["slimedMuon"]
     assert "slimmedMuons" in caught.value.keys
@@ -181,7 +181,7 @@ def test_members_are_columns_of_the_tree(events: edm.Events) -> None:
         assert chunk[column.path].to_list() == column.array().to_list()
 
 
-def test_an_unknown_member_is_told_with_what_is_near(events: edm.Events) -> None:
+def test_an_unknown_member_is_reported_with_suggestions(events: edm.Events) -> None:
     with pytest.raises(KeyInFileError, match="chi2_"):
         events["generalTracks"]["chi_2"]
 

@@ -311,7 +311,9 @@ def test_errors_say_what_to_do(
     assert words.format(port=port) in str(caught.value)
 
 
-def test_a_server_without_a_trusted_certificate_is_told_at_once(content: bytes, certificate: Path) -> None:
+def test_a_server_without_a_trusted_certificate_is_reported_at_once(
+    content: bytes, certificate: Path
+) -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate)
     with web.FakeServer(content, tls) as server, pytest.raises(BROKEN, match="X509_CERT_DIR"):
@@ -319,7 +321,7 @@ def test_a_server_without_a_trusted_certificate_is_told_at_once(content: bytes, 
 
 
 @needs_xrootd
-def test_the_words_of_a_server_are_told(
+def test_the_message_of_a_server_is_shown(
     content: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("X509_USER_PROXY", str(tmp_path / "no-proxy"))

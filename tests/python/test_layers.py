@@ -104,7 +104,7 @@ def test_an_import_upward_is_refused(checker: ModuleType, package: Path) -> None
     ]
 
 
-def test_nobody_imports_the_whole_package(checker: ModuleType, package: Path) -> None:
+def test_no_module_imports_the_whole_package(checker: ModuleType, package: Path) -> None:
     add(package, "top.py", "def late():\n    import plant")
     (problem,) = checker.problems(package, ORDER)
     assert problem == "plant/top.py:3: plant.top imports plant, which is not above it in the table"

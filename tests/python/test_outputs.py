@@ -130,7 +130,7 @@ def public(path: str, module: ModuleType) -> Iterator[tuple[str, Any]]:
                     yield f"{path}.{name}.{member}", getattr(function, "__func__", function)
 
 
-def test_every_function_that_may_write_a_file_is_known() -> None:
+def test_every_function_that_may_write_a_file_is_listed() -> None:
     modules = {
         "sapwood": sapwood,
         "sapwood.catalog": sapwood.catalog,

@@ -230,7 +230,7 @@ def failures(path: Path, unreadable: Path, folder: Path) -> Iterator[Any]:
     yield lambda: stripe.open(folder / f"dataset{EVIL_FILE}")
 
 
-def test_failures_are_told_in_visible_text(path: Path, unreadable: Path, tmp_path: Path) -> None:
+def test_failures_are_reported_in_visible_text(path: Path, unreadable: Path, tmp_path: Path) -> None:
     for fail in failures(path, unreadable, tmp_path):
         with pytest.raises(Exception) as caught:
             fail()

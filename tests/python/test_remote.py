@@ -92,7 +92,7 @@ def test_what_is_not_there(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("secret", ["http://user:sesame@{}", "http://{}?token=sesame"])
-def test_secrets_are_not_told(serve: Serve, secret: str) -> None:
+def test_secrets_are_not_shown(serve: Serve, secret: str) -> None:
     url = secret.format(serve().removeprefix("http://"))
     with sapwood.open({url: "Events"}) as tree:
         told: list[Any] = [

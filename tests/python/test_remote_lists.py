@@ -121,7 +121,7 @@ def in_a_process(code: str, budget: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
 
 
-def test_with_no_memory_to_read_ahead_all_is_read_all_the_same(serve: Serve, folder: Path) -> None:
+def test_everything_is_read_without_memory_to_read_ahead(serve: Serve, folder: Path) -> None:
     files, _ = serve()
     code = f"import sapwood; print(sapwood.concatenate({files[:4]}, 'met', library='np')['met'].sum())"
     near = sapwood.concatenate([f"{folder / f'{n:02}.root'}:Events" for n in range(4)], "met", library="np")

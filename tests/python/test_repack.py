@@ -118,7 +118,7 @@ def test_trees_are_joined(events_file: Path, tmp_path: Path, layout: dict[str, A
     assert len(arrays(target, "dir/sub/Runs")) == 15
 
 
-def test_the_longest_list_of_all_inputs_is_known(tmp_path: Path) -> None:
+def test_the_longest_list_of_all_inputs_is_recorded(tmp_path: Path) -> None:
     """Readers take no more items than fMaximum of the counter says."""
     parts = []
     for number, longest in enumerate((2, 9, 5)):

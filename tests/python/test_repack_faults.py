@@ -140,12 +140,12 @@ def killed_and_gone_on_with(large: Path, target: object, journals: Path) -> None
     same(large, target, 6)
 
 
-def test_what_a_killed_process_kept_is_gone_on_with(large: Path, tmp_path: Path) -> None:
+def test_a_killed_process_is_resumed(large: Path, tmp_path: Path) -> None:
     killed_and_gone_on_with(large, tmp_path / "out.root", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["out.root"]
 
 
-def test_a_disk_that_had_no_room_is_gone_on_with(large: Path, tmp_path: Path) -> None:
+def test_a_run_on_a_full_disk_is_resumed(large: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.root"
     target.write_bytes(b"old")
     done = run(KEEPING, large, target, limit=(resource.RLIMIT_FSIZE, 10_000_000))
@@ -215,7 +215,7 @@ def test_a_source_that_fails_leaves_the_old_object(s3: s3_server.Server, large: 
 
 
 @no_s3
-def test_an_upload_of_a_killed_process_is_gone_on_with(
+def test_an_upload_of_a_killed_process_is_resumed(
     s3: s3_server.Server, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

@@ -54,7 +54,7 @@ def test_what_is_no_replica_is_refused(given: Any) -> None:
         replicas([{"name": "x.root"}])
 
 
-def test_a_friend_lies_beside_each_replica() -> None:
+def test_a_friend_is_next_to_each_replica() -> None:
     found = replicas(["root://a//s/x.root", "http://b/", "list.meta4"])
     assert found is not None
     assert found.beside("y.root").items == ("root://a//s/y.root", "http://b/", "list.meta4")

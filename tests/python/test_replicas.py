@@ -103,7 +103,7 @@ def test_a_server_that_stops_is_left(web: Web) -> None:
     assert f"127.0.0.1:{other.port}" in file.report().by_server
 
 
-def test_a_server_that_is_left_is_told_of_by_one_line(web: Web, caplog: pytest.LogCaptureFixture) -> None:
+def test_dropping_a_server_is_logged_in_one_line(web: Web, caplog: pytest.LogCaptureFixture) -> None:
     one, other = web(), web()
     with caplog.at_level(logging.INFO, "sapwood"):
         file = sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"])

@@ -28,7 +28,7 @@ def files(place: Path) -> int:
     return sum(path.is_file() for path in place.rglob("*"))
 
 
-def test_objects_lie_in_several_places(tmp_path: Path) -> None:
+def test_objects_are_in_several_locations(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     dataset = stripe.create(here, write(tmp_path / "a.root", 0))
     with pytest.raises(errors.UsageError, match="no base"):

@@ -237,7 +237,7 @@ def test_products_that_are_appended_added_and_replaced_have_statistics(tmp_path:
     assert excluded(data.url, "Half_x >= 90") == (190, 19)
 
 
-def test_what_is_known_is_shown(sorted_events: tuple[str, str]) -> None:
+def test_known_values_are_shown(sorted_events: tuple[str, str]) -> None:
     _, place = sorted_events
     data = stripe.open(place)
     [block] = data.statistics("luminosityBlock")

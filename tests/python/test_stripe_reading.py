@@ -121,7 +121,7 @@ def test_objects_are_read_from_stripes_as_from_files(name: str, path: str | None
             assert same(other[name].array(), tree[name].array()), name
 
 
-def test_a_lost_object_is_told_and_all_others_are_read(tmp_path: Path, events_file: Path) -> None:
+def test_a_lost_object_is_reported_and_all_others_are_read(tmp_path: Path, events_file: Path) -> None:
     place = tmp_path / "ds"
     create(str(place), events_file)
     for file in place.glob("d/*/*"):

@@ -215,7 +215,7 @@ def test_the_doctor_knows_datasets(place: Path) -> None:
     assert last["facts"]["entries"] == "250"
 
 
-def test_what_is_lost_is_told_and_nothing_is_written(place: Path, tmp_path: Path) -> None:
+def test_lost_data_is_reported_and_nothing_is_written(place: Path, tmp_path: Path) -> None:
     shutil.copytree(place / "data", tmp_path / "data")
     for path in (tmp_path / "data" / "list").iterdir():
         path.unlink()

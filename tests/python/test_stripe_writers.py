@@ -68,7 +68,7 @@ def forked(place: str, log: str, folder: str, job: int, results: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_forks_of_who_has_written_write_and_read(place: str, log: str, tmp_path: Path) -> None:
+def test_forks_of_a_writer_write_and_read(place: str, log: str, tmp_path: Path) -> None:
     work.append(place, log, tmp_path, 1)
     assert work.jobs_of(place, log) == [0, 1]
     context = multiprocessing.get_context("fork")

@@ -326,7 +326,7 @@ def test_the_command_that_is_recommended_can_be_run(tmp_path: Path) -> None:
         assert target.exists()
 
 
-def test_a_failure_is_told_and_measured_again(tmp_path: Path) -> None:
+def test_a_failure_is_reported_and_measured_again(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.jsonl", {})
     harness = Harness({"": tmp_path / "gone.root"}, "tree", tmp_path / "layouts", journal)
     harness.run([Sweep("one", (TODAY,), (ALL,))], rounds=1)

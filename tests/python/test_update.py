@@ -325,7 +325,7 @@ def test_two_do_not_add_at_once(path: Path) -> None:
         first["a"] = "b"
 
 
-def test_what_cannot_be_added_to(path: Path, tmp_path: Path) -> None:
+def test_files_and_trees_that_cannot_be_extended(path: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         sapwood.update(tmp_path / "nothing.root")
     with pytest.raises(UsageError, match="directory"):

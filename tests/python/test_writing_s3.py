@@ -91,7 +91,7 @@ def test_the_old_object_stays_until_the_end(s3: s3_server.Server) -> None:
         assert new["Events"].num_entries == 1_000_000
 
 
-def test_what_cannot_be_written_is_told_at_once(
+def test_unsupported_values_are_reported_at_once(
     s3: s3_server.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(errors.FileNotFoundError, match="bucket"):

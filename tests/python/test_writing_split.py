@@ -264,14 +264,14 @@ def test_classes_are_called_as_records_or_columns(tmp_path: Path) -> None:
         ({"x": "{a: datetime64}"}, UnsupportedTypeError, "datetime64"),
     ],
 )
-def test_what_cannot_be_split_is_told(tmp_path: Path, types: Any, error: Any, says: str) -> None:
+def test_unsplittable_records_are_reported(tmp_path: Path, types: Any, error: Any, says: str) -> None:
     with sapwood.recreate(tmp_path / "out.root") as file:
         with pytest.raises(error) as caught:
             file.mktree("T", types, records="split")
         assert re.search(says, f"{caught.value} {caught.value.hint}")
 
 
-def test_choices_that_make_no_sense_are_told(tmp_path: Path) -> None:
+def test_inconsistent_choices_are_reported(tmp_path: Path) -> None:
     with sapwood.recreate(tmp_path / "out.root") as file:
         for records in ("members", {"y": "split"}, {"n": "split"}):
             with pytest.raises(UsageError):

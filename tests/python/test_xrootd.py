@@ -120,7 +120,7 @@ def test_opening_and_three_columns_take_six_round_trips(far: Callable[..., Runni
     assert int(told) == 3  # open, head and tail, columns
 
 
-def test_much_from_afar_comes_over_several_connections(far: Callable[..., Running], folder: Path) -> None:
+def test_large_remote_reads_use_several_connections(far: Callable[..., Running], folder: Path) -> None:
     uproot = pytest.importorskip("uproot")
     values = np.arange(8 << 20, dtype="f8")
     with uproot.recreate(folder / "much.root", compression=None) as file:
@@ -164,7 +164,7 @@ def test_what_may_not_be_read(server: xrootd_server.Server, folder: Path) -> Non
         sapwood.open(f"{server.url}//secret.root")
 
 
-def test_directories_and_relative_paths_are_told(server: xrootd_server.Server, folder: Path) -> None:
+def test_directories_and_relative_paths_are_reported(server: xrootd_server.Server, folder: Path) -> None:
     (folder / "sub.root").mkdir(mode=0o755, exist_ok=True)
     with pytest.raises(errors.UsageError):
         sapwood.open(f"{server.url}//sub.root")
@@ -172,12 +172,12 @@ def test_directories_and_relative_paths_are_told(server: xrootd_server.Server, f
         sapwood.open(f"{server.url}/events.root")
 
 
-def test_a_wrong_port_is_told_at_once() -> None:
+def test_a_wrong_port_is_reported_at_once() -> None:
     with within(8), pytest.raises(errors.NetworkError):
         sapwood.open(f"root://127.0.0.1:{xrootd_server.free_port()}//f.root")
 
 
-def test_an_unknown_host_is_told() -> None:
+def test_an_unknown_host_is_reported() -> None:
     with within(20), pytest.raises(errors.NetworkError):
         sapwood.open("root://no-such-host.invalid//f.root", deadline=15)
 
@@ -211,14 +211,14 @@ def test_a_deadline_holds_where_a_server_stands_still(
         assert len(tree["y"].array(library="np", deadline=30)) == ENTRIES
 
 
-def test_broken_answers_are_asked_for_again_and_then_told(far: Callable[..., Running]) -> None:
+def test_broken_answers_are_requested_again_and_then_reported(far: Callable[..., Running]) -> None:
     link = far("--close-after", "600000")
     with sapwood.open(f"{link.url}/large.root:t") as tree, within(20), pytest.raises(errors.NetworkError):
         tree.arrays(library="np", deadline=18)
     assert link.counts()["connections"] >= 4
 
 
-def test_a_server_that_died_is_told(own_server: Callable[..., xrootd_server.Server]) -> None:
+def test_a_server_that_died_is_reported(own_server: Callable[..., xrootd_server.Server]) -> None:
     server = own_server()
     with sapwood.open(f"{server.url}//large.root:t") as tree:
         server.kill()
@@ -236,7 +236,7 @@ def test_a_server_that_comes_back_is_found(folder: Path) -> None:
     tree.file.close()
 
 
-def test_a_file_that_changes_is_told(server: xrootd_server.Server, folder: Path) -> None:
+def test_a_file_that_changes_is_reported(server: xrootd_server.Server, folder: Path) -> None:
     path = folder / "changing.root"
     shutil.copyfile(folder / "large.root", path)
     with sapwood.open(f"{server.url}//changing.root:t") as tree:
@@ -294,7 +294,7 @@ def test_globs(server: xrootd_server.Server, folder: Path) -> None:
         entries("//nowhere/*.root")
 
 
-def test_secrets_are_not_told(server: xrootd_server.Server) -> None:
+def test_secrets_are_not_shown(server: xrootd_server.Server) -> None:
     url = f"{server.url}//events.root?authz=sesame"
     with sapwood.open({url: "Events"}) as tree:
         told = [tree.file.file_path, repr(tree), repr(tree.file), str(tree.file.report())]

@@ -69,7 +69,7 @@ def test_a_redirect_loop_ends(content: bytes) -> None:
         runs(server.url)
 
 
-def test_a_connection_that_breaks_is_made_anew(content: bytes) -> None:
+def test_a_broken_connection_is_opened_again(content: bytes) -> None:
     def behave(number: int, before: int) -> fake.Answer | None:
         if number == fake.READV and before == 0:
             raise ConnectionError
@@ -80,14 +80,14 @@ def test_a_connection_that_breaks_is_made_anew(content: bytes) -> None:
         assert server.counts[fake.LOGIN] == 2
 
 
-def test_a_server_that_sends_too_little_is_told(content: bytes) -> None:
+def test_a_server_that_sends_too_little_is_reported(content: bytes) -> None:
     with fake.FakeServer(content, lambda *_: None) as server, within(21):
         server.cut = 1
         with pytest.raises((errors.ServerError, errors.NetworkError, errors.DeadlineError)):
             runs(server.url)
 
 
-def test_a_file_of_another_size_is_told(content: bytes) -> None:
+def test_a_file_of_another_size_is_reported(content: bytes) -> None:
     with fake.FakeServer(content, lambda *_: None) as server:
         tree = sapwood.open(f"{server.url}:Events", deadline=20)
         tree.file.close()

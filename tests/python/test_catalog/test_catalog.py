@@ -18,7 +18,7 @@ def names(found: list[Any]) -> list[str]:
     return [one.name for one in found]
 
 
-def test_a_dataset_is_known_by_what_it_says_of_itself(family: Any, catalogue: Catalog) -> None:
+def test_a_dataset_is_recognised_by_its_identity(family: Any, catalogue: Catalog) -> None:
     data = catalogue["data"]
     assert (data.tree, data.version, data.entries, data.products) == ("Events", 3, 3000, 3)
     assert data.nbytes == 3000 * (10 + 17 + 24) and data.objects == 9
@@ -99,7 +99,7 @@ def test_what_depends_on_what(family: Any, catalogue: Catalog) -> None:
     ]
 
 
-def test_datasets_that_were_made_of_each_other_are_told_once(datasets: Any, catalogue: Catalog) -> None:
+def test_datasets_made_of_each_other_are_listed_once(datasets: Any, catalogue: Catalog) -> None:
     datasets.commit("/a", "create", {"x": 1}, inputs=("/b@v1",))
     datasets.commit("/b", "create", {"x": 1}, inputs=("/a@v1",))
     catalogue.add("/a"), catalogue.add("/b")

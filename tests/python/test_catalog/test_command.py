@@ -95,7 +95,7 @@ def test_a_refresh_tells_what_is_new_and_what_failed(filled: Any, run: Run) -> N
     assert "skim      v1  v2" in shown and "no dataset at s3://bucket/data" in shown
 
 
-def test_what_is_not_there_is_told_in_a_line(filled: Any, run: Run) -> None:
+def test_missing_objects_are_reported_in_a_line(filled: Any, run: Run) -> None:
     code, shown = run("show", "dta")
     assert code == 3 and "the nearest names are 'data'" in shown and "Traceback" not in shown
     assert run("forget", "data")[0] == 0

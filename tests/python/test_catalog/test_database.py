@@ -236,7 +236,7 @@ class TestLog:
         assert other.newest() is None and other.create(1, b"of another dataset")
         assert log.create(2, bytes(range(256))) and log.newest() == (2, bytes(range(256)))
 
-    def test_of_all_who_make_the_same_entry_one_does(self, database: str) -> None:
+    def test_one_of_many_writers_of_an_entry_succeeds(self, database: str) -> None:
         logs = [DatabaseLog(database, "a") for _ in range(AT_ONCE)]
         for number in range(1, 6):
 

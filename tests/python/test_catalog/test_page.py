@@ -125,7 +125,7 @@ def test_odd_questions(family: Any, page: CatalogPage, path: str, expected: int 
     assert ask(page, path)[0] in ((200, 503) if expected is None else (expected,))
 
 
-def test_a_database_that_is_gone_is_told_without_its_password(
+def test_a_database_that_is_gone_is_reported_without_its_password(
     postgres: Any, datasets: Any, tmp_path: Path
 ) -> None:
     with postgres.database() as url, Catalog(url) as catalogue:

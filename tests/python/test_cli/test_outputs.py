@@ -134,7 +134,7 @@ NO_FILE = {
 SIZES = {("stripe consolidate", "target"), ("bench chain", "target"), ("stripe log", "database")}
 
 
-def test_every_parameter_that_may_name_an_output_is_known() -> None:
+def test_every_parameter_that_may_name_an_output_is_listed() -> None:
     parameters = {(name, one.name) for name, command in commands(get_command(app)) for one in command.params}
     unknown = {one for one in parameters - set(OUTPUTS) - KEPT - SIZES if one[1] not in NO_FILE}
     assert not unknown, "say here whether these name a file that is written, and test it"

@@ -221,7 +221,7 @@ fn failure(dataset: &Dataset, name: &str) -> Error {
 }
 
 #[test]
-fn what_is_lost_or_damaged_is_told_by_product_entries_and_object() {
+fn damage_is_reported_by_product_entries_and_object() {
     for url in ["memory:near", "memory://far"] {
         let (tree, store) = (mixed(), counted(url));
         let whole = dataset(&store, &tree, MIXED);

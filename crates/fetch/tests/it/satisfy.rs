@@ -63,7 +63,7 @@ fn circles_are_corruption() {
 }
 
 #[test]
-fn a_parser_s_error_is_told_with_the_url() {
+fn a_parser_s_error_is_reported_with_the_url() {
     let fails = |_: &Segments| Err::<Step<()>, _>(Error::corrupt("no good").at(3));
     let error = satisfy(&mut Segments::default(), fails).0.unwrap_err();
     assert_eq!(error.to_string(), "no good (at byte 3 of test://host/f.root)");

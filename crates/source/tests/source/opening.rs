@@ -148,7 +148,7 @@ async fn urls_that_make_no_sense() {
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn connection_refused() {
     let server = Server::start(Objects::one("/f", "x"), Behaviour::default()).await.unwrap();
     let url = server.url("/f");
     drop(server);

@@ -127,7 +127,7 @@ async fn a_directory_that_must_not_be_written_to_is_named() {
 }
 
 #[tokio::test]
-async fn a_place_that_is_no_directory_is_told() {
+async fn a_place_that_is_no_directory_is_reported() {
     let directory = Directory::new();
     fs::write(directory.0.join("file"), "x").unwrap();
     let store = LocalStore::new(directory.0.join("file"), &OpenOptions::default());
