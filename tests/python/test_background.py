@@ -154,7 +154,7 @@ def test_the_next_clusters_are_read_before_they_are_asked_for(served: str) -> No
 @pytest.mark.parametrize(
     "options", [{"seed": -1}, {"mode": "sideways"}, {"most_entries": 0}, {"expressions": "no_such_branch"}]
 )
-def test_what_cannot_be_is_refused(pool: Path, options: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(pool: Path, options: dict[str, Any]) -> None:
     with pytest.raises(errors.SapwoodError), background(pool, **options) as events:
         events.take(1)
 

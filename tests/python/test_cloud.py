@@ -107,7 +107,9 @@ def test_options_under_the_names_of_other_libraries(server: s3_server.Server) ->
 
 
 @needs_server
-def test_what_is_no_secret_is_pickled(known: s3_server.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_without_secrets_are_pickled(
+    known: s3_server.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     with sapwood.open(URL, endpoint=known.endpoint) as file:
         state = pickle.dumps(file)

@@ -55,7 +55,7 @@ def test_the_exit_code_is_that_of_the_first_failure(target: str, code: int, step
     assert json.loads(answer.stdout)["ok"] is False
 
 
-def test_what_is_no_root_file(tmp_path: Path) -> None:
+def test_other_files_than_root_files(tmp_path: Path) -> None:
     file = tmp_path / "notes.root"
     file.write_text("these are notes")
     answer = doctor(str(file))

@@ -115,7 +115,7 @@ def test_without_a_history_the_process_must_be_said(plain: edm.Events) -> None:
     assert plain.product("slimmedMuons", process="PAT").name.process == "PAT"
 
 
-def test_what_is_ambiguous_is_listed(events: edm.Events) -> None:
+def test_ambiguous_names_are_listed(events: edm.Events) -> None:
     with pytest.raises(KeyInFileError, match=r"ints_flags_first_PAT\., ints_flags_second_PAT\."):
         events["flags"]
     with pytest.raises(KeyInFileError, match="means 2 products"):

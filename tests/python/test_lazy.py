@@ -90,7 +90,7 @@ def test_as_uproot_does_it(events_file: Path) -> None:
     assert set(logs[0]) == set(logs[1]) == {"met", "Muon_pt"}
 
 
-def test_what_virtual_arrays_cannot_do(tree: Any) -> None:
+def test_limits_of_virtual_arrays(tree: Any) -> None:
     for arguments in (
         {"expressions": "met"},
         {"cut": "met > 5"},

@@ -56,7 +56,7 @@ def test_all_columns_of_the_first_events_cost_one_fetch(url: str) -> None:
     assert (use.hits + use.misses, use.misses, use.windows_seen) == (2 * COLUMNS, 1, 1)
 
 
-def test_what_is_touched_in_some_events(url: str) -> None:
+def test_columns_used_in_some_events(url: str) -> None:
     with sapwood.open(url) as tree:
         total = 0.0
         events = tree.events(caching=Caching(startup_entries=100, **SMALL))

@@ -68,7 +68,7 @@ def test_the_same_as_by_uproot(nano: Path, schema: str) -> None:
         assert ak.array_equal(ak.materialize(found.run), ak.materialize(expected.run))
 
 
-def test_what_was_touched_is_learned(nano: Path, tmp_path: Path) -> None:
+def test_used_columns_are_learned(nano: Path, tmp_path: Path) -> None:
     profile = sapwood.Profile(tmp_path / "profile.json")
     with sapwood.open(f"{nano}:Events") as tree, warnings.catch_warnings():
         warnings.simplefilter("ignore")

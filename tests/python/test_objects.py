@@ -158,7 +158,7 @@ def test_values_of_all_forms() -> None:
     assert (record.class_name, record.a) == ("A", 3)
 
 
-def test_what_is_a_map_the_type_says() -> None:
+def test_the_type_name_tells_maps_from_lists_of_pairs() -> None:
     buffers = ([0, 2], [1, 1], [3, 4])
     assert item(PAIRS, *buffers, typename="map<int,int>") == {1: 4}
     assert item(PAIRS, *buffers, typename="std::multimap<int,int>") == [(1, 3), (1, 4)]

@@ -71,7 +71,7 @@ class TestPrintable:
         ordinary = "Muon_pt µ é e\u0301 中文 → \u00a0\u3000 \\x1b 'q' <b>"
         assert printable(ordinary) == ordinary
 
-    def test_what_is_invisible_or_commands_is_written_out(self) -> None:
+    def test_control_and_invisible_characters_are_escaped(self) -> None:
         assert printable("\x1b]0;x\x07\0\n\r\t\x7f\x9b") == r"\x1b]0;x\x07\x00\n\r\t\x7f\x9b"
         hidden = "\u202e\u2066\u200b\u200e\u061c\ufeff\u2028\U000e0041\ud800\ue000"
         assert printable(hidden) == r"\u202e\u2066\u200b\u200e\u061c\ufeff\u2028\U000e0041\ud800\ue000"
@@ -290,7 +290,7 @@ class TestPages:
         ReadReport.from_counters(EVIL, {}, size=10, timeline=timeline, log=log).save(tmp_path / "one.svg")
         check_svg((tmp_path / "one.svg").read_text(encoding="utf-8"))
 
-    def test_what_a_lazy_reader_fetched(self, path: Path, tmp_path: Path) -> None:
+    def test_fetches_of_a_lazy_reader(self, path: Path, tmp_path: Path) -> None:
         tree = sapwood.open(path)[TREE]
         for event in tree.events():
             event[f"x{EVIL}"]

@@ -70,7 +70,7 @@ def test_a_server_that_fails_while_opening_is_excluded(
     assert "tried=127.0.0.1" in head.opened[-1]
 
 
-def test_what_a_redirector_does_not_find_is_not_there(xrootd: XRootD) -> None:
+def test_a_file_that_a_redirector_does_not_find_does_not_exist(xrootd: XRootD) -> None:
     head = xrootd(
         lambda number, before: xrootd_fake.error(3011, "no") if number == xrootd_fake.OPEN else None
     )
@@ -79,7 +79,7 @@ def test_what_a_redirector_does_not_find_is_not_there(xrootd: XRootD) -> None:
     assert len(head.opened) == 1
 
 
-def test_where_a_redirector_leads_to_silence_the_servers_that_it_names_are_opened(
+def test_located_servers_replace_a_silent_one(
     xrootd: XRootD,
 ) -> None:
     silent = xrootd(lambda number, before: xrootd_fake.silence if number == xrootd_fake.OPEN else None)

@@ -84,7 +84,7 @@ def test_many_files_over_http(serve: Serve) -> None:
     assert pickle.loads(pickle.dumps(sapwood.open(f"{url}:Events"))).num_entries == 1000
 
 
-def test_what_is_not_there(serve: Serve) -> None:
+def test_a_missing_file(serve: Serve) -> None:
     url = serve().replace("events", "nothing")
     with pytest.raises(FileNotFoundError) as caught:
         sapwood.open(url)

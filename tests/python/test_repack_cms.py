@@ -66,12 +66,12 @@ def test_runs_and_luminosity_blocks_follow(
     assert found == (sorted(set(zip(*NUMBERS.values(), strict=True))) if blocks is None else blocks)
 
 
-def test_what_has_no_runs_cannot_be_followed(tmp_path: Path) -> None:
+def test_trees_without_runs_cannot_be_followed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no trees of runs"):
         sapwood.repack(DATA / "edm.root", tmp_path / "out.root", tree="Events", entries=(0, 5), follow=True)
 
 
-def test_what_files_have_in_common_is_there_once(nano: Path, tmp_path: Path) -> None:
+def test_common_sets_are_written_once(nano: Path, tmp_path: Path) -> None:
     target, other = tmp_path / "out.root", tmp_path / "other.root"
     report = sapwood.merge([nano, nano, nano], target)
     assert (report.trees["Events"], report.trees["ParameterSets"], report.trees["MetaData"]) == (36, 5, 1)

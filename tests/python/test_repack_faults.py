@@ -84,7 +84,7 @@ def test_a_disk_that_is_full(large: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(large: Path, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed_by_the_next(large: Path, tmp_path: Path) -> None:
     """A run that is killed leaves its temporary file; the same command starts clean, and takes it away."""
     target = tmp_path / "out.root"
     code = "import sys, sapwood; sapwood.merge([sys.argv[1]] * 40, sys.argv[2], compression='lzma:9')"

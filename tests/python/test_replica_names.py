@@ -45,7 +45,7 @@ def test_records_of_rucio_are_handed_on() -> None:
 
 
 @pytest.mark.parametrize("given", [7, [7], [""], {"/a": 7}, lambda name: replicas(lambda name: [])])
-def test_what_is_no_replica_is_refused(given: Any) -> None:
+def test_invalid_replicas_are_refused(given: Any) -> None:
     with pytest.raises(TypeError, match=r"URL|not iterable|function"):
         found = replicas(given)
         assert found is not None

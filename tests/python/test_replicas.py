@@ -210,7 +210,7 @@ def test_a_metalink_states_a_checksum_that_servers_do_too(web: Web, tmp_path: Pa
                 file["t"].arrays(library="np", deadline=60)
 
 
-def test_where_no_place_has_it_the_error_says_so(web: Web) -> None:
+def test_the_error_says_that_no_replica_has_the_file(web: Web) -> None:
     one, other = web(), web()
     one.behave = other.behave = lambda request: missing
     with pytest.raises(errors.FileNotFoundError) as caught:

@@ -154,7 +154,7 @@ class TestCare:
         (wrong,) = dataset.verify().wrong
         assert victim.name in wrong.object
 
-    def test_what_expired_is_collected(self, dataset: stripe.Dataset, tmp_path: Path) -> None:
+    def test_expired_versions_are_collected(self, dataset: stripe.Dataset, tmp_path: Path) -> None:
         dataset.tag("first")
         dataset.drop("met")
         dataset.expire(newest=1)

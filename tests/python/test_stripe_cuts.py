@@ -169,7 +169,7 @@ def test_only_batches_that_may_pass_are_asked_for(sorted_events: tuple[str, str]
     assert excluded(place, "luminosityBlock == 99") == (ENTRIES, ENTRIES // BATCH)
 
 
-def test_what_is_said_of_lists_passes_over_batches_too(sorted_events: tuple[str, str]) -> None:
+def test_statistics_of_lists_skip_batches(sorted_events: tuple[str, str]) -> None:
     source, place = sorted_events
     for cut, least in {
         "Any$(Jet_pt > 80)": 400,

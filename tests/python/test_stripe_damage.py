@@ -101,7 +101,7 @@ def exact(place: Path | str, version: int | str | None, log: Any = None) -> None
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_what_is_damaged_is_exact_or_a_typed_error(
+def test_damaged_datasets_read_exactly_or_raise_a_typed_error(
     damage: Callable[[bytes, random.Random], bytes | None], whole: Path, tmp_path: Path
 ) -> None:
     place = tmp_path / "ttbar"
@@ -126,7 +126,7 @@ def test_what_is_damaged_is_exact_or_a_typed_error(
 
 
 @pytest.mark.skipif(s3_server.missing() is not None, reason="no S3 server")
-def test_what_is_damaged_in_a_bucket_is_exact_or_a_typed_error(
+def test_damaged_buckets_read_exactly_or_raise_a_typed_error(
     whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lottery, refused = random.Random(10), 0
@@ -153,7 +153,7 @@ def test_what_is_damaged_in_a_bucket_is_exact_or_a_typed_error(
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_what_is_damaged_in_a_log_in_a_database_is_exact_or_a_typed_error(
+def test_damaged_logs_in_databases_read_exactly_or_raise_a_typed_error(
     database: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     sqlalchemy = pytest.importorskip("sqlalchemy")

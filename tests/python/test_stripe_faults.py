@@ -67,7 +67,7 @@ class TestKilledServers:
                 gateways[0].start()
         work.check(place, [0, *jobs])
 
-    def test_what_is_read_while_servers_are_killed_is_right_or_an_error(
+    def test_reads_while_servers_are_killed_are_right_or_an_error(
         self, gateways: list[s3_server.Server], tmp_path: Path
     ) -> None:
         place = "s3://data/sets/ttbar"

@@ -97,7 +97,7 @@ def test_connections_to_the_database_may_end_in_the_midst_of_answers(machine: Ma
 @pytest.mark.parametrize(
     "home", ["objects", "sqlite", "postgresql", "s3"] if EVERYTHING else ["objects"], indirect=True
 )
-def test_who_is_killed_leaves_nothing_half_done(machine: Machine) -> None:
+def test_a_killed_process_leaves_nothing_half_done(machine: Machine) -> None:
     numbers, killed = itertools.count(), 0
     for make in Machine.OPERATIONS:
         after = 1

@@ -249,7 +249,7 @@ class TestCms:
             assert out["MetaData"].num_entries == 1
 
 
-def test_what_is_read_beside_the_events_is_counted(place: Path) -> None:
+def test_reads_beside_the_events_are_counted(place: Path) -> None:
     with sapwood.open(place / "data").file as file:
         before = file.report()
         file["Runs"]["weight"].array()

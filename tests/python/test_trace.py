@@ -174,7 +174,7 @@ def test_a_recording_in_a_recording_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "b.swt").exists()
 
 
-def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+def test_other_files_than_recordings_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"no recording at all")
     with pytest.raises(SapwoodError, match="not a recording"):

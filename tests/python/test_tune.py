@@ -120,7 +120,7 @@ def test_goals_weigh_differently() -> None:
     assert chosen == {"archive": "lzma:4", "derivation": "lz4:1", "disk": "zstd:5", "wan": "zstd:5"}
 
 
-def test_what_is_best_already_stays() -> None:
+def test_the_best_layout_stays() -> None:
     best = LAYOUTS[-1]
     found = recommend(GOALS[3], LAYOUTS, best, ANALYSIS, "in.root")
     assert found is not None and found.best is best

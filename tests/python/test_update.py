@@ -222,7 +222,7 @@ def test_a_second_object_of_a_name_is_its_next_cycle(path: Path) -> None:
         assert (found["notes/first"], found["notes/first;1"]) == ("another", "one")
 
 
-def test_what_ends_with_an_exception_changes_nothing(path: Path) -> None:
+def test_exceptions_change_nothing(path: Path) -> None:
     before = path.read_bytes()
     with pytest.raises(ZeroDivisionError), sapwood.update(path) as file:
         file["More"] = {"run": np.arange(100_000)}
@@ -311,7 +311,7 @@ assert numpy.array_equal(read, numpy.concatenate([values, -values]))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 @pytest.mark.parametrize("opener", ["recreate", "update"])
-def test_what_a_fork_does_with_a_large_file_leaves_that_of_its_parent(path: Path, opener: str) -> None:
+def test_a_fork_does_not_affect_a_large_file_of_its_parent(path: Path, opener: str) -> None:
     # It is written by a thread, which the fork does not have.
     call = [sys.executable, "-c", FORK, opener, str(path)]
     done = subprocess.run(call, capture_output=True, text=True, timeout=120)

@@ -188,7 +188,7 @@ def test_tables_of_others(tmp_path: Path) -> None:
         ({"z": np.zeros(2)}, KeyInFileError, "no column 'z' in the tree"),
     ],
 )
-def test_what_does_not_fit_adds_nothing(
+def test_columns_that_do_not_fit_add_nothing(
     tmp_path: Path, change: dict[str, Any], error: type[Exception], says: str
 ) -> None:
     good = {"x": np.zeros(2, "f4"), "n": [1, 2], "j": ak.Array([[1.5], []])}

@@ -126,7 +126,7 @@ SPLIT: dict[str, Any] = {
 @given(layouts)
 @example(SPLIT)
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_what_is_read_is_what_was_written(layout: dict[str, Any]) -> None:
+def test_values_read_as_they_were_written(layout: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "out.root"
         held = write(path, layout)

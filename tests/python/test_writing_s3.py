@@ -68,7 +68,7 @@ def test_an_object_is_replaced_on_demand_only(s3: s3_server.Server, tmp_path: Pa
     sapwood.create("s3://data/new.root").abandon()
 
 
-def test_what_is_given_up_is_not_there(s3: s3_server.Server) -> None:
+def test_an_abandoned_object_does_not_exist(s3: s3_server.Server) -> None:
     with (
         pytest.raises(ZeroDivisionError),
         sapwood.recreate("s3://data/gone.root", compression="none") as file,
@@ -91,7 +91,7 @@ def test_the_old_object_stays_until_the_end(s3: s3_server.Server) -> None:
         assert new["Events"].num_entries == 1_000_000
 
 
-def test_unsupported_values_are_reported_at_once(
+def test_unwritable_targets_are_reported_at_once(
     s3: s3_server.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(errors.FileNotFoundError, match="bucket"):

@@ -153,7 +153,7 @@ def test_branches_bytes_and_descriptions_are_those_of_root(tmp_path: Path) -> No
         assert descriptions(ours) == descriptions(theirs)
 
 
-def test_what_was_read_is_written_again_as_it_was(tmp_path: Path) -> None:
+def test_records_are_written_as_they_were_read(tmp_path: Path) -> None:
     with sapwood.open(TREES / "members.root")["T"] as tree, sapwood.recreate(tmp_path / "out.root") as file:
         data = {name: tree[name].array() for name in ("ev.", "Hits", "p.")}
         file.mktree("T", records="split").extend(data)

@@ -150,14 +150,14 @@ def test_limits_of_vector_reads_are_the_server_s(own_server: Callable[..., xroot
     assert ranges(own_server(settings="xrd.buffers maxbsz 8m\n")) == 2
 
 
-def test_what_is_not_there(server: xrootd_server.Server) -> None:
+def test_a_missing_file(server: xrootd_server.Server) -> None:
     url = f"{server.url}//nothing.root"
     with pytest.raises(FileNotFoundError) as caught:
         sapwood.open(url)
     assert caught.value.url == url
 
 
-def test_what_may_not_be_read(server: xrootd_server.Server, folder: Path) -> None:
+def test_files_without_read_permission(server: xrootd_server.Server, folder: Path) -> None:
     (folder / "secret.root").write_bytes(b"root")
     (folder / "secret.root").chmod(0)
     with pytest.raises(PermissionError):

@@ -32,7 +32,7 @@ def test_a_dataset_is_recognised_by_its_identity(family: Any, catalogue: Catalog
     json.dumps(data.to_dict())
 
 
-def test_what_an_older_version_had(family: Any, catalogue: Catalog) -> None:
+def test_products_of_an_older_version(family: Any, catalogue: Catalog) -> None:
     assert {one.name: one.version for one in catalogue.products("data", version=2)} == {
         "Muon": 1,
         "Jet": 1,
@@ -83,7 +83,7 @@ def test_which_datasets_have_a_product_at_a_version(family: Any, catalogue: Cata
     assert [one.dataset for one in catalogue.having("Jet*")] == ["trained"]
 
 
-def test_what_depends_on_what(family: Any, catalogue: Catalog) -> None:
+def test_dependencies_of_datasets(family: Any, catalogue: Catalog) -> None:
     below = [(one.steps, one.dataset, one.version, one.of_version) for one in catalogue.descendants("data")]
     assert below == [(1, "dimuon", "v1", "v3"), (1, "trained", "v1", "spring"), (2, "trained", "v1", "v1")]
     above = [
@@ -184,7 +184,7 @@ def test_names_are_not_given_twice(family: Any, catalogue: Catalog) -> None:
     assert catalogue.add("/other/data").name == "other"
 
 
-def test_what_is_forgotten_leaves_nothing_behind(family: Any, catalogue: Catalog) -> None:
+def test_forgotten_datasets_leave_nothing_behind(family: Any, catalogue: Catalog) -> None:
     catalogue.forget("data")
     with pytest.raises(KeyInFileError, match="no dataset 'data' in the catalogue"):
         catalogue["data"]

@@ -134,7 +134,7 @@ def test_the_page_is_served_until_it_is_interrupted(filled: Any, tmp_path: Path)
             running.kill()
 
 
-def test_what_is_no_catalogue_is_refused(run: Run, tmp_path: Path) -> None:
+def test_other_databases_than_catalogues_are_refused(run: Run, tmp_path: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("nothing of a database, but long enough that it could be one\n" * 100)
     code, shown = run("ls", "--catalog", str(other))

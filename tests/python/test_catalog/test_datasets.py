@@ -25,7 +25,7 @@ def dataset(events: str, tmp_path: Path) -> stripe.Dataset:
     return stripe.create(tmp_path / "events", events, batch=100, who="ada", parameters={"campaign": "spring"})
 
 
-def test_what_a_dataset_says_of_itself(dataset: stripe.Dataset, tmp_path: Path, events_file: Path) -> None:
+def test_the_description_of_a_dataset(dataset: stripe.Dataset, tmp_path: Path, events_file: Path) -> None:
     dataset.tag("spring")
     told = stripe.describe(tmp_path / "events")
     newest = told["version"]

@@ -77,7 +77,7 @@ def test_lists_that_are_long_are_turned_over(datasets: Any, catalogue: Catalog, 
     assert ">100<" in ask(page, "/?q=data&page=1")[2]
 
 
-def test_what_names_say_is_text_only(datasets: Any, catalogue: Catalog, page: CatalogPage) -> None:
+def test_names_are_shown_as_text_only(datasets: Any, catalogue: Catalog, page: CatalogPage) -> None:
     datasets.commit(f"/{HOSTILE}", HOSTILE, {HOSTILE: 1}, inputs=(HOSTILE,), who=HOSTILE)
     datasets.tags[f"/{HOSTILE}"] = {HOSTILE: 1}
     catalogue.add(f"/{HOSTILE}", name=HOSTILE)

@@ -325,7 +325,7 @@ def test_a_process_that_is_killed_leaves_the_old_file(
     assert all(name.endswith(".part") for name in beside), beside
 
 
-def test_what_physicists_type_by_mistake(
+def test_common_mistakes(
     sapwood: Callable[..., Any], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Commands that were tried on a file that was all there was."""
