@@ -1,4 +1,4 @@
-//! Parsers that ask for bytes get them, and those that go in circles are stopped.
+//! Parsers get the bytes that they ask for, and are stopped if they make no progress.
 
 use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, ParseStep, Result, Segments};
@@ -66,7 +66,7 @@ fn circles_are_corruption() {
 }
 
 #[test]
-fn a_parser_s_error_is_told_with_the_url() {
+fn a_parser_s_error_is_reported_with_the_url() {
     let fails = |_: &Segments| Err::<ParseStep<()>, _>(Error::corrupt("no good").at(3));
     let error = satisfy(&mut Segments::default(), fails).0.unwrap_err();
     assert_eq!(error.to_string(), "no good (at byte 3 of test://host/f.root)");

@@ -1,4 +1,4 @@
-//! The corpus of real files (`SAPWOOD_CORPUS`, by default beside the repository) and what it should hold.
+//! The corpus of real files (`SAPWOOD_CORPUS`, by default beside the repository), and its expected contents.
 
 use sapwood_core::{ErrorKind, ParseStep, Result, Segments};
 use sapwood_tfile::{KeyEntry, Record, StreamerInfos, TFile};

@@ -1,4 +1,4 @@
-//! Files that we write, read again.
+//! Written files read as they were written.
 
 use crate::Fetched;
 use bytes::Bytes;

@@ -1,7 +1,7 @@
-//! Files that are there, taken up again.
+//! Adding to existing files.
 
 use crate::Fetched;
-use crate::written::{finished, new_file, open, string, text_of};
+use crate::write::{finished, new_file, open, string, text_of};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, ErrorKind, FilePiece, Result};
 use sapwood_tfile::write::{Datime, FileWriter};
