@@ -9,8 +9,111 @@ from numpy.typing import NDArray
 __version__: str
 error_codes: list[str]  # of all kinds of errors
 
+@final
+class StorageOptions:
+    """How to reach object stores. What is None is found in the environment."""
+
+    def __new__(
+        cls,
+        *,
+        endpoint: str | None = None,  # URL of the service; default: the environment's, else the provider's
+        region: str | None = None,
+        anonymous: bool = False,  # send no credentials
+        profile: str | None = None,  # of AWS
+        path_style: bool
+        | None = None,  # URLs have the bucket in their path; default: for an explicit endpoint
+        account: str | None = None,  # of Azure
+        access_key_id: str | None = None,
+        secret_access_key: str | None = None,
+        session_token: str | None = None,
+    ) -> StorageOptions: ...
+
+@final
+class RetryPolicy:
+    """How to repeat requests that fail for a reason that may pass; see `sapwood.RetryPolicy`."""
+
+    def __new__(
+        cls,
+        *,
+        tries: int | None = None,
+        backoff: float | None = None,  # seconds
+        longest_pause: float | None = None,  # seconds
+        budget: float | None = None,  # seconds
+    ) -> RetryPolicy: ...
+
+@final
+class BlockOptions:
+    """How to download files lazily, in blocks that are kept on the local disk."""
+
+    def __new__(
+        cls,
+        *,
+        block_size: int | None = None,  # bytes; default: 16 MiB
+        scratch_size: int | None = None,  # most bytes of the temporary file; default: 4 GiB
+        cache: str | None = None,  # directory; default: a temporary file instead
+        cache_size: int | None = None,  # most bytes in it; default: 20 GB
+        cache_max_age: float | None = None,  # seconds a version counts as current; default: 0
+    ) -> BlockOptions: ...
+
+@final
+class OpenOptions:
+    """How to open files. It has no attributes, so that secrets in it are never shown."""
+
+    def __new__(
+        cls,
+        *,
+        headers: Sequence[tuple[str, str]] = (),  # of HTTP requests
+        storage: StorageOptions | None = None,
+        storage_rules: Sequence[tuple[str, StorageOptions]] = (),  # by URL prefix; the longest one applies
+        read_timeout: float | None = None,  # seconds; default: 30
+        retry: RetryPolicy | None = None,
+        replicas: Sequence[str] = (),  # paths, URLs, and those of documents; the best first
+        documents: Sequence[str] = (),  # contents of metalinks and of replica lists
+        sources: int | None = None,  # most replicas that are read at once; default: 2
+        lazy_download: BlockOptions | None = None,  # default: not at all
+    ) -> OpenOptions: ...
+
+@final
+class WriteOptions:
+    """How to write a dataset."""
+
+    def __new__(
+        cls,
+        *,
+        compression: int | None = None,  # algorithm * 100 + level; default: 505
+        stripe_size: int | None = None,  # bytes of objects; default: 1 MiB
+        batch: int | None = None,  # entries
+        group: bool = True,  # small products share objects
+        pad: int = 0,  # pad objects to multiples of this many bytes
+        statistics: bool = True,  # store value ranges of stripes
+        threads: int | None = None,
+        who: str | None = None,
+        job: tuple[str, int] | None = None,  # name and attempt
+        parameters: dict[str, str] = {},
+        base: str | None = None,  # URL of the location of new objects
+        branches: Sequence[str] | None = None,  # paths; default: all
+        entries: Sequence[Sequence[tuple[int, int]]] | None = None,  # ranges for each input; default: all
+    ) -> WriteOptions: ...
+
+@final
+class ChainOptions:
+    """What a processing chain does, and in which layout it writes."""
+
+    def __new__(
+        cls,
+        *,
+        full: bool,  # also serialise, compress and write
+        lanes: int,  # batches in progress at the same time
+        batch: int,  # entries
+        threads: int | None = None,
+        entries: int | None = None,  # most entries; default: all
+        compression: int | None = None,
+        stripe_size: int | None = None,
+        group: bool = True,
+    ) -> ChainOptions: ...
+
 def list_directory(
-    url: str, *, deadline: float | None = None, options: dict[str, Any] | None = None
+    url: str, *, deadline: float | None = None, options: OpenOptions | None = None
 ) -> list[tuple[str, bool]]:
     """Name, and whether it is a directory, of all that is in the directory at a URL, sorted."""
 
@@ -24,7 +127,7 @@ def cache_clear(directory: str, url: str | None = None) -> int:
     """Removes what a cache has of one file, or of all; the bytes that this freed."""
 
 def diagnose(
-    url: str, *, longest: float, deadline: float | None = None, options: dict[str, Any] | None = None
+    url: str, *, longest: float, deadline: float | None = None, options: OpenOptions | None = None
 ) -> list[dict[str, Any]]:
     """The steps to reading a file, each with name, outcome, seconds, detail, facts and error."""
 
@@ -36,7 +139,7 @@ def verify(
     longest: float | None = None,
     most_findings: int = 1000,
     progress: Callable[[int, int, int], None] | None = None,
-    options: dict[str, Any] | None = None,
+    options: OpenOptions | None = None,
 ) -> dict[str, Any]:
     """What a check of a file, or of some of its trees, found; ``longest``: seconds that a step may take."""
 
@@ -82,13 +185,13 @@ def describe_dataset(
     version: str | None,
     sizes: bool,
     deadline: float | None,
-    options: dict[str, Any] | None,
+    options: OpenOptions | None,
     log: object = None,
 ) -> str:
     """What a version of a dataset holds, as JSON."""
 
 def dataset_log(
-    url: str, after: int, deadline: float | None, options: dict[str, Any] | None, log: object = None
+    url: str, after: int, deadline: float | None, options: OpenOptions | None, log: object = None
 ) -> str:
     """The entries of the log of a dataset after a number, as JSON."""
 
@@ -100,26 +203,32 @@ class Stripes:
         self,
         url: str,
         deadline: float | None = None,
-        options: dict[str, Any] | None = None,
+        options: OpenOptions | None = None,
         log: object = None,
     ) -> None: ...
     def version(self, version: str) -> int: ...
     def identity(self, tree: str | None = None) -> str | None: ...
     def add_base(self, url: str, who: str | None) -> int: ...
-    def create(self, tree: str, inputs: list[Any], writing: dict[str, Any]) -> dict[str, Any]: ...
-    def append(self, inputs: list[Any], writing: dict[str, Any]) -> dict[str, Any]: ...
-    def write_receipt(self, inputs: list[Any], writing: dict[str, Any]) -> tuple[dict[str, Any], str]: ...
-    def commit_receipts(self, receipts: list[str], writing: dict[str, Any]) -> dict[str, Any]: ...
+    def create(
+        self, tree: str, inputs: Sequence[File | tuple[str, OpenOptions]], options: WriteOptions
+    ) -> dict[str, Any]: ...
+    def append(
+        self, inputs: Sequence[File | tuple[str, OpenOptions]], options: WriteOptions
+    ) -> dict[str, Any]: ...
+    def write_receipt(
+        self, inputs: Sequence[File | tuple[str, OpenOptions]], options: WriteOptions
+    ) -> tuple[dict[str, Any], str]: ...
+    def commit_receipts(self, receipts: list[str], options: WriteOptions) -> dict[str, Any]: ...
     def consolidate(
-        self, products: list[str] | None, dry_run: bool, writing: dict[str, Any]
+        self, products: list[str] | None, dry_run: bool, options: WriteOptions
     ) -> dict[str, Any]: ...
     def add(
         self,
-        source: Any,
+        source: File | tuple[str, OpenOptions],
         tree: str,
         products: list[str] | None,
         by_position: bool,
-        writing: dict[str, Any],
+        options: WriteOptions,
     ) -> dict[str, Any]: ...
     def drop(self, products: list[str], who: str | None) -> int: ...
     def restore(self, version: int, who: str | None) -> int: ...
@@ -163,14 +272,10 @@ class File:
         url: str,
         *,
         deadline: float | None = None,
-        options: dict[str, Any] | None = None,
+        options: OpenOptions | None = None,
         log: object = None,
     ) -> File:
-        """Open a path or URL; that of a dataset, if its log is given.
-
-        Options: headers {name: value}, tail (bytes), stall (seconds), replicas [URL], documents [text],
-        sources (number), blocks {block, scratch, cache, cache_size: bytes or a directory,
-        cache_max_age: seconds}, and those of object stores."""
+        """Open a path or URL; that of a dataset, if its log is given."""
     @staticmethod
     def open_object(obj: Any, name: str, *, deadline: float | None = None) -> File:
         """Open a Python object that has `read` and `seek`, or that is bytes."""
@@ -443,20 +548,19 @@ class Column:
 def chain(
     source: int | tuple[File, str] | tuple[str, str],
     output: tuple[str, str],
-    running: dict[str, Any],
+    running: ChainOptions,
     *,
     deadline: float | None = None,
-    options: dict[str, Any] | None = None,
+    options: OpenOptions | None = None,
 ) -> dict[str, Any]:
     """Run a processing chain; the fields of `sapwood.chain.ChainReport`.
 
     source: events without columns, an open file and its tree's path, or ("flat", url). output: none, sink,
-    stripes, root or flat, and where. running: full, lanes, threads, batch, entries, compression, stripe_size,
-    group.
+    stripes, root or flat, and where.
     """
 
 def repack(
-    inputs: Sequence[File | tuple[str, dict[str, Any]]],
+    inputs: Sequence[File | tuple[str, OpenOptions]],
     target: Any,
     name: str,
     *,

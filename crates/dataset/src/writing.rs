@@ -13,7 +13,7 @@ use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::Input;
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_root::File;
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_store::Store;
 use sapwood_store::open_store;
 use sapwood_stripe::{Change, CommitOutcome, Dataset, EventIndex, LayoutOptions, Log, NewSegment, plan};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub struct Place {
     store: Arc<dyn Store>,
     log: Option<Arc<dyn Log>>,
-    options: Arc<OpenOptions>,
+    options: Arc<SourceOptions>,
 }
 
 impl Place {
@@ -36,7 +36,7 @@ impl Place {
     ///
     /// # Errors
     /// Those of [`open_store`].
-    pub fn new(url: &str, options: &OpenOptions, log: Option<Arc<dyn Log>>) -> Result<Place> {
+    pub fn new(url: &str, options: &SourceOptions, log: Option<Arc<dyn Log>>) -> Result<Place> {
         Ok(Place { store: open_store(url, options)?, log, options: Arc::new(options.clone()) })
     }
 
@@ -57,7 +57,7 @@ impl Place {
     pub fn open(&self, version: &str, call: &mut Call<'_>) -> Result<Dataset> {
         let ((store, log), version) = (self.parts(), version.parse()?);
         let dataset = self.wait(Dataset::open(store, log, &version, call.deadline()), call)?;
-        dataset.open_bases_with(OpenOptions::clone(&self.options));
+        dataset.open_bases_with(SourceOptions::clone(&self.options));
         Ok(dataset)
     }
 

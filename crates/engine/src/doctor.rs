@@ -2,8 +2,8 @@
 
 use sapwood_core::{Call, Deadline, Result};
 use sapwood_dataset::{Named, view_of};
-use sapwood_root::File;
-use sapwood_source::{Diagnosis, DiagnosisStep, OpenOptions, StepOutcome};
+use sapwood_root::{File, OpenOptions};
+use sapwood_source::{Diagnosis, DiagnosisStep, SourceOptions, StepOutcome};
 use sapwood_table::pool;
 use std::time::{Duration, Instant};
 
@@ -19,14 +19,14 @@ pub fn diagnose(
     longest: Duration,
     call: &mut Call<'_>,
 ) -> Result<Vec<DiagnosisStep>> {
-    let mut diagnosis = reached(url, options, longest, call)?;
+    let mut diagnosis = reached(url, &options.source, longest, call)?;
     if diagnosis.opened.is_none()
         && let Some(mark) = Named::mark(url, options)
     {
-        let other = reached(&mark, options, longest, call)?;
+        let other = reached(&mark, &options.source, longest, call)?;
         if other.opened.is_some() {
             let begin = Instant::now();
-            let options = OpenOptions { deadline: options.deadline.within(longest), ..options.clone() };
+            let options = options.until(options.source.deadline.within(longest));
             let (outcome, facts) = match crate::open(url, options, call) {
                 Ok(file) => told(&file),
                 Err(error) => (StepOutcome::Failed(error), Vec::new()),
@@ -49,7 +49,7 @@ pub fn diagnose(
 }
 
 /// The steps to the bytes at a URL.
-fn reached(url: &str, options: &OpenOptions, longest: Duration, call: &mut Call<'_>) -> Result<Diagnosis> {
+fn reached(url: &str, options: &SourceOptions, longest: Duration, call: &mut Call<'_>) -> Result<Diagnosis> {
     let diagnosis = async { Ok(sapwood_source::diagnose(url, options, longest).await) };
     // The steps keep the deadline themselves, so that those before the one that failed are told.
     let patience = Deadline::after(options.deadline.remaining() + Duration::from_secs(1));

@@ -30,16 +30,15 @@ pub use sapwood_core::{
     LoggedEvent, Primitive, Result, SourceEvent, printable,
 };
 pub use sapwood_dataset as dataset;
-pub use sapwood_fetch::blocks::{Cache, CacheCheck, CachedFile};
+pub use sapwood_fetch::blocks::{BlockOptions, Cache, CacheCheck, CacheOptions, CachedFile};
 pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, FetchKind, KindUse};
 pub use sapwood_fetch::replay;
 pub use sapwood_rewrite::{repack, write};
 pub use sapwood_root::{
-    File, Item, KeyEntry, Member, Object, ReadOptions, RootFile, Tree, beside, list_directory,
+    File, Item, KeyEntry, Member, Object, OpenOptions, ReadOptions, ReplicaOptions, RootFile, Tree, beside,
+    list_directory,
 };
-pub use sapwood_source::{
-    BlockOptions, CacheOptions, ListingEntry, OpenOptions, ReplicaOptions, Source, Trace, TraceRecord,
-};
+pub use sapwood_source::{ListingEntry, RetryPolicy, Source, SourceOptions, Trace, TraceRecord};
 pub use sapwood_table::{
     CutCosts, CutOptions, CutQuery, CutRead, CutScan, CutStage, EntryRead, EntrySelection, EntryStatistics,
     ExcludedEntries, Lazy, LazyOptions, PassingEntries, Query, Scan, Table, count_excluded,

@@ -4,8 +4,7 @@ use sapwood_core::redact;
 use sapwood_core::{Call, ErrorKind, Result};
 use sapwood_dataset::Named;
 use sapwood_rewrite::repack::{Input, InputFile};
-use sapwood_root::{File, explained};
-use sapwood_source::OpenOptions;
+use sapwood_root::{File, OpenOptions, explained};
 use std::sync::Arc;
 
 /// Opens a path or URL: that of a file, or of a dataset, whose version may be named behind it (`s3://bucket/name@v12`).
@@ -16,7 +15,7 @@ use std::sync::Arc;
 /// # Errors
 /// Those of [`sapwood_source::open`]; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file; those of datasets.
 pub fn open(url: &str, options: OpenOptions, call: &mut Call<'_>) -> Result<File> {
-    let counters = Arc::clone(&options.counters);
+    let counters = Arc::clone(&options.source.counters);
     let dataset = Named::of(url, &options).transpose().map_err(|error| error.url(redact(url)))?;
     if let Some(dataset) = &dataset
         && let Some(file) = dataset.open(&options, call).map_err(|error| explained(error, url, &counters))?

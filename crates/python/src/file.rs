@@ -1,10 +1,11 @@
 //! `File` and `Key`.
 
-use crate::arguments::{self, open_options};
+use crate::arguments;
 use crate::column::columns;
 use crate::database_log::log_of;
 use crate::error::{EventRow, detached, exception, happening};
 use crate::object::ObjectSource;
+use crate::options::{PyOpenOptions, open_options};
 use crate::tree::Tree;
 use bytes::Bytes;
 use pyo3::prelude::*;
@@ -98,12 +99,12 @@ impl File {
         py: Python<'_>,
         url: &str,
         deadline: Option<f64>,
-        options: Option<&Bound<'_, PyDict>>,
+        options: Option<&Bound<'_, PyOpenOptions>>,
         log: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<File> {
         let options = open_options(deadline, options)?;
         let log = log.map(log_of).transpose()?;
-        let opened = detached(py, options.deadline, |call| match log {
+        let opened = detached(py, options.source.deadline, |call| match log {
             Some(log) => sapwood::dataset::open_dataset(url, log, &options, call),
             None => sapwood::open(url, options, call),
         });

@@ -1,7 +1,8 @@
 //! `verify`: checks whole files.
 
-use crate::arguments::{open_options, seconds};
+use crate::arguments::seconds;
 use crate::error::{detached, exception};
+use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sapwood::Deadline;
@@ -24,7 +25,7 @@ pub(crate) fn verify<'py>(
     longest: Option<f64>,
     most_findings: usize,
     progress: Option<Py<PyAny>>,
-    options: Option<&Bound<'py, PyDict>>,
+    options: Option<&Bound<'py, PyOpenOptions>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let open = open_options(None, options)?;
     let longest = longest.map(|longest| seconds("deadline", longest)).transpose()?;

@@ -1,15 +1,15 @@
 //! `Writer`: a file with trees and objects, from arrays and plain values.
 
+use crate::arguments::{Target, cluster_size};
 use crate::error::{detached, exception};
-use crate::sink::ObjectSink;
 use numpy::{PyReadonlyArray1, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use sapwood::Deadline;
 use sapwood::write::{
-    BranchSpec, Class, ClusterSize, ColumnView, Compression, Member, Storage, TreeId, Value, VectorItem,
-    WriterOptions, create_sink, split,
+    BranchSpec, Class, ColumnView, Compression, Member, Storage, TreeId, Value, VectorItem, WriterOptions,
+    split,
 };
 use sapwood::{Error, Primitive, Result};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,15 +45,9 @@ impl Writer {
         let compression = Compression::from_number(compression).map_err(|error| exception(&error))?;
         let options =
             WriterOptions { compression, title: title.to_owned(), threads, ..WriterOptions::default() };
-        let url: Option<String> = target.extract().ok();
-        let object = if url.is_none() { Some(ObjectSink::new(target, name)) } else { None };
+        let target = Target::new(target, name);
         let writer = detached(py, Deadline::default(), |_| {
-            let sink = match (url, object) {
-                (Some(url), _) => create_sink(&url)?,
-                (None, Some(object)) => Box::new(object),
-                (None, None) => return Err(Error::usage("there is no target to write to")),
-            };
-            sapwood::write::Writer::new(sink, name, &options)
+            sapwood::write::Writer::new(target.sink()?, name, &options)
         })?;
         Ok(Writer(Mutex::new(Some(Open { writer, trees: Vec::new() }))))
     }
@@ -89,10 +83,7 @@ impl Writer {
         cluster: (String, u64),
     ) -> PyResult<usize> {
         let branches = branches.into_iter().map(branch).collect::<PyResult<Vec<_>>>()?;
-        let cluster = match cluster {
-            (unit, size) if unit == "entries" => ClusterSize::Entries(size),
-            (_, size) => ClusterSize::Bytes(size),
-        };
+        let cluster = cluster_size(cluster);
         self.with(py, |open| {
             let directory = open.writer.directory(directory)?;
             open.trees.push(open.writer.tree(directory, name, title, branches, cluster)?);

@@ -16,10 +16,10 @@ pub const LOG: &str = "sapwood.source";
 /// do not come back together.
 ///
 /// ```
-/// use sapwood_source::{OpenOptions, RetryPolicy};
+/// use sapwood_source::{SourceOptions, RetryPolicy};
 /// use std::time::Duration;
 /// let retry = RetryPolicy { tries: 8, budget: Duration::from_secs(120), ..RetryPolicy::default() };
-/// let options = OpenOptions { retry, ..OpenOptions::default() };
+/// let options = SourceOptions { retry, ..SourceOptions::default() };
 /// assert_eq!(options.retry.backoff, Duration::from_millis(250));
 /// assert_eq!(RetryPolicy::NEVER.tries, 1);
 /// ```

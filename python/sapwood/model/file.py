@@ -65,12 +65,12 @@ class File(Directory):
         self._ledgers: list[Ledger] = []
         with core_errors():
             if isinstance(where, str):
-                places = options.places_of(where)
-                if not places:
+                replicas = options.replicas_of(where)
+                if not replicas:
                     check_exists(where)
-                extra = options.for_core() | places.for_core()
+                given = options.for_core(replicas)
                 log: dict[str, Any] = {} if options.log is None else {"log": _log_of(where, options)}
-                self._core = _core.File.open(where, deadline=options.deadline, options=extra, **log)
+                self._core = _core.File.open(where, deadline=options.deadline, options=given, **log)
             elif options.replicas is not None:
                 raise UsageError("replicas are of a file that is opened by its path or URL")
             else:
@@ -80,7 +80,7 @@ class File(Directory):
             # Its newest version may be another one soon: copies and later steps read this one.
             url = self._core.url
             self._reopen_by = url if is_url(url) else os.path.abspath(url)
-            if options.blocks is not None and options.blocks.asked:
+            if options.lazy_download is not None and options.lazy_download.is_explicit:
                 warnings.warn(
                     f"{self._core.url} is a dataset, of which nothing is kept on the disk: "
                     "'cache' and 'lazy_download' are for files, and have no effect",

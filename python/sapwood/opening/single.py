@@ -51,9 +51,11 @@ def open(
             ``cache=directory`` keeps them there, for all processes, up to ``cache_size``, and asks no
             server for the version of a file that was seen in the last ``cache_max_age`` seconds. Of a
             dataset, ``log`` is the :class:`sapwood.catalog.DatabaseLog` that it has in a database, or the
-            URL of that database; and ``bases`` are the options of its other places in object stores, by
-            beginnings of their URLs: ``{"s3://archive/": {"endpoint": …, "profile": …}}``. Options of uproot
-            that tune its caches are accepted, without effect; its ``timeout`` is taken for ``deadline``.
+            URL of that database; and ``storage_rules`` are the options of its other locations in object
+            stores, by URL prefix: ``{"s3://archive/": {"endpoint": …, "profile": …}}``. ``retry`` is a
+            :class:`sapwood.RetryPolicy`; ``read_timeout`` seconds after the last byte, a request is
+            repeated. Options of uproot that tune its caches are accepted, without effect; its ``timeout``
+            is taken for ``deadline``.
 
     Returns:
         A :class:`sapwood.File`, or the :class:`sapwood.Tree`, :class:`sapwood.Branch`, directory or other
@@ -102,7 +104,7 @@ def core_input(spec: FileSpec, options: OpenOptions) -> Any:
     where = spec.file
     if isinstance(where, str) and not where.startswith(CATALOGUED) and options.log is None:
         where = where if is_url(where) else os.path.expanduser(where)
-        return where, options.for_core() | options.places_of(where).for_core()
+        return where, options.for_core(options.replicas_of(where))
     if not isinstance(where, str) and hasattr(where, "num_entries"):
         return where.file._core
     found = open_spec(FileSpec(where), options)

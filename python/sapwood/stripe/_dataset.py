@@ -121,7 +121,7 @@ class Dataset:
         if any(chosen := [writing.pop(name, None) for name in ("keep", "drop", "cut")]):
             path = str(describe(self._where, sizes=False, log=self._log, **self._again())["tree"])
             writing["parameters"] = {**remembered(*chosen), **(writing.get("parameters") or {})}
-            made = writing_options(self._options, **writing) | opened.chosen(path, *chosen)
+            made = writing_options(self._options, **writing, **opened.chosen(path, *chosen))
         else:
             made = writing_options(self._options, **writing)
         if receipt is None:
@@ -377,8 +377,8 @@ class Dataset:
 
     def _again(self) -> dict[str, Any]:
         """The options by which it is opened once more."""
-        rules = {rule: dict(storage) for rule, storage in self._options.bases}
-        return {"deadline": self._options.deadline, "bases": rules, **self._options.storage}
+        rules = dict(self._options.storage_rules)
+        return {"deadline": self._options.deadline, "storage_rules": rules, **self._options.storage}
 
 
 def create(
@@ -460,9 +460,8 @@ def create(
         who=who,
         job=job,
         parameters={**remembered(keep, drop, cut), **(parameters or {})},
+        **(opened.chosen(path, keep, drop, cut) if any((keep, drop, cut)) else {}),
     )
-    if any((keep, drop, cut)):
-        writing |= opened.chosen(path, keep, drop, cut)
     with core_errors():
         dataset._core.create(path, opened.inputs, writing)
     return dataset

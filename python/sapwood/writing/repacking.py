@@ -178,7 +178,7 @@ def merge(
     if schema not in ("strict", "intersection"):
         raise UsageError(f"schema is 'strict' or 'intersection', not {schema!r}")
     opened = open_options(deadline, threads, options)
-    specs = several_files(sources, deadline, options)
+    specs = several_files(sources, opened.deadline, opened.for_core())
     target = _checked(target, [*(spec.file for spec in specs), options.get("replicas")], overwrite, opened)
     inputs = [core_input(spec, opened) for spec in specs]
     layout = _layout(compression, basket_size, cluster_size, cluster_entries)

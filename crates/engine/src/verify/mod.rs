@@ -28,9 +28,8 @@ use pass::{Pass, Watch};
 use report::merge;
 use sapwood_core::{ByteRange, Call, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::Fetcher;
-use sapwood_root::File;
-use sapwood_root::open_source;
-use sapwood_source::{OpenOptions, Trace};
+use sapwood_root::{File, OpenOptions, open_source};
+use sapwood_source::Trace;
 use sapwood_table::pool;
 use sapwood_tfile::FileHeader;
 use std::time::Instant;
@@ -49,7 +48,7 @@ pub fn verify(
     progress: &mut dyn FnMut(Progress),
     call: &mut Call<'_>,
 ) -> Result<VerifyReport> {
-    let open = OpenOptions { deadline: options.step(call).deadline(), ..open };
+    let open = open.until(options.step(call).deadline());
     let opened = crate::open(url, open.clone(), &mut options.step(call)).and_then(|file| {
         if file.dataset_tree().is_some() {
             let error = Error::usage("this is a dataset, not a file").url(file.url());
@@ -182,11 +181,11 @@ fn unopened(
     let message = format!("the file cannot be opened, so nothing in it can be read: {}{hint}", why.message());
     let range = why.offset().map(|start| ByteRange { start, len: 0 });
     found.findings.add(Finding::damage(range, Place::default(), &Error::new(why.kind(), message)));
-    let open = OpenOptions { deadline: options.step(call).deadline(), ..open.clone() };
+    let open = open.until(options.step(call).deadline());
     let reach = open_source(url, &open, Trace::new(Instant::now()));
     let reached = pool::wait(reach, &mut options.step(call))?;
     let (identity, index) = (reached.source.identity().clone(), Index::default());
-    let fetcher = Fetcher::new(reached.source, open.counters.clone()).with_budget(pool::budget()?);
+    let fetcher = Fetcher::new(reached.source, open.source.counters.clone()).with_budget(pool::budget()?);
     let first = ByteRange { start: 0, len: identity.size.min(1024) };
     let first =
         pool::wait(fetcher.fetch(&[first], Deadline::after(options.longest)), &mut options.step(call))?;
@@ -200,7 +199,7 @@ fn unopened(
     if error.as_ref().is_some_and(|error| error.kind() == ErrorKind::Cancelled) {
         return Err(error.unwrap_or(why));
     }
-    let fetched = open.counters.fetched_bytes.get();
+    let fetched = open.source.counters.fetched_bytes.get();
     Ok(report(&identity.url, identity.size, index, found, fetched, error))
 }
 

@@ -4,7 +4,7 @@ use super::bucket::{Bucket, ObjectClient, no_credentials, retry_config};
 use super::cached::Cached;
 use super::connector::Connector;
 use super::location::{ObjectLocation, object_url};
-use crate::{OpenOptions, RetryPolicy};
+use crate::{RetryPolicy, SourceOptions};
 use object_store::gcp::{GcpCredentialProvider, GoogleCloudStorage, GoogleCloudStorageBuilder};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
@@ -48,7 +48,7 @@ enum Source {
 }
 
 impl Google {
-    pub(super) fn new(location: &ObjectLocation, options: &OpenOptions) -> Self {
+    pub(super) fn new(location: &ObjectLocation, options: &SourceOptions) -> Self {
         let endpoint = options.storage.endpoint.clone();
         let endpoint = endpoint.or_else(|| options.environment.get("STORAGE_EMULATOR_HOST"));
         Google {

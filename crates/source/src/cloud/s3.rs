@@ -4,7 +4,7 @@ use super::bucket::{Bucket, ObjectClient, authorized, no_credentials, retry_conf
 use super::cached::Cached;
 use super::connector::Connector;
 use super::location::{ObjectLocation, object_url};
-use crate::{OpenOptions, RetryPolicy};
+use crate::{RetryPolicy, SourceOptions};
 use object_store::aws::{
     AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsAuthorizer, AwsCredential, AwsCredentialProvider,
 };
@@ -47,7 +47,7 @@ struct State {
 }
 
 impl S3 {
-    pub(super) fn new(location: &ObjectLocation, options: &OpenOptions) -> Self {
+    pub(super) fn new(location: &ObjectLocation, options: &SourceOptions) -> Self {
         let mut storage = options.storage.clone();
         if storage.endpoint.is_none() {
             storage.endpoint.clone_from(&location.endpoint);

@@ -15,7 +15,7 @@ use super::source::HttpSource;
 use super::{client, spare};
 use crate::ends::{HEAD, tail_at};
 use crate::retry::Retries;
-use crate::{Identity, MemorySource, OpenOptions, OpenedSource};
+use crate::{Identity, MemorySource, OpenedSource, SourceOptions};
 use bytes::Bytes;
 use futures::future::{Either, select};
 use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, redact};
@@ -56,7 +56,7 @@ pub enum RangeSupport {
 }
 
 /// Opens an object on an HTTP server. See [`crate::open`].
-pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
+pub(crate) async fn open(url: &str, options: &SourceOptions) -> Result<OpenedSource> {
     let name = redact(url);
     let access = access(url, options).map_err(|error| error.url(&name))?;
     open_object(&name, access, RangeSupport::Unknown, options).await
@@ -67,7 +67,7 @@ pub(crate) async fn open_object(
     name: &str,
     access: Access,
     manner: RangeSupport,
-    options: &OpenOptions,
+    options: &SourceOptions,
 ) -> Result<OpenedSource> {
     let concurrency = match manner {
         RangeSupport::Unknown => CONCURRENCY_OF_SINGLE_RANGES,
@@ -89,10 +89,10 @@ pub(crate) async fn open_object(
     opened.map_err(|error| error.url(name))
 }
 
-async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Result<OpenedSource> {
+async fn open_in_time(remote: Remote, name: &str, options: &SourceOptions) -> Result<OpenedSource> {
     let mut retries = remote.retries(name, options.deadline);
     loop {
-        let tail = tail_at(remote.server().round_trip(), options.tail);
+        let tail = tail_at(remote.server().round_trip(), options.tail_size);
         let start = Instant::now();
         match spare::beside(remote.way(), begin(&remote, tail)).await {
             Ok(Beginning::Whole(bytes, validators)) => return Ok(whole(name, bytes, validators)),

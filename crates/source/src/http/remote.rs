@@ -6,7 +6,7 @@ use super::header::range_value;
 use super::limits::CONCURRENCY_OF_SINGLE_RANGES;
 use super::server::{Limits, Server};
 use super::spare::{self, Route};
-use crate::OpenOptions;
+use crate::SourceOptions;
 use crate::retry::Retries;
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue, IF_MATCH, RANGE};
@@ -101,7 +101,7 @@ impl fmt::Debug for Remote {
 }
 
 impl Remote {
-    pub(super) fn new(access: Access, concurrency: usize, options: &OpenOptions) -> Self {
+    pub(super) fn new(access: Access, concurrency: usize, options: &SourceOptions) -> Self {
         Remote {
             original: Target::new(access.original().clone()),
             target: Mutex::new(None),
