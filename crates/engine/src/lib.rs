@@ -1,7 +1,7 @@
-//! Read ROOT trees into arrays, fast, from any place.
+//! Read ROOT trees into arrays, fast, from anywhere.
 //!
 //! Open a file with [`open`], take a tree with [`File::tree`], read columns with [`Tree::read`], or range by range with
-//! [`Tree::scan`]. Every call blocks until it is done, fails, passes its deadline, or is interrupted: a [`Call`] says when.
+//! [`Tree::scan`]. Every call blocks until it is done, fails, passes its deadline, or is interrupted; a [`Call`] carries both.
 //!
 //! ```no_run
 //! use sapwood::{Call, Deadline, OpenOptions, ReadOptions};
@@ -16,7 +16,7 @@
 //! ```
 //!
 //! This crate is the façade: it joins [files](sapwood_root), [tables](sapwood_table), [writing](sapwood_rewrite) and
-//! [datasets](sapwood_dataset), and adds what needs all of them.
+//! [datasets](sapwood_dataset), and adds verification and diagnosis, which need all of them.
 
 mod doctor;
 mod open;

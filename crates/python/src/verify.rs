@@ -6,7 +6,7 @@ use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sapwood::Deadline;
-use sapwood::verify::{Finding, Progress, Severity, TreeReport, VerifyOptions, VerifyReport};
+use sapwood::verify::{Severity, TreeReport, VerifyFinding, VerifyOptions, VerifyProgress, VerifyReport};
 use std::time::{Duration, Instant};
 
 /// How often progress is reported to Python.
@@ -34,7 +34,7 @@ pub(crate) fn verify<'py>(
     let mut raised: Option<PyErr> = None;
     let report = detached(py, Deadline::default(), |call| {
         let mut told: Option<Instant> = None;
-        let mut tell = |now: Progress| {
+        let mut tell = |now: VerifyProgress| {
             let due = now.done == now.total || told.is_none_or(|told| told.elapsed() >= EVERY);
             if let (Some(callable), true, None) = (&progress, due, &raised) {
                 told = Some(Instant::now());
@@ -70,15 +70,15 @@ fn report_dict<'py>(py: Python<'py>, report: &VerifyReport) -> PyResult<Bound<'p
     Ok(dict)
 }
 
-fn finding_dict<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
+fn finding_dict<'py>(py: Python<'py>, finding: &VerifyFinding) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("damage", finding.severity == Severity::Damage)?;
     dict.set_item("code", finding.kind.code())?;
     dict.set_item("offset", finding.range.map(|range| range.start))?;
     dict.set_item("length", finding.range.map(|range| range.len))?;
-    dict.set_item("path", &finding.place.path)?;
-    dict.set_item("branch", &finding.place.branch)?;
-    dict.set_item("basket", finding.place.basket)?;
+    dict.set_item("path", &finding.location.path)?;
+    dict.set_item("branch", &finding.location.branch)?;
+    dict.set_item("basket", finding.location.basket)?;
     dict.set_item("entries", finding.entries.as_ref().map(|entries| (entries.start, entries.end)))?;
     dict.set_item("message", &finding.message)?;
     Ok(dict)

@@ -112,7 +112,8 @@ impl Retries {
         }
         let retries = self.policy.retries();
         if self.count >= retries {
-            return Err(error.hint(format!("it was tried {tries} times; try again later")));
+            let times = if tries == 1 { "once".to_owned() } else { format!("{tries} times") };
+            return Err(error.hint(format!("it was tried {times}; try again later")));
         }
         let longest = backoff.saturating_mul(2_u32.saturating_pow(self.count));
         let pause = asked.unwrap_or_default() + longest.mul_f64(fastrand::f64());
