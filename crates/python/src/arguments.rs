@@ -40,9 +40,13 @@ pub(crate) fn cluster_size((unit, size): (String, u64)) -> ClusterSize {
     if unit == "entries" { ClusterSize::Entries(size) } else { ClusterSize::Bytes(size) }
 }
 
-/// For each input, the ranges of its entries.
+/// Ranges of entries.
+pub(crate) fn ranges(pairs: Vec<(u64, u64)>) -> Vec<Range<u64>> {
+    pairs.into_iter().map(|(start, stop)| start..stop).collect()
+}
+
+/// For each input, ranges of its entries.
 pub(crate) fn entry_ranges(inputs: Vec<Vec<(u64, u64)>>) -> Vec<Vec<Range<u64>>> {
-    let ranges = |input: Vec<(u64, u64)>| input.into_iter().map(|(start, stop)| start..stop).collect();
     inputs.into_iter().map(ranges).collect()
 }
 

@@ -1,7 +1,8 @@
 //! `chain`: runs the processing chain, to measure it.
 
 use crate::arguments::{compression, job_deadline};
-use crate::error::detached;
+use crate::error::detached_until;
+use crate::fields::fields;
 use crate::file::File;
 use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
@@ -63,7 +64,7 @@ pub(crate) fn chain<'py>(
         ChainSource::Flat(url, Box::new(open.source.clone()))
     };
     let (running, deadline) = (&running.get().0, job_deadline(deadline)?);
-    let report = detached(py, deadline, |call| {
+    let report = detached_until(py, deadline, |call| {
         let (kind, place) = output;
         let output = match kind.as_str() {
             "none" => ChainOutput::Nothing,
@@ -78,21 +79,25 @@ pub(crate) fn chain<'py>(
         };
         run_chain(&source, output, running, call)
     })?;
-    let result = PyDict::new(py);
-    result.set_item("events", report.events)?;
-    result.set_item("batches", report.batches)?;
-    result.set_item("columns", report.columns)?;
-    result.set_item("decoded_columns", report.decoded_columns)?;
-    result.set_item("encoded_columns", report.encoded_columns)?;
-    result.set_item("read_bytes", report.read_bytes)?;
-    result.set_item("entry_bytes", report.entry_bytes)?;
-    result.set_item("value_bytes", report.value_bytes)?;
-    result.set_item("written_bytes", report.written_bytes)?;
-    result.set_item("written_objects", report.written_objects)?;
-    result.set_item("seconds", report.seconds)?;
-    result.set_item("decompress_seconds", report.decompress_seconds)?;
-    result.set_item("deserialise_seconds", report.deserialise_seconds)?;
-    result.set_item("serialise_seconds", report.serialise_seconds)?;
-    result.set_item("compress_seconds", report.compress_seconds)?;
-    Ok(result)
+    Ok(fields!(
+        py,
+        report,
+        [
+            events,
+            batches,
+            columns,
+            decoded_columns,
+            encoded_columns,
+            read_bytes,
+            entry_bytes,
+            value_bytes,
+            written_bytes,
+            written_objects,
+            seconds,
+            decompress_seconds,
+            deserialise_seconds,
+            serialise_seconds,
+            compress_seconds
+        ]
+    ))
 }

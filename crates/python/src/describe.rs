@@ -1,7 +1,7 @@
 //! `describe_dataset`, `dataset_log`: descriptions of datasets, as JSON.
 
 use crate::database_log::log_of;
-use crate::error::{detached, exception};
+use crate::error::{detached_until, exception};
 use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
 use sapwood::{Error, Result, dataset};
@@ -24,7 +24,7 @@ pub(crate) fn describe_dataset(
     let version: Version =
         version.map_or(Ok(Version::Latest), str::parse).map_err(|error| exception(&error))?;
     let log = log.map(log_of).transpose()?;
-    detached(py, options.source.deadline, |call| {
+    detached_until(py, options.source.deadline, |call| {
         json(&dataset::describe(url, log, &version, sizes, &options.source, call)?)
     })
 }
@@ -42,7 +42,7 @@ pub(crate) fn dataset_log(
 ) -> PyResult<String> {
     let options = open_options(deadline, options)?;
     let log = log.map(log_of).transpose()?;
-    detached(py, options.source.deadline, |call| {
+    detached_until(py, options.source.deadline, |call| {
         json(&dataset::log_after(url, log, after, &options.source, call)?)
     })
 }

@@ -1,7 +1,7 @@
 //! `diagnose`.
 
 use crate::arguments::seconds;
-use crate::error::{detached, exception};
+use crate::error::{detached_until, exception};
 use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -20,7 +20,7 @@ pub(crate) fn diagnose<'py>(
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let (options, longest) = (open_options(deadline, options)?, seconds("longest", longest)?);
     let steps =
-        detached(py, options.source.deadline, |call| sapwood::diagnose(url, &options, longest, call))?;
+        detached_until(py, options.source.deadline, |call| sapwood::diagnose(url, &options, longest, call))?;
     steps.iter().map(|step| step_dict(py, step)).collect()
 }
 

@@ -10,6 +10,7 @@ mod database_log;
 mod describe;
 mod doctor;
 mod error;
+mod fields;
 mod file;
 mod lazy;
 mod listing;

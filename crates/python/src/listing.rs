@@ -1,6 +1,6 @@
 //! `list_directory`, `redact`.
 
-use crate::error::detached;
+use crate::error::detached_until;
 use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
 
@@ -14,8 +14,9 @@ pub(crate) fn list_directory(
     options: Option<&Bound<'_, PyOpenOptions>>,
 ) -> PyResult<Vec<(String, bool)>> {
     let options = open_options(deadline, options)?;
-    let entries =
-        detached(py, options.source.deadline, |call| sapwood::list_directory(url, &options.source, call))?;
+    let entries = detached_until(py, options.source.deadline, |call| {
+        sapwood::list_directory(url, &options.source, call)
+    })?;
     Ok(entries.into_iter().map(|entry| (entry.name, entry.is_directory)).collect())
 }
 

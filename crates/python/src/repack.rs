@@ -1,7 +1,8 @@
 //! `repack`: writes files from files.
 
 use crate::arguments::{Target, cluster_size, compression, entry_ranges, job_deadline};
-use crate::error::detached;
+use crate::error::detached_until;
+use crate::fields::fields;
 use crate::file::File;
 use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
@@ -49,21 +50,25 @@ pub(crate) fn repack<'py>(
         keep_every: keep_every.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e9))),
     };
     let (deadline, target) = (job_deadline(deadline)?, Target::new(target, name));
-    let report = detached(py, deadline, |call| {
+    let report = detached_until(py, deadline, |call| {
         sapwood::repack::repack(&inputs, target.sink()?, name, &options, call)
     })?;
-    let result = PyDict::new(py);
-    result.set_item("bytes", report.bytes)?;
-    result.set_item("trees", report.trees)?;
-    result.set_item("copied_baskets", report.copied_baskets)?;
-    result.set_item("recompressed_baskets", report.recompressed_baskets)?;
-    result.set_item("cut_baskets", report.cut_baskets)?;
-    result.set_item("objects", report.objects)?;
-    result.set_item("sums", report.sums)?;
-    result.set_item("decompress_ns", report.decompress_ns)?;
-    result.set_item("compress_ns", report.compress_ns)?;
-    result.set_item("notes", report.notes)?;
-    Ok(result)
+    Ok(fields!(
+        py,
+        report,
+        [
+            bytes,
+            trees,
+            copied_baskets,
+            recompressed_baskets,
+            cut_baskets,
+            objects,
+            sums,
+            decompress_ns,
+            compress_ns,
+            notes
+        ]
+    ))
 }
 
 /// An open file, or the URL and the options of one.

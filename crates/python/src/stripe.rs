@@ -1,12 +1,13 @@
 //! Datasets of stripes: writing, changing, checking.
 
-use crate::arguments::{compression, deadline, entry_ranges};
+use crate::arguments::{compression, entry_ranges};
 use crate::database_log::log_of;
 use crate::error::{detached, exception};
+use crate::fields::fields;
 use crate::options::{PyOpenOptions, open_options};
 use crate::repack::input;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 use sapwood::dataset::{AddOptions, InputSelection, Place, WriteOptions, Written};
 use sapwood::repack::Input;
 use sapwood::{Call, Deadline, Result};
@@ -132,7 +133,7 @@ impl Stripes {
         let inputs = self.inputs(&inputs)?;
         let written =
             self.run(py, |place, call| sapwood::dataset::create(place, tree, &inputs, options, call))?;
-        told(py, &written)
+        written_dict(py, &written)
     }
 
     /// Appends the entries of some files.
@@ -144,11 +145,9 @@ impl Stripes {
     ) -> PyResult<Bound<'py, PyDict>> {
         let options = &options.get().0;
         let inputs = self.inputs(&inputs)?;
-        let written = self.run(py, |place, call| {
-            let dataset = place.open("latest", call)?;
-            sapwood::dataset::append(&dataset, &inputs, options, call)
-        })?;
-        told(py, &written)
+        let written =
+            self.latest(py, |dataset, call| sapwood::dataset::append(dataset, &inputs, options, call))?;
+        written_dict(py, &written)
     }
 
     /// Stores the entries of some files without committing them: returns what was written, and the receipt
@@ -161,12 +160,11 @@ impl Stripes {
     ) -> PyResult<(Bound<'py, PyDict>, String)> {
         let options = &options.get().0;
         let inputs = self.inputs(&inputs)?;
-        let (written, receipt) = self.run(py, |place, call| {
-            let dataset = place.open("latest", call)?;
-            let (receipt, written) = sapwood::dataset::write_receipt(&dataset, &inputs, options, call)?;
+        let (written, receipt) = self.latest(py, |dataset, call| {
+            let (receipt, written) = sapwood::dataset::write_receipt(dataset, &inputs, options, call)?;
             Ok((written, receipt.to_json()?))
         })?;
-        Ok((told(py, &written)?, receipt))
+        Ok((written_dict(py, &written)?, receipt))
     }
 
     /// Commits what workers stored, from their receipts.
@@ -177,13 +175,12 @@ impl Stripes {
         options: &Bound<'py, PyWriteOptions>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let options = &options.get().0;
-        let written = self.run(py, |place, call| {
+        let written = self.latest(py, |dataset, call| {
             let receipts =
                 receipts.iter().map(|text| Receipt::from_json(text)).collect::<Result<Vec<_>>>()?;
-            let dataset = place.open("latest", call)?;
-            sapwood::dataset::commit_receipts(&dataset, &receipts, options, call)
+            sapwood::dataset::commit_receipts(dataset, &receipts, options, call)
         })?;
-        told(py, &written)
+        written_dict(py, &written)
     }
 
     /// Rewrites small segments as larger ones: all products, or some.
@@ -195,18 +192,10 @@ impl Stripes {
         options: &Bound<'py, PyWriteOptions>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let options = &options.get().0;
-        let done = self.run(py, |place, call| {
-            let dataset = place.open("latest", call)?;
-            sapwood::dataset::consolidate(&dataset, products.as_deref(), options, dry_run, call)
+        let done = self.latest(py, |dataset, call| {
+            sapwood::dataset::consolidate(dataset, products.as_deref(), options, dry_run, call)
         })?;
-        let result = PyDict::new(py);
-        result.set_item("version", done.version)?;
-        result.set_item("segments", done.segments)?;
-        result.set_item("objects", done.objects)?;
-        result.set_item("read", done.read)?;
-        result.set_item("written", done.written)?;
-        result.set_item("notes", PyList::new(py, &done.notes)?)?;
-        Ok(result)
+        Ok(fields!(py, done, [version, segments, objects, read, written, notes]))
     }
 
     /// Adds or replaces products.
@@ -221,12 +210,11 @@ impl Stripes {
     ) -> PyResult<Bound<'py, PyDict>> {
         let options = &options.get().0;
         let source = input(source, self.deadline)?;
-        let written = self.run(py, |place, call| {
-            let dataset = place.open("latest", call)?;
+        let written = self.latest(py, |dataset, call| {
             let what = AddOptions { products, by_position };
-            sapwood::dataset::add(&dataset, &source, tree, &what, options, call)
+            sapwood::dataset::add(dataset, &source, tree, &what, options, call)
         })?;
-        told(py, &written)
+        written_dict(py, &written)
     }
 
     /// Drops products; returns the new version.
@@ -348,8 +336,16 @@ impl Stripes {
         py: Python<'_>,
         work: impl FnOnce(&Place, &mut Call<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
-        let deadline = deadline(self.deadline)?;
-        detached(py, deadline, |call| work(&self.place, call))
+        detached(py, self.deadline, |call| work(&self.place, call))
+    }
+
+    /// Runs work on the newest version.
+    fn latest<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Dataset, &mut Call<'_>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        self.run(py, |place, call| work(&place.open("latest", call)?, call))
     }
 
     /// Runs work on a version.
@@ -373,13 +369,8 @@ impl Stripes {
     }
 }
 
-fn told<'py>(py: Python<'py>, written: &Written) -> PyResult<Bound<'py, PyDict>> {
-    let result = PyDict::new(py);
+fn written_dict<'py>(py: Python<'py>, written: &Written) -> PyResult<Bound<'py, PyDict>> {
+    let result = fields!(py, written, [entries, objects, bytes, already, notes]);
     result.set_item("version", written.dataset.version())?;
-    result.set_item("entries", written.entries)?;
-    result.set_item("objects", written.objects)?;
-    result.set_item("bytes", written.bytes)?;
-    result.set_item("already", written.already)?;
-    result.set_item("notes", PyList::new(py, &written.notes)?)?;
     Ok(result)
 }

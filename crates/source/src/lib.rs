@@ -48,7 +48,7 @@ mod uses;
 mod xrootd;
 mod xrootd_codes;
 
-pub use accounting::{RequestAccounting, RoundTrips, Wait};
+pub use accounting::{RequestAccounting, RequestDepth, RoundTrips};
 pub use checksum::Checksum;
 pub use cloud::address;
 pub use cost_model::CostModel;

@@ -10,7 +10,7 @@ use crate::table::Table;
 use crate::windows::Windows;
 use crate::{pool, recording};
 use sapwood_core::{Call, Column, Deadline, Interrupt, Result};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ struct Steps {
     reader: Reader,
     threads: Option<usize>,
     patience: Duration,
-    recorded: Option<RecordedRead>,
+    recorded: Option<ReadRecording>,
 }
 
 #[derive(Debug)]
@@ -141,7 +141,7 @@ impl Steps {
         let mut call = Call::new(Deadline::after(self.patience), interrupt);
         let Steps { table, queries, reader, recorded, .. } = self;
         let recorded = recorded.as_ref();
-        let columns = RecordedRead::deliver(recorded, table.fetcher(0).counters(), || {
+        let columns = ReadRecording::deliver(recorded, table.fetcher(0).counters(), || {
             let columns = match reader {
                 Reader::Ahead(windows) => windows.next(&pool, &mut call),
                 Reader::Local(ranges, carried) => ranges.next().map(|range| {

@@ -220,7 +220,7 @@ class File(Directory):
             opened=self._opened,
             timeline=self._core.trace(),
             lazy=[ledger.use() for ledger in self._ledgers],
-            log=self._core.story()[0],
+            log=self._core.event_log()[0],
         )
 
     def add_ledger(self, ledger: Ledger) -> None:
