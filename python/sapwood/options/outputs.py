@@ -211,7 +211,7 @@ def _is_object(url: str, deadline: float | None) -> bool:
         return False
     try:
         with core_errors():
-            _core.File.open(url, deadline=deadline, options={}).close()
+            _core.File.open(url, deadline=deadline).close()
     except FileNotFoundError:
         return False
     except PermissionError as error:

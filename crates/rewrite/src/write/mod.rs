@@ -8,7 +8,7 @@ mod existing;
 mod writer;
 
 use sapwood_core::Result;
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_table::pool::runtime;
 
 pub use sapwood_codec::Compression;
@@ -26,5 +26,5 @@ pub use writer::{DirectoryId, TreeId, Writer, WriterOptions};
 /// # Errors
 /// `Unsupported` for schemes that cannot be written to; errors of the target.
 pub fn create_sink(url: &str) -> Result<Box<dyn Sink>> {
-    sapwood_sink::create(url, &OpenOptions::default(), &runtime()?)
+    sapwood_sink::create(url, &SourceOptions::default(), &runtime()?)
 }

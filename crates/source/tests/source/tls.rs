@@ -2,7 +2,7 @@
 
 use super::{SIZE, Zoo, error_of, local::Directory};
 use sapwood_core::{ByteRange, ErrorKind};
-use sapwood_source::{OpenOptions, open};
+use sapwood_source::{SourceOptions, open};
 use sapwood_testkit::Behaviour;
 use std::net::SocketAddr;
 use std::process::Command;
@@ -47,7 +47,7 @@ async fn start(server: SocketAddr) -> (String, String) {
 async fn unknown_certificates_are_refused() {
     let zoo = Zoo::new(Behaviour::default()).await;
     let (url, _) = start(zoo.server.address()).await;
-    let error = error_of(open(&url, &OpenOptions::default()).await);
+    let error = error_of(open(&url, &SourceOptions::default()).await);
     assert_eq!(error.kind(), ErrorKind::Network);
     assert!(error.to_string().contains("certificate"), "{error}");
     assert_eq!(zoo.server.requests().len(), 0);
@@ -75,9 +75,9 @@ async fn certificates_of_the_environment_are_trusted() {
 #[tokio::test]
 #[ignore = "run by certificates_of_the_environment_are_trusted"]
 async fn child() {
-    let opened = open(&std::env::var(URL).unwrap(), &OpenOptions::default()).await.unwrap();
+    let opened = open(&std::env::var(URL).unwrap(), &SourceOptions::default()).await.unwrap();
     let ranges = [ByteRange { start: 0, len: 10 }, ByteRange { start: SIZE as u64 - 300_000, len: 10 }];
-    let answers = opened.source.read_ranges(&ranges, OpenOptions::default().deadline).await.unwrap();
+    let answers = opened.source.read_ranges(&ranges, SourceOptions::default().deadline).await.unwrap();
     let content = sapwood_testkit::sample(SIZE);
     assert_eq!(answers, [&content[..10], &content[SIZE - 300_000..SIZE - 299_990]]);
 }

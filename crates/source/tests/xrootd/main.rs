@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, ErrorKind};
-use sapwood_source::{HEAD, OpenOptions, list, open};
+use sapwood_source::{HEAD, SourceOptions, list, open};
 use sapwood_testkit::{conformance, sample};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -68,8 +68,12 @@ impl Drop for Servers {
     }
 }
 
-fn options() -> OpenOptions {
-    OpenOptions { tail: TAIL, deadline: Deadline::after(Duration::from_secs(60)), ..OpenOptions::default() }
+fn options() -> SourceOptions {
+    SourceOptions {
+        tail_size: TAIL,
+        deadline: Deadline::after(Duration::from_secs(60)),
+        ..SourceOptions::default()
+    }
 }
 
 async fn keeps_the_contract(url: &str, content: Bytes) {
