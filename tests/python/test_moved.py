@@ -87,6 +87,8 @@ PICKLED = [
     "xaod Container",
 ]
 """What pickles of earlier versions name: modules, and classes and functions in them."""
+RENAMED = {"Line": "Link"}
+"""The present names of classes whose former names stay importable."""
 
 
 @pytest.mark.parametrize("named", PICKLED)
