@@ -1,20 +1,17 @@
-"""Datasets whose objects lie in several places, each reached in its own way."""
+"""Datasets with objects in several locations, each with options of its own."""
 
 from __future__ import annotations
 
 import os
 import pickle
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import s3_server
 
 import sapwood
 from sapwood import errors, stripe
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
-import s3_server
 
 
 def write(path: Path, first: int) -> str:
@@ -31,7 +28,7 @@ def files(place: Path) -> int:
     return sum(path.is_file() for path in place.rglob("*"))
 
 
-def test_objects_lie_in_several_places(tmp_path: Path) -> None:
+def test_objects_are_in_several_locations(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     dataset = stripe.create(here, write(tmp_path / "a.root", 0))
     with pytest.raises(errors.UsageError, match="no base"):

@@ -1,18 +1,15 @@
-"""The format of datasets is as docs/specs/stripe.md says: a reader that knows only this text reads them."""
+"""Datasets follow docs/specs/stripe.md: a reader written from that text alone reads them."""
 
 import io
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import stripe_faults_work as work
+import stripe_reader
 
 import sapwood
 from sapwood import _core
-
-sys.path.insert(0, str(Path(__file__).parent))
-import stripe_faults_work as work
-import stripe_reader
 
 GOLDEN = Path(__file__).parents[1] / "data" / "stripe-v1"
 

@@ -4,7 +4,7 @@ use crate::keys::Keys;
 use crate::opening;
 use crate::reach::ReachedSource;
 use crate::sibling::sibling_url;
-use sapwood_core::{Call, Counters, Error, ErrorKind, Result, Segments, Step, redact};
+use sapwood_core::{Call, Counters, Error, ErrorKind, ParseStep, Result, Segments, redact};
 use sapwood_fetch::Fetcher;
 use sapwood_source::{
     CountingSource, MemorySource, OpenOptions, OpenedSource, ReplicaOptions, Source, Trace, is_document,
@@ -232,7 +232,7 @@ impl RootFile {
     pub fn root_keys(&self, call: &mut Call<'_>) -> Result<Vec<KeyEntry>> {
         self.parse(call, |tfile, _| {
             let keys = tfile.root.keys.iter().cloned();
-            Ok(Step::Done(keys.map(|key| KeyEntry { path: key.name.clone(), key }).collect()))
+            Ok(ParseStep::Done(keys.map(|key| KeyEntry { path: key.name.clone(), key }).collect()))
         })
     }
 
@@ -273,14 +273,14 @@ impl RootFile {
         };
         let (key, record, streamers) = self.parse(call, |tfile, known| {
             let key = match tfile.find(known, &path)? {
-                Step::Done(key) => key,
-                Step::Need(ranges) => return Ok(Step::Need(ranges)),
+                ParseStep::Done(key) => key,
+                ParseStep::Need(ranges) => return Ok(ParseStep::Need(ranges)),
             };
             let streamers = match self.0.streamers.get() {
-                Some(streamers) => Step::Done(Arc::clone(streamers)),
+                Some(streamers) => ParseStep::Done(Arc::clone(streamers)),
                 None => match tfile.streamers(known)? {
-                    Step::Done(streamers) => Step::Done(Arc::new(streamers)),
-                    Step::Need(ranges) => Step::Need(ranges),
+                    ParseStep::Done(streamers) => ParseStep::Done(Arc::new(streamers)),
+                    ParseStep::Need(ranges) => ParseStep::Need(ranges),
                 },
             };
             Ok(both(tfile.record(known, &key)?, streamers, key))
@@ -304,7 +304,7 @@ impl RootFile {
     pub fn parse<T>(
         &self,
         call: &mut Call<'_>,
-        mut step: impl FnMut(&TFile, &Segments) -> Result<Step<T>>,
+        mut step: impl FnMut(&TFile, &Segments) -> Result<ParseStep<T>>,
     ) -> Result<T> {
         let fetcher = &self.0.fetcher;
         let explain = |error| fetcher.counters().explain(error).url(self.url());
@@ -329,13 +329,15 @@ pub fn explained(error: Error, url: &str, counters: &Counters) -> Error {
     }
 }
 
-fn both<A, B, C>(first: Step<A>, second: Step<B>, third: C) -> Step<(C, A, B)> {
+fn both<A, B, C>(first: ParseStep<A>, second: ParseStep<B>, third: C) -> ParseStep<(C, A, B)> {
     match (first, second) {
-        (Step::Done(first), Step::Done(second)) => Step::Done((third, first, second)),
-        (Step::Need(mut ranges), Step::Need(more)) => {
+        (ParseStep::Done(first), ParseStep::Done(second)) => ParseStep::Done((third, first, second)),
+        (ParseStep::Need(mut ranges), ParseStep::Need(more)) => {
             ranges.extend(more);
-            Step::Need(ranges)
+            ParseStep::Need(ranges)
         }
-        (Step::Need(ranges), Step::Done(_)) | (Step::Done(_), Step::Need(ranges)) => Step::Need(ranges),
+        (ParseStep::Need(ranges), ParseStep::Done(_)) | (ParseStep::Done(_), ParseStep::Need(ranges)) => {
+            ParseStep::Need(ranges)
+        }
     }
 }

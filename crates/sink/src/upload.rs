@@ -7,7 +7,7 @@ use super::upload_journal::{self, UploadJournal, UploadState};
 use object_store::multipart::PartId;
 use object_store::path::Path;
 use object_store::{MultipartId, PutPayload};
-use sapwood_core::{Counters, Deadline, Error, ErrorKind, Piece, Result, redact};
+use sapwood_core::{Counters, Deadline, Error, ErrorKind, FilePiece, Result, redact};
 use sapwood_source::cloud::{ObjectClient, ObjectLocation, open_bucket};
 use sapwood_source::{LOG, OpenOptions, Retries, RetryPolicy, is_transient};
 use std::collections::BTreeMap;
@@ -264,7 +264,7 @@ impl Sink for Upload {
         &self.destination.name
     }
 
-    fn write(&mut self, piece: Piece) -> Result<()> {
+    fn write(&mut self, piece: FilePiece) -> Result<()> {
         let ready = self.parts.write(&piece).map_err(|error| error.url(&self.destination.name))?;
         ready.into_iter().try_for_each(|part| self.send(part))
     }

@@ -3,7 +3,7 @@
 use super::checked_tree::CheckedTree;
 use super::report::{Finding, Findings, Place, TreeReport};
 use super::structure::check_branches;
-use sapwood_core::{ByteRange, Call, Error, ErrorKind, Result, Segments, Step};
+use sapwood_core::{ByteRange, Call, Error, ErrorKind, ParseStep, Result, Segments};
 use sapwood_root::{File, Tree};
 use sapwood_root::{RNTUPLES, is_tree};
 use sapwood_streamer::Compiler;
@@ -83,7 +83,7 @@ impl<'f> Structure<'f> {
     fn parse<T>(
         &mut self,
         call: &mut Call<'_>,
-        mut step: impl FnMut(&TFile, &Segments) -> Result<Step<T>>,
+        mut step: impl FnMut(&TFile, &Segments) -> Result<ParseStep<T>>,
     ) -> Result<T> {
         let tfile = &self.tfile;
         let fetcher = &self.file.fetcher();

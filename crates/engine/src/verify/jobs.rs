@@ -24,7 +24,7 @@ pub(super) fn places(items: &[Item]) -> Vec<Job<Vec<Range<usize>>>> {
         }
         bytes += len;
         if let Some(job) = jobs.last_mut() {
-            job.wanted.push(ByteRange { start, len });
+            job.wanted.push((0, ByteRange { start, len }));
             job.tag.push(places);
         }
     }
@@ -44,10 +44,10 @@ pub(super) fn windows(size: u64, known: &Segments) -> Vec<Job<Vec<ByteRange>>> {
         let piece = ByteRange { start: *start, len: end - start };
         match jobs.last_mut() {
             Some(job) if job.tag.first().is_some_and(|first| first.start / WINDOW == start / WINDOW) => {
-                job.wanted.push(piece);
+                job.wanted.push((0, piece));
                 job.tag.push(piece);
             }
-            _ => jobs.push(Job { wanted: vec![piece], tag: vec![piece] }),
+            _ => jobs.push(Job { wanted: vec![(0, piece)], tag: vec![piece] }),
         }
     }
     jobs

@@ -15,8 +15,7 @@ use rayon::prelude::*;
 use sapwood_core::Call;
 use sapwood_core::{ByteRange, Counters, Error, ErrorKind, Result};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
-use sapwood_table::pool::wait;
-use sapwood_table::pool::{compute, computing, runtime};
+use sapwood_table::pool::{compute, computing, read_ahead, wait};
 use sapwood_tfile::Key;
 use sapwood_ttree::BasketRef;
 use std::collections::HashMap;
@@ -115,8 +114,8 @@ impl Pass<'_> {
     }
 
     fn ahead<T: Send + 'static>(&self, jobs: Vec<Job<T>>) -> Result<ReadAhead<T>> {
-        let ahead = Ahead { jobs: 2, bytes: 2 * WINDOW };
-        Ok(ReadAhead::new(jobs, self.fetcher.clone(), runtime()?, ahead))
+        let fetcher = self.fetcher.clone();
+        read_ahead(jobs, move |_| fetcher.clone(), Ahead { jobs: 2, bytes: 2 * WINDOW })
     }
 
     /// Checks items that begin inside of others: they were not cut out of the windows, and are fetched again. What does

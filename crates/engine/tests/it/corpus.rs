@@ -1,5 +1,5 @@
-//! Every file of the corpus opens, and every branch that claims to be readable is read, unless its data name
-//! a class that the file does not describe.
+//! Every file of the corpus opens, and every branch with a form is readable, unless its data name a class that the file
+//! does not describe.
 
 use crate::inputs::{column, corpus, open, readable, trees};
 use sapwood::ErrorKind;

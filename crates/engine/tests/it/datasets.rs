@@ -1,4 +1,4 @@
-//! Datasets of product stripes, made of files by copying their baskets: what is read is what the files hold.
+//! Datasets made by copying the baskets of files read like those files.
 
 use crate::inputs::{MIXED, corpus, open, readable, trees};
 use bytes::Bytes;
@@ -219,7 +219,7 @@ fn failure(dataset: &Dataset, name: &str) -> Error {
 }
 
 #[test]
-fn what_is_lost_or_damaged_is_told_by_product_entries_and_object() {
+fn damage_is_reported_by_product_entries_and_object() {
     for url in ["memory:near", "memory://far"] {
         let (tree, store) = (mixed(), counted(url));
         let whole = dataset(&store, &tree, MIXED);

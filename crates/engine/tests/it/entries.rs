@@ -1,4 +1,4 @@
-//! Chosen entries are those of the whole column, and cost only the baskets that hold them.
+//! Reading an entry list gives these entries of the whole column, and fetches only their baskets.
 
 use crate::inputs::{MIXED, column, corpus, open, open_distant, readable, trees};
 use sapwood::{Column, Deadline, ErrorKind, ReadOptions, Tree};
@@ -92,7 +92,7 @@ fn only_baskets_with_chosen_entries_are_read() {
 }
 
 #[test]
-fn a_read_that_was_started_is_fetched_while_nobody_waits() {
+fn a_started_read_is_fetched_in_the_background() {
     let tree = mixed(true);
     let branch = in_baskets(&tree);
     let started = tree.start_entries(&[branch], &[0], 0..tree.entries(), &options(), call!()).unwrap();

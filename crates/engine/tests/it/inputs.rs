@@ -1,4 +1,4 @@
-//! What the tests read: `data/mixed.root`, and the small files of the corpus where it is at hand.
+//! The inputs of the tests: `data/mixed.root`, and the small files of the corpus if it is available.
 
 use sapwood::{Column, File, Meaning, ReadOptions, Tree};
 use sapwood_source::{DelayedSource, MemorySource};

@@ -1,4 +1,4 @@
-//! However a tree is read, the values are the same.
+//! Every way of reading a tree gives the same values.
 
 use crate::inputs::{MIXED, column, corpus, open, open_distant, readable, trees};
 use sapwood::{Column, File, ReadOptions, Tree};

@@ -1,4 +1,4 @@
-//! Values, errors of usage, counters, cancelling.
+//! Values, usage errors, counters, cancellation.
 
 use crate::inputs::{MIXED, column, open, open_distant, readable};
 use sapwood::{Deadline, ErrorKind, ReadOptions, Tree};

@@ -1,4 +1,4 @@
-//! What a scan does beside its user's work.
+//! The background work of a scan.
 
 use crate::inputs::{MIXED, open, readable, trees};
 use sapwood::{Call, Deadline, ErrorKind, File, ReadOptions, Scan, Tree};

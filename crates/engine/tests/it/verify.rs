@@ -1,4 +1,4 @@
-//! `verify`: sound files are sound, and damage anywhere ends in findings: no panic, no hang, no other kind of error.
+//! `verify` accepts sound files, and reports any damage as findings: no panic, no hang, no other kind of error.
 
 use crate::inputs::{MIXED, corpus, open, open_distant};
 use sapwood::verify::{Progress, Severity, VerifyOptions, VerifyReport, verify_open};

@@ -1,5 +1,5 @@
-//! Files that are read in blocks: every byte is right, each block is fetched once, and whatever happens to the place
-//! where blocks are kept is no more than slower.
+//! Reading in blocks: every byte is right, each block is fetched once, and faults of the block storage only make reading
+//! slower.
 
 use crate::counting::{Client, Server};
 use crate::source::{content, range, runtime};
@@ -148,7 +148,7 @@ fn the_source_is_let_go_when_the_file_is_complete() {
 }
 
 #[test]
-fn a_failure_is_told_and_does_not_stay() {
+fn a_failure_is_reported_and_does_not_stay() {
     let server = Server::new(SIZE);
     runtime().block_on(async {
         let fetcher = open(&server, &options(100, 1 << 20)).await;
@@ -195,7 +195,7 @@ fn whoever_gives_up_leaves_the_block_to_others() {
 
 /// Two fetchers of one cache are to each other what two processes are: each has files and locks of its own.
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_ever_for_the_block_of_another_process() {
+async fn waiting_for_the_block_of_another_process_ends() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     let options = cached(100, directory.path());
     server.silent.store(true, Ordering::SeqCst);
@@ -368,7 +368,7 @@ fn the_cache_keeps_to_its_size_while_others_read() {
 }
 
 #[test]
-fn what_a_dead_writer_left_keeps_nobody_waiting() {
+fn leftovers_of_a_dead_writer_block_no_reader() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     let options = cached(100, directory.path());
     runtime().block_on(async {

@@ -12,7 +12,7 @@ use sapwood_source::OpenOptions;
 use sapwood_table::pool::runtime;
 
 pub use sapwood_codec::Compression;
-pub use sapwood_core::Piece;
+pub use sapwood_core::FilePiece;
 pub use sapwood_sink::Sink;
 pub use sapwood_streamer::write::Value;
 pub use sapwood_ttree::write::{

@@ -1,6 +1,6 @@
-//! Objects that are written: there at the end, and what goes wrong on the way.
+//! Uploaded objects appear at the end, or not at all after a failure.
 
-use sapwood_core::{ErrorKind, Piece};
+use sapwood_core::{ErrorKind, FilePiece};
 use sapwood_sink::{Leftover, Sink, create};
 use sapwood_source::OpenOptions;
 use sapwood_testkit::{HttpRequest, ScriptedServer, TestDirectory, answer, refusal};
@@ -42,8 +42,8 @@ async fn with<T: Send + 'static>(
     tokio::task::spawn_blocking(move || create(URL, &options, &runtime).map(work)).await.unwrap()
 }
 
-fn piece(offset: usize, len: usize, provisional: bool) -> Piece {
-    Piece { offset: offset as u64, bytes: vec![7; len].into(), provisional }
+fn piece(offset: usize, len: usize, provisional: bool) -> FilePiece {
+    FilePiece { offset: offset as u64, bytes: vec![7; len].into(), provisional }
 }
 
 /// A file of three parts.
@@ -127,7 +127,7 @@ async fn an_upload_that_is_dropped_is_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_end_that_fails_is_told() {
+async fn an_end_that_fails_is_reported() {
     let refused = refusal("200 OK", "InternalError");
     let (server, options) = store(move |request| {
         let ends = request.method == "POST" && request.path.contains("uploadId=");
@@ -143,7 +143,7 @@ async fn an_end_that_fails_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_begun_is_told_at_once() {
+async fn an_upload_that_cannot_begin_is_reported_at_once() {
     for (status, code, kind) in [
         ("403 Forbidden", "AccessDenied", ErrorKind::Permission),
         ("404 Not Found", "NoSuchBucket", ErrorKind::NotFound),
@@ -206,7 +206,7 @@ fn interrupted(mut sink: Box<dyn Sink>) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_is_gone_on_with() {
+async fn an_upload_is_resumed() {
     let (server, options, directory) = keeping(|_| None).await;
     let place = with(&options, interrupted).await.unwrap().unwrap();
     assert!(place.contains(".journal") && !place.contains("verysecret"), "{place}");

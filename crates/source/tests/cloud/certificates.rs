@@ -1,4 +1,4 @@
-//! Certificates: authorities of one's own, and proxies that a server asks for.
+//! Certificates: additional authorities, and proxies that a server asks for.
 
 use super::{SIZE, check, error_of};
 use rcgen::{CertificateParams, KeyPair};

@@ -1,4 +1,4 @@
-//! What goes wrong on the way to an object store: the right bytes, or a typed error before the deadline.
+//! Faults of object stores give the right bytes, or a typed error before the deadline.
 
 use super::{SIZE, check, error_of};
 use bytes::Bytes;

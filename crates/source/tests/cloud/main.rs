@@ -1,4 +1,4 @@
-//! Tests of object stores and credentials against servers that say what the test tells them to.
+//! Tests of object stores and credentials, with servers that give scripted answers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail loudly")]
 
 mod certificates;

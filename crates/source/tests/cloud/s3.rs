@@ -1,4 +1,4 @@
-//! S3: how requests look, who signs them, what refusals mean.
+//! S3: the form of requests, their signatures, and the meaning of refusals.
 
 use super::certificates::{Authority, server};
 use super::{SIZE, check, error_of};

@@ -1,4 +1,4 @@
-//! Bearer tokens: to whom they are shown, when they are looked for again.
+//! Bearer tokens: which servers they are sent to, and when they are read again.
 
 use super::certificates::{Authority, server};
 use super::{SIZE, check, error_of};

@@ -1,4 +1,4 @@
-//! Credentials reach the server that they are meant for, nobody else, and no message.
+//! Credentials reach only the server that they are meant for, and appear in no message.
 
 use super::{SIZE, Zoo, error_of};
 use sapwood_core::{ByteRange, ErrorKind};

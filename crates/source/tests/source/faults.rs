@@ -1,4 +1,4 @@
-//! Servers and connections that fail: repeated where it helps, a typed error where it does not.
+//! Failing servers and connections: retries where they help, a typed error otherwise.
 
 use super::{SIZE, Zoo, error_of};
 use sapwood_core::{ByteRange, Deadline, ErrorKind};

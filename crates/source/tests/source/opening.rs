@@ -1,4 +1,4 @@
-//! What opening over HTTP costs, and what it answers where it cannot work.
+//! The cost of opening over HTTP, and the errors where it cannot work.
 
 use super::{Zoo, error_of};
 use sapwood_core::{CounterValues, Deadline, ErrorKind};
@@ -148,7 +148,7 @@ async fn urls_that_make_no_sense() {
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn connection_refused() {
     let server = Server::start(Objects::one("/f", "x"), Behaviour::default()).await.unwrap();
     let url = server.url("/f");
     drop(server);

@@ -1,4 +1,4 @@
-//! How ranges travel: packed, learned about, in parallel, over connections that are kept.
+//! Ranges are packed, measured, parallelised, and sent over reused connections.
 
 use super::Zoo;
 use sapwood_testkit::{Behaviour, EmulatedLink, Proxy, Refusal};
@@ -107,7 +107,7 @@ async fn a_distant_server_costs_one_round_trip_per_read() {
 }
 
 #[test]
-fn what_is_read_from_afar_finds_connections() {
+fn remote_reads_find_open_connections() {
     // How many are made is said once per process, so this needs one of its own.
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "reading::child", "--ignored"])
@@ -118,7 +118,7 @@ fn what_is_read_from_afar_finds_connections() {
 }
 
 #[tokio::test]
-#[ignore = "run by what_is_read_from_afar_finds_connections"]
+#[ignore = "run by remote_reads_find_open_connections"]
 async fn child() {
     let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
     let link = EmulatedLink { round_trip: Duration::from_millis(300), ..EmulatedLink::default() };

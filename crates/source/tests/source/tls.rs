@@ -1,4 +1,4 @@
-//! HTTPS: certificates that the machine trusts, and those that it does not.
+//! HTTPS with trusted and untrusted certificates.
 
 use super::{SIZE, Zoo, error_of, local::Directory};
 use sapwood_core::{ByteRange, ErrorKind};

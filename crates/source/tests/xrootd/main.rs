@@ -1,4 +1,4 @@
-//! Tests of root:// against real servers; they skip themselves, aloud, where these or XRootD's client are missing.
+//! Tests of root:// with real servers; they print why they are skipped without these or without XRootD's client.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail loudly")]
 
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! Stores in buckets: the contract with real servers, and what becomes of it when answers get lost or say odd things.
+//! Stores in buckets keep the contract with real servers, also when answers are lost or wrong.
 
 use super::error_of;
 use super::gateway::{Ceph, Gateway};

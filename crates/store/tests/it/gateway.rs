@@ -1,4 +1,4 @@
-//! Real S3 servers: versitygw over a folder, and Ceph, where they are installed.
+//! Real S3 servers: versitygw over a folder, and Ceph, if they are installed.
 
 use sapwood_core::Deadline;
 use sapwood_source::OpenOptions;

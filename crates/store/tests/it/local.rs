@@ -1,4 +1,4 @@
-//! Stores in memory and in directories: the contract, and what a directory can do to it.
+//! Stores in memory and in directories keep the contract, also when the directory is changed.
 
 use sapwood_core::{Deadline, ErrorKind};
 use sapwood_source::OpenOptions;
@@ -107,7 +107,7 @@ async fn a_directory_that_must_not_be_written_to_is_named() {
 }
 
 #[tokio::test]
-async fn a_place_that_is_no_directory_is_told() {
+async fn a_place_that_is_no_directory_is_reported() {
     let directory = TestDirectory::new();
     fs::write(directory.0.join("file"), "x").unwrap();
     let store = LocalStore::new(directory.0.join("file"), &OpenOptions::default());

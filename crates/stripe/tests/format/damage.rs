@@ -1,4 +1,4 @@
-//! Objects that were cut, changed, or made by somebody who means harm: an error of the right kind, quickly.
+//! Truncated, changed or malicious objects give an error of the right kind, quickly.
 
 use crate::{allocation, samples};
 use bytes::Bytes;
@@ -66,7 +66,7 @@ fn assert_damage(result: Result<(), Error>, what: &str) {
 }
 
 #[test]
-fn an_object_that_was_cut_is_told() {
+fn a_truncated_object_is_reported() {
     for (kind, object) in objects() {
         read(kind, &object).unwrap();
         for len in 0..object.len() {
@@ -78,7 +78,7 @@ fn an_object_that_was_cut_is_told() {
 }
 
 #[test]
-fn a_changed_byte_is_told_wherever_it_is() {
+fn a_changed_byte_is_reported_wherever_it_is() {
     for (kind, object) in objects() {
         for place in 0..object.len() {
             for change in [1, 0x80, 0xff] {
@@ -156,7 +156,7 @@ fn resealed(kind: ObjectKind, object: &Bytes, place: usize, change: u8) -> Bytes
 }
 
 #[test]
-fn nonsense_under_right_checksums_is_told_or_harmless() {
+fn nonsense_under_right_checksums_is_reported_or_harmless() {
     for (kind, object) in objects() {
         let mut refused = 0;
         for place in 0..object.len() - Envelope::LEN {
@@ -201,7 +201,7 @@ fn claims_of_a_list_take_no_memory() {
 }
 
 #[test]
-fn changed_bytes_of_a_list_of_some_branches_are_told_or_harmless() {
+fn changed_bytes_of_a_list_of_some_branches_are_reported_or_harmless() {
     let good = samples::list_of_branches().encode().unwrap();
     for place in 0..good.len() {
         for change in [1, 0x80, 0xff] {

@@ -1,4 +1,4 @@
-//! What was written is read again.
+//! Written objects read as they were.
 
 use crate::samples;
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! What the description of a large dataset takes: 10 million events of 200 products.
+//! The size of the metadata of a large dataset: 10 million events of 200 products.
 //!
 //! `cargo test --release -p sapwood-stripe --test format -- --ignored --nocapture scale` prints the figures;
 //! `bench/stripe_scale.py` opens a dataset of that size, with `a_segment_without_stripes`.

@@ -1,4 +1,4 @@
-//! Many writers at once: each commit is made once, and the log has no holes.
+//! Concurrent writers: each commit is made once, and the log has no gaps.
 
 use crate::world::{append, made, memory, read, run, soon, sum};
 use futures::future::join_all;

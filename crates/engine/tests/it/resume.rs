@@ -1,8 +1,8 @@
-//! Files that are written out of files by several runs, of which all but the last were killed.
+//! Repacking in several runs, of which all but the last were killed.
 
 use crate::inputs::{MIXED, open};
 use sapwood::repack::{Input, RepackOptions, RepackReport, TreeSelection, repack};
-use sapwood::write::{ClusterSize, Compression, Piece, Sink};
+use sapwood::write::{ClusterSize, Compression, FilePiece, Sink};
 use sapwood::{Error, ErrorKind, File, Result};
 use sapwood_sink::{Leftover, LocalSink};
 use sapwood_source::MemorySource;
@@ -80,7 +80,7 @@ impl Sink for Watched {
         self.inner.url()
     }
 
-    fn write(&mut self, piece: Piece) -> Result<()> {
+    fn write(&mut self, piece: FilePiece) -> Result<()> {
         let Some(most) = self.most.checked_sub(1) else {
             return Err(Error::new(ErrorKind::Network, "the link broke"));
         };
@@ -231,7 +231,7 @@ fn runs_that_fail_one_after_the_other_come_to_an_end() {
 }
 
 /// The last state that was kept, changed: the run begins anew and writes the whole file.
-fn begun_anew(
+fn begun_again(
     name: &str,
     change: impl FnOnce(&Directory),
     again: &RepackOptions,
@@ -253,17 +253,17 @@ fn what_is_of_another_job_is_of_no_use() {
     let (_, options) = layouts().remove(0);
     let other =
         RepackOptions { compression: Some(Compression::from_number(505).unwrap()), ..options.clone() };
-    let notes = begun_anew("options", |_| {}, &other, &inputs());
+    let notes = begun_again("options", |_| {}, &other, &inputs());
     assert!(notes.iter().any(|note| note.contains("of other options")), "{notes:?}");
     let fewer = &inputs()[1..];
-    let notes = begun_anew("fewer", |_| {}, &options, fewer);
+    let notes = begun_again("fewer", |_| {}, &options, fewer);
     assert!(notes.iter().any(|note| note.contains("of other files")), "{notes:?}");
     // The same place, the same size, another version of it.
     let source = MemorySource::named("memory.root", Some("another".to_owned()), MIXED.to_vec());
     let other = File::from_source(Arc::new(source), call!()).unwrap();
     let mut inputs = inputs();
     inputs[3] = Input::Open(other);
-    let notes = begun_anew("changed", |_| {}, &options, &inputs);
+    let notes = begun_again("changed", |_| {}, &options, &inputs);
     assert!(notes.iter().any(|note| note.contains("of other files")), "{notes:?}");
 }
 
@@ -274,13 +274,13 @@ fn what_is_damaged_is_of_no_use() {
         let part = directory.ending(".part").unwrap();
         fs::OpenOptions::new().write(true).open(part).unwrap().set_len(50_000).unwrap();
     };
-    let notes = begun_anew("cut-off", cut, &options, &inputs());
+    let notes = begun_again("cut-off", cut, &options, &inputs());
     assert!(notes.iter().any(|note| note.contains("a part of it is lost")), "{notes:?}");
     let emptied = |directory: &Directory| fs::write(directory.ending(".journal").unwrap(), b"").unwrap();
-    let notes = begun_anew("emptied", emptied, &options, &inputs());
+    let notes = begun_again("emptied", emptied, &options, &inputs());
     assert!(notes.iter().any(|note| note.contains("journal is damaged")), "{notes:?}");
     let lost = |directory: &Directory| fs::remove_file(directory.ending(".part").unwrap()).unwrap();
-    begun_anew("lost", lost, &options, &inputs());
+    begun_again("lost", lost, &options, &inputs());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Datasets that are written again in larger pieces, and what keeps the objects of those who write.
+//! Consolidation of datasets, and the leases that keep the objects of writers.
 
 use crate::inputs::{MIXED, open, readable};
 use sapwood::dataset::{

@@ -1,4 +1,4 @@
-//! Split collections of objects that each count what they hold, on a file that ROOT wrote.
+//! Split collections of objects that each count their own items, in a file that ROOT wrote.
 
 use crate::inputs::{open, open_distant};
 use sapwood::{Column, Form, Primitive, Query, ReadOptions, Tree};
