@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import statistics
 import sys
@@ -162,26 +161,16 @@ def draw(found: Record, path: Path) -> None:
 
 def main() -> None:
     """Measures, and writes what was found."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=os.environ.get("SAPWOOD_BENCH_DATA", "build/bench/data"))
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
+    parser = results.parser(__doc__)
     parser.add_argument("--plot", type=Path, help="draw events per second against threads")
     parser.add_argument("--entries", type=int, default=2880)
     options = parser.parse_args()
-    options.data = Path(options.data).resolve()
     if lack := radosgw_server.missing():
         raise SystemExit(lack)
     with tempfile.TemporaryDirectory(prefix="chain-") as folder:
         found = measure(options, Path(folder))
     texts = tables(found)
-    print("\n\n".join(texts.values()))
-    if options.markdown:
-        results.save(options.markdown, texts)
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    results.publish(options, texts, found)
     if options.plot:
         draw(found, options.plot)
 

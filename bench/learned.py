@@ -230,10 +230,7 @@ def coffea_python() -> Path | None:
 
 
 def arguments() -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser = results.parser(__doc__, check=True)
     parser.add_argument("--only", default="startup,trigger,random,local", help="parts")
     parser.add_argument(
         "--protocol", choices=["root", "http"], help="default: root, if there is a server for it"
@@ -242,18 +239,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rtt", default=",".join(map(str, ROUND_TRIPS)), help="round trips in ms")
     parser.add_argument("--runs", type=int, default=2, help="most runs of what is far; the fastest is kept")
     parser.add_argument("--coffea", type=Path, help="the Python that has coffea")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     parser.add_argument(
         "--plot", type=Path, help="draw what sapwood fetched in the trigger pattern into this SVG"
     )
-    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
     options = parser.parse_args()
     options.only = options.only.split(",")
     options.rtt = [float(each) for each in options.rtt.split(",")]
     wanted = tuple(options.readers.split(",")) if options.readers else ("",)
     options.clients = lambda clients: [each for each in clients if each.name.startswith(wanted)]
-    options.data = options.data.resolve()
     options.coffea = options.coffea or coffea_python()
     return options
 
@@ -268,13 +261,8 @@ def main() -> None:
             f"{time.monotonic() - begin:5.0f} s  {learned_report.line(record)}", file=sys.stderr, flush=True
         )
     tables = learned_report.tables(records)
-    print("\n\n".join(tables.values()))
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, tables)
-    if options.check and (missed := learned_report.missed(records)):
-        raise SystemExit("not reached:\n" + "\n".join(missed))
+    missed = results.missed(learned_report.checks(records))
+    results.publish(options, tables, results.document(records), missed)
 
 
 if __name__ == "__main__":

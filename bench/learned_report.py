@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+from results import Check, required, table
 
 Record = dict[str, Any]
 
@@ -13,15 +15,6 @@ MOST_TURNAROUNDS, MOST_FETCHES, LEAST_FACTOR, FAR_MS = 4, 2, 5, 100
 OWN = "sapwood"
 # A smaller share of the work says nothing of the rest.
 LEAST_SHARE = 0.002
-
-
-class Check(NamedTuple):
-    """Something that is required: what, how much was measured, what is allowed, and whether it holds."""
-
-    what: str
-    measured: str
-    required: str
-    holds: bool
 
 
 def line(record: Record) -> str:
@@ -40,12 +33,6 @@ def seconds_of(record: Record | None) -> str:
     seconds = record["seconds"] if share < LEAST_SHARE else record.get("all_seconds", record["seconds"])
     text = f"{seconds:.2f}" if seconds < 10 else f"{seconds:.0f}"
     return text if share == 1 else f"> {text}" if share < LEAST_SHARE else f"~{text}"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table, numbers to the right."""
-    rule = ["---", *["---:"] * (len(head) - 1)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, rule, *rows])
 
 
 def found(records: list[Record], pattern: str, client: str, rtt_ms: float) -> Record | None:
@@ -112,14 +99,14 @@ def local_table(records: list[Record]) -> str:
 
 def checks(records: list[Record]) -> list[Check]:
     """What is required."""
-    result = []
+    result: list[Check] = []
     trips = [trip for trip in round_trips(records) if trip > 0]
     for trip in trips:
         own = found(records, "startup", OWN, trip)
         if own and "error" not in own:
             turns = own["round_trips_after_opening"]
             what = f"startup, {trip:g} ms: round trips from opening to the first 100 events"
-            result.append(Check(what, f"{turns}", f"at most {MOST_TURNAROUNDS}", turns <= MOST_TURNAROUNDS))
+            result.append((what, f"{turns}", f"at most {MOST_TURNAROUNDS}", turns <= MOST_TURNAROUNDS))
         for pattern in patterns(records, "trigger"):
             own = found(records, pattern, OWN, trip)
             if own is None or "error" in own:
@@ -128,7 +115,7 @@ def checks(records: list[Record]) -> list[Check]:
             if per_window is not None:
                 what = f"{pattern}, {trip:g} ms: fetches per window after the second"
                 holds = per_window <= MOST_FETCHES
-                result.append(Check(what, f"{per_window:.2f}", f"at most {MOST_FETCHES}", holds))
+                result.append((what, f"{per_window:.2f}", f"at most {MOST_FETCHES}", holds))
             if trip >= FAR_MS:
                 result += [*times_faster(records, pattern, trip, LEAST_FACTOR)]
         result += [*times_faster(records, "random", trip, 1)]
@@ -143,22 +130,14 @@ def times_faster(records: list[Record], pattern: str, trip: float, least: float)
         if own and run and "error" not in own and "error" not in run:
             times = run["all_seconds"] / own["all_seconds"]
             what = f"{pattern}, {trip:g} ms: times faster than {peer}"
-            yield Check(what, f"{times:.1f}", f"at least {least:g}", times >= least)
-
-
-def missed(records: list[Record]) -> list[str]:
-    """What is required and was not reached."""
-    return [f"{each.what}: {each.measured}, {each.required}" for each in checks(records) if not each.holds]
+            yield what, f"{times:.1f}", f"at least {least:g}", times >= least
 
 
 def tables(records: list[Record]) -> dict[str, str]:
     """All tables by title."""
     result = {}
-    required = [
-        [each.what, each.measured, each.required, "yes" if each.holds else "no"] for each in checks(records)
-    ]
-    if required:
-        result["Required"] = table(["criterion", "measured", "required", "holds"], required)
+    if asked := checks(records):
+        result["Required"] = required(asked)
     titles = {"startup": "Startup", "trigger": "Trigger patterns", "random": "Random access"}
     for name in titles:
         parts = patterns(records, name)

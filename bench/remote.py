@@ -279,10 +279,7 @@ def measure(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def arguments() -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser = results.parser(__doc__, check=True)
     parser.add_argument("--only", default="columns,whole,files", help="parts")
     parser.add_argument("--protocols", default="root,http,s3")
     parser.add_argument("--readers", help="readers whose names begin with one of these; default: all")
@@ -290,9 +287,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rtt", default=",".join(map(str, ROUND_TRIPS)), help="round trips in ms")
     parser.add_argument("--megabits", default=",".join(map(str, MEGABITS)), help="10^6 bit/s; 0: no limit")
     parser.add_argument("--runs", type=int, default=3, help="most runs of a point; slow ones have fewer")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
     options = parser.parse_args()
     for name in ("only", "protocols", "files"):
         setattr(options, name, getattr(options, name).split(","))
@@ -300,7 +294,6 @@ def arguments() -> argparse.Namespace:
     options.megabits = [float(each) for each in options.megabits.split(",")]
     wanted = tuple(options.readers.split(",")) if options.readers else ("",)
     options.clients = lambda clients: [each for each in clients if each.name.startswith(wanted)]
-    options.data = options.data.resolve()
     return options
 
 
@@ -312,13 +305,8 @@ def main() -> None:
         records.append(record)
         print(f"{time.monotonic() - begin:5.0f} s  {remote_report.line(record)}", file=sys.stderr, flush=True)
     tables = remote_report.tables(records)
-    print("\n\n".join(tables.values()))
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, tables)
-    if options.check and (missed := remote_report.missed(records)):
-        raise SystemExit("not reached:\n" + "\n".join(missed))
+    missed = results.missed(remote_report.checks(records))
+    results.publish(options, tables, results.document(records), missed)
 
 
 if __name__ == "__main__":

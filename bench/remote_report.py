@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
-from report import table
+from results import Check, required, table
 
 Record = dict[str, Any]
 Run = dict[str, Any]
@@ -158,7 +158,7 @@ class Table:
         best = [f"**{ratio[0]:.2f}**" if ratio else "-" for ratio in ratios]
         rows.append(["**best peer / sapwood**", *best, "", "", ""])
         head = ["reader", *(f"{rtt_ms:g} ms" for rtt_ms in self.round_trips)]
-        return "\n".join(table([*head, "round trips", "connections", "MB"], rows))
+        return table([*head, "round trips", "connections", "MB"], rows)
 
 
 def counted(point: Point) -> list[str]:
@@ -171,9 +171,6 @@ def column_tables(records: list[Record]) -> list[Table]:
     chosen = [each for each in records if each["part"] == "columns"]
     keys = dict.fromkeys((each["file"], each["protocol"], each["megabits"]) for each in chosen)
     return [Table(chosen, *key) for key in keys]
-
-
-Check = tuple[str, str, str, bool | None]
 
 
 def checks(records: list[Record]) -> list[Check]:
@@ -212,8 +209,8 @@ def column_checks(each: Table, rate: float | None) -> list[Check]:
     if least and (worst := each.worst(DISTANT_MS)) is not None:
         what = f"{each.name}, {DISTANT_MS} ms and more: smallest ratio best peer / sapwood ({worst[1]})"
         # Where the link is the bottleneck, nobody can be much faster than who fills it.
-        required, holds = (f"at least {least}", worst[0] >= least) if not each.megabits else ("-", None)
-        found.append((what, f"{worst[0]:.2f}", required, holds))
+        limit, holds = (f"at least {least}", worst[0] >= least) if not each.megabits else ("-", None)
+        found.append((what, f"{worst[0]:.2f}", limit, holds))
     return found
 
 
@@ -230,12 +227,6 @@ def stream_checks(record: Record) -> list[Check]:
     return [(what, f"{trips:.2f}", f"at most {ROUND_TRIPS_PER_FILE}", trips <= ROUND_TRIPS_PER_FILE)]
 
 
-def missed(records: list[Record]) -> list[str]:
-    """The figures that were not reached."""
-    found = checks(records)
-    return [f"{what}: {measured}, {required}" for what, measured, required, holds in found if holds is False]
-
-
 def whole_table(records: list[Record]) -> str:
     rows = []
     for record in records:
@@ -245,7 +236,7 @@ def whole_table(records: list[Record]) -> str:
         cells = [point.text(), "-" if share is None else f"{share:.0%}"]
         cells.append("-" if moved is None else f"{moved / 1e6 / part:.0f}")
         rows.append([f"{record['protocol']}://", point.client, *cells])
-    return "\n".join(table(["protocol", "reader", "seconds", "share of the link", "MB"], rows))
+    return table(["protocol", "reader", "seconds", "share of the link", "MB"], rows)
 
 
 def files_table(records: list[Record]) -> str:
@@ -258,16 +249,14 @@ def files_table(records: list[Record]) -> str:
         cells = ["-"] * 2 if each is None else [f"{each:.3f}", f"{each / (point.rtt_ms / 1000):.2f}"]
         rows.append([f"{record['protocol']}://", point.client, str(number), point.text(), *cells])
     head = ["protocol", "reader", "files read", "seconds", "seconds per file", "round trips per file"]
-    return "\n".join(table(head, rows))
+    return table(head, rows)
 
 
 def tables(records: list[Record]) -> dict[str, str]:
     """All tables, by title."""
     found: dict[str, str] = {}
-    marks = {True: "yes", False: "no", None: "-"}
     if asked := checks(records):
-        rows = [[what, measured, required, marks[holds]] for what, measured, required, holds in asked]
-        found["Required"] = "\n".join(table(["criterion", "measured", "required", "holds"], rows))
+        found["Required"] = required(asked)
     parts = []
     for each in column_tables(records):
         parts += [f"### {each.name}: {LAYOUTS.get(each.file, '')}", each.markdown()]

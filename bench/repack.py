@@ -26,7 +26,6 @@ from typing import Any
 
 import results
 from machine import touch_memory
-from report import table
 
 COPIES = ("copy", "merge", "merge of 1,000")
 MORE = 9
@@ -204,7 +203,7 @@ def markdown(runs: dict[tuple[str, str], list[dict[str, float]]]) -> str:
         asked.append((f"hadd / sapwood, wall, {work}", ratio, "at least 1.50", ratio >= 1.5))
         ratio = value(work, "hadd", "cpu") / value(work, "sapwood", "cpu")
         asked.append((f"hadd / sapwood, CPU, {work}", ratio, "at least 1.50", ratio >= 1.5))
-    checks = [[what, f"{x:.2f}", limit, "yes" if holds else "no"] for what, x, limit, holds in asked]
+    checks = [(what, f"{x:.2f}", limit, holds) for what, x, limit, holds in asked]
     rows = []
     for (work, who), found in runs.items():
         call, wall, cpu, memory, size = (
@@ -213,23 +212,14 @@ def markdown(runs: dict[tuple[str, str], list[dict[str, float]]]) -> str:
         seconds = [f"{time:.2f}" for time in (call, wall, cpu)]
         cells = [*seconds, f"{memory / 1e6:.0f}", f"{size / 1e6:.1f}", str(len(found))]
         rows.append([work, who, *cells])
-    made = [
-        table(["criterion", "measured", "required", "holds"], checks),
-        table(["work", "by", "call s", "wall s", "CPU s", "memory MB", "file MB", "runs"], rows),
-    ]
-    return "\n\n".join("\n".join(part) for part in made) + "\n"
+    head = ["work", "by", "call s", "wall s", "CPU s", "memory MB", "file MB", "runs"]
+    return f"{results.required(checks)}\n\n{results.table(head, rows)}\n"
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, required=data is None, default=data and Path(data))
+    parser = results.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--only", default="", help="only work whose name contains this")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     return parser.parse_args()
 
 
@@ -253,13 +243,8 @@ def main() -> None:
                 if who == "sapwood" and len(found) == 1:
                     apart(compare, sources[inputs], target)
     records = [{"work": work, "by": who, "runs": found} for (work, who), found in runs.items()]
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
-    if not options.only:
-        text = markdown(runs)
-        print(text)
-        if options.markdown:
-            results.save(options.markdown, {"Repacking and merging": text})
+    tables = {} if options.only else {"Repacking and merging": markdown(runs)}
+    results.publish(options, tables, results.document(records))
 
 
 if __name__ == "__main__":

@@ -23,14 +23,11 @@ starts when all is imported, before the file is opened, and ends with the last v
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Semaphore
 from typing import Any
 
@@ -240,18 +237,11 @@ PARTS = {
 
 
 def arguments() -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser = results.parser(__doc__, check=True)
     parser.add_argument("--only", default=",".join(PARTS), help="parts")
     parser.add_argument("--runs", type=int, default=2, help="runs of each of pairs")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
     options = parser.parse_args()
     options.only = options.only.split(",")
-    options.data = options.data.resolve()
     return options
 
 
@@ -266,13 +256,8 @@ def main() -> None:
                 line = sources_report.line(record)
                 print(f"{time.monotonic() - begin:5.0f} s  {line}", file=sys.stderr, flush=True)
     tables = sources_report.tables(records)
-    print("\n\n".join(tables.values()))
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, tables)
-    if options.check and (missed := sources_report.missed(records)):
-        raise SystemExit("not reached:\n" + "\n".join(missed))
+    missed = results.missed(sources_report.checks(records))
+    results.publish(options, tables, results.document(records), missed)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from report import table
+from results import Check, required, table
 
 Record = dict[str, Any]
 Run = dict[str, Any]
-Check = tuple[str, str, str, bool | None]
 
 # What is asked of sapwood.
 TWICE, ONE_TENTH, SECONDS_LOST, PROBES, DUPLICATES = 1.8, 0.95, 5.0, 0.02, 0.03
@@ -78,12 +77,12 @@ def pair_checks(records: list[Record]) -> list[Check]:
         if len(each["links"]) == 1:
             continue
         one, taken = baseline(records, each["setup"]), seconds(each)
-        required = ONE_TENTH if "slow" in each["setup"] else TWICE
+        least = ONE_TENTH if "slow" in each["setup"] else TWICE
         what = f"{each['setup']}: times the throughput of one replica"
         if one is None or taken is None:
-            found.append((what, outcome(each)[:60], f"at least {required}", False))
+            found.append((what, outcome(each)[:60], f"at least {least}", False))
         else:
-            found.append((what, f"{one / taken:.2f}", f"at least {required}", one / taken >= required))
+            found.append((what, f"{one / taken:.2f}", f"at least {least}", one / taken >= least))
     return found
 
 
@@ -163,12 +162,6 @@ def checks(records: list[Record]) -> list[Check]:
     return [check for part in parts for check in part(records)]
 
 
-def missed(records: list[Record]) -> list[str]:
-    """The figures that were not reached."""
-    found = checks(records)
-    return [f"{what}: {measured}, {required}" for what, measured, required, holds in found if holds is False]
-
-
 def pairs_table(records: list[Record]) -> str:
     rows = []
     for each in chosen(records, "pairs"):
@@ -181,7 +174,7 @@ def pairs_table(records: list[Record]) -> str:
         extra = ["-" if number is None else f"{number / 1e6:.1f}" for number in extras]
         rows.append([each["setup"], outcome(each)[:60], rates, ratio, parts, *extra])
     head = ["replicas", "seconds", "MB/s", "x one replica", "MB from each", "MB of probes", "MB twice"]
-    return "\n".join(table(head, rows))
+    return table(head, rows)
 
 
 def faults_table(records: list[Record]) -> str:
@@ -195,7 +188,7 @@ def faults_table(records: list[Record]) -> str:
             found = chosen(every, "faults", client=client, setup=setup, fault=kind)
             cells.append(after_fault(found[0]) if found else "-")
         rows.append([client or "sapwood", setup, *cells])
-    return "\n".join(table(["reader", "replicas", "no fault", *kinds], rows))
+    return table(["reader", "replicas", "no fault", *kinds], rows)
 
 
 def after_fault(record: Record) -> str:
@@ -226,7 +219,7 @@ def answers_table(records: list[Record]) -> str:
         for each in chosen(records, "faults")
         if "error" in each["runs"][0]
     ]
-    return "\n".join(table(["reader", "replicas", "fault", "error message"], rows))
+    return table(["reader", "replicas", "fault", "error message"], rows)
 
 
 def said(error: str) -> str:
@@ -242,7 +235,7 @@ def lazy_table(records: list[Record]) -> str:
         cells = [outcome(each)[:60], f"{through['bytes_sent'] / 1e6:.1f}"]
         cells += [str(through["connections"]), str(through["round_trips"])]
         rows.append([each["what"], *cells])
-    return "\n".join(table(["read", "seconds", "MB over the link", "connections", "round trips"], rows))
+    return table(["read", "seconds", "MB over the link", "connections", "round trips"], rows)
 
 
 def lapses_table(records: list[Record]) -> str:
@@ -252,7 +245,7 @@ def lapses_table(records: list[Record]) -> str:
         extras = [told(each, name) for name in ("probe_bytes", "duplicated_bytes")]
         extra = ["-" if number is None else f"{number / 1e6:.2f}" for number in extras]
         rows.append([each["setup"], outcome(each)[:60], shares, *extra])
-    return "\n".join(table(["replicas", "seconds", "MB from each", "MB of probes", "MB twice"], rows))
+    return table(["replicas", "seconds", "MB from each", "MB of probes", "MB twice"], rows)
 
 
 def recording_table(records: list[Record]) -> str:
@@ -263,16 +256,14 @@ def recording_table(records: list[Record]) -> str:
         plain, taken = seconds(chosen(records, "recording")[0]), seconds(each)
         ratio = f"{taken / plain:.3f}" if plain and taken else "-"
         rows.append([each["what"], outcome(each)[:60], spread, ratio])
-    return "\n".join(table(["read", "seconds", "from, to", "x not recorded"], rows))
+    return table(["read", "seconds", "from, to", "x not recorded"], rows)
 
 
 def tables(records: list[Record]) -> dict[str, str]:
     """All tables, by title."""
     found: dict[str, str] = {}
-    marks = {True: "yes", False: "no", None: "-"}
     if asked := checks(records):
-        rows = [[what, measured, required, marks[holds]] for what, measured, required, holds in asked]
-        found["Required"] = "\n".join(table(["criterion", "measured", "required", "holds"], rows))
+        found["Required"] = required(asked)
     parts = {
         "pairs": ("Two replicas", pairs_table),
         "faults": ("Replicas that fail", faults_table),

@@ -232,17 +232,10 @@ def measure(name: str, xrootd: Server, options: argparse.Namespace) -> Iterator[
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser = results.parser(__doc__)
     parser.add_argument("--stores", default="radosgw,versitygw", help="object stores")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each reader")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     options = parser.parse_args()
-    options.data = options.data.resolve()
     options.build = options.data / "build"
     wanted = options.stores.split(",")
     for name in wanted:
@@ -262,11 +255,7 @@ def main() -> None:
                 what = " ".join(str(record[key]) for key in ("part", "mode", "reader") if key in record)
                 print(f"{time.monotonic() - begin:5.0f} s  {name}: {what}", file=sys.stderr, flush=True)
     tables = stripe_report.tables(records)
-    print("\n\n".join(tables.values()))
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, tables)
+    results.publish(options, tables, results.document(records))
 
 
 if __name__ == "__main__":

@@ -11,12 +11,10 @@ is a process of its own; readers take turns; figures are medians. The store is v
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import results
@@ -86,22 +84,12 @@ def _median(runs: list[Run], name: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser = results.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=3, help="runs of each reader")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     options = parser.parse_args()
     measured = measure(options)
     text = table(measured)
-    print(text)
-    if options.json:
-        options.json.write_text(json.dumps(measured, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, {"A cut of 1 %": text})
+    results.publish(options, {"A cut of 1 %": text}, measured)
 
 
 if __name__ == "__main__":

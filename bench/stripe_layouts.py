@@ -10,9 +10,6 @@ Then they are made with and without what is known of the values in stripes, in t
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import resource
 import statistics
 import tempfile
@@ -21,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import results
-from report import table
+from results import table
 from stripe_report import allocated
 
 from sapwood import stripe
@@ -96,13 +93,7 @@ def rows(records: list[Record]) -> Iterator[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--json", type=Path, help="write all sizes to this file")
+    parser = results.parser(__doc__)
     options = parser.parse_args()
     records = [
         measured(kind, options.data / f"{name}.root", tree, group)
@@ -111,15 +102,12 @@ def main() -> None:
     ]
     headings = ["", "small products", "objects", "KiB of each", "bytes / file", "index, bytes per event"]
     headings += ["allocated / bytes on EC 4+2", "allocated / file"]
-    text = "\n".join(table(headings, list(rows(records))))
+    text = table(headings, list(rows(records)))
     spendings = [spent(kind, options.data / f"{name}.root", tree) for kind, (name, tree) in FILES.items()]
     headings = ["", "CPU s with", "CPU s without", "ratio", "bytes of lists with", "without"]
-    cost = "\n".join(table(headings, list(costs(spendings))))
-    print(text, cost, sep="\n\n")
-    if options.json:
-        options.json.write_text(json.dumps({"layouts": records, "statistics": spendings}) + "\n")
-    if options.markdown:
-        results.save(options.markdown, {"Objects and bytes": text, "Cost of statistics": cost})
+    cost = table(headings, list(costs(spendings)))
+    tables = {"Objects and bytes": text, "Cost of statistics": cost}
+    results.publish(options, tables, {"layouts": records, "statistics": spendings})
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ gateways of real servers, where these are installed. These tests are too long fo
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import subprocess
 import sys
@@ -21,7 +19,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import results
 
@@ -125,25 +122,17 @@ def machines(rounds: int) -> Iterator[tuple[str, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = results.parser(__doc__, data=False)
     parser.add_argument("--rounds", type=int, default=1000, help="races for one entry or object")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--json", type=Path, help="where the figures are written")
     options = parser.parse_args()
     rows: list[tuple[str, float]] = []
     for part in (databases, tests, machines):
         for name, seconds in part(options.rounds):
             print(f"{seconds:8.1f} s  {name}", flush=True)
             rows.append((name, seconds))
-    lines = ["| passed: nothing lost, no gap, one winner each | s |", "| --- | ---: |"]
-    lines += [f"| {name} | {seconds:.0f} |" for name, seconds in rows]
-    if options.markdown:
-        results.save(options.markdown, {"Races": "\n".join(lines)})
-    if options.json:
-        figures: dict[str, Any] = dict(rows)
-        options.json.write_text(json.dumps(figures, indent=1))
+    cells = [[name, f"{seconds:.0f}"] for name, seconds in rows]
+    tables = {"Races": results.table(["passed: nothing lost, no gap, one winner each", "s"], cells)}
+    results.publish(options, tables, dict(rows))
 
 
 if __name__ == "__main__":

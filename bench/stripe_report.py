@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
-from report import table
+from results import Check, required, table
 
 Record = dict[str, Any]
 
@@ -61,7 +61,7 @@ def reading(records: list[Record]) -> str:
                     inflating,
                 ]
                 rows.append([*row, f"{size / took / 1e6:.0f}"])
-    return "\n".join(table(["", "wall s", "CPU s", "of which decompression", "MB/s"], rows))
+    return table(["", "wall s", "CPU s", "of which decompression", "MB/s"], rows)
 
 
 def far(records: list[Record]) -> str:
@@ -70,7 +70,7 @@ def far(records: list[Record]) -> str:
     for record in of_part(records, "far"):
         told = [f"{value(record, 'seconds'):.2f}", f"{value(record, 'round_trips'):.0f}"]
         rows.append([f"{over(record)}: {record['reader']}", *told])
-    return "\n".join(table(["", "wall s", "round trips"], rows))
+    return table(["", "wall s", "round trips"], rows)
 
 
 def over(record: Record) -> str:
@@ -84,7 +84,7 @@ def requests(records: list[Record]) -> str:
     for record in of_part(records, "requests"):
         told = [f"{value(record, name):.0f}" for name in ("requests", "round_trips", "fetched_bytes")]
         rows.append([f"{record['store']}: {ASKED[record['mode']]}", *told])
-    return "\n".join(table(["", "requests", "round trips", "bytes"], rows))
+    return table(["", "requests", "round trips", "bytes"], rows)
 
 
 def sizes(records: list[Record]) -> str:
@@ -116,7 +116,7 @@ def sizes(records: list[Record]) -> str:
         )
         rows.append(["the ROOT file", "1", f"{whole:,}", f"{whole / record['entries']:.2f}", "1.500"])
         rows.append(["objects / file", "", f"{total / whole:.4f}", "", ""])
-    return "\n".join(table(["", "objects", "bytes", "bytes per event", "allocated / bytes on EC 4+2"], rows))
+    return table(["", "objects", "bytes", "bytes per event", "allocated / bytes on EC 4+2"], rows)
 
 
 def changes(records: list[Record]) -> str:
@@ -129,7 +129,7 @@ def changes(records: list[Record]) -> str:
     for record in of_part(records, "anew"):
         told = [f"{record['bytes']:,}", "1", f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
         rows.append(["the whole file rewritten (sapwood repack, baskets copied)", *told])
-    return "\n".join(table(["", "bytes written", "objects", "wall s", "CPU s"], rows))
+    return table(["", "bytes written", "objects", "wall s", "CPU s"], rows)
 
 
 def writers(records: list[Record]) -> str:
@@ -139,15 +139,15 @@ def writers(records: list[Record]) -> str:
         rate = f"{record['entries'] / record['seconds']:,.0f}"
         lost = "yes" if record["lost"] else "nothing"
         rows.append([f"{record['store']}: {record['manner']}", f"{record['seconds']:.2f}", rate, lost])
-    return "\n".join(table(["8 writers append", "wall s", "events/s", "lost data or missing versions"], rows))
+    return table(["8 writers append", "wall s", "events/s", "lost data or missing versions"], rows)
 
 
 def checks(records: list[Record]) -> str:
     """What is asked for."""
-    rows: list[list[str]] = []
+    checks: list[Check] = []
 
-    def check(what: str, found: float, needed: str, holds: bool) -> None:
-        rows.append([what, f"{found:.2f}", needed, "yes" if holds else "no"])
+    def check(what: str, found: float, limit: str, holds: bool) -> None:
+        checks.append((what, f"{found:.2f}", limit, holds))
 
     for best in of_part(records, "best"):
         near = {r["reader"]: r for r in of_part(records, "reading") if r["store"] == best["store"]}
@@ -185,7 +185,7 @@ def checks(records: list[Record]) -> str:
         # The hint is what is overwritten by every change.
         changed = [key for key in record["changed"] if key != "hint"]
         check(f"{record['store']}: existing objects rewritten", len(changed), "0", not changed)
-    return "\n".join(table(["", "measured", "required", "holds"], rows))
+    return required(checks)
 
 
 def tables(records: list[Record]) -> dict[str, str]:

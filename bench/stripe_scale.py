@@ -10,7 +10,6 @@ there, and none is read.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -22,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import results
-from report import table
+from results import table
 
 import sapwood
 from sapwood import stripe
@@ -96,23 +95,15 @@ def row(record: Record) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser = results.parser(__doc__, data=False)
     options = parser.parse_args()
     records = []
     for kind, size in EVENTS.items():
         with tempfile.TemporaryDirectory(prefix="sapwood-") as folder:
             records += measured(kind, made(Path(folder), size))
     headings = ["", "seconds", "requests", "MB", "memory, MB", "baskets"]
-    text = "\n".join(table(headings, [row(record) for record in records]))
-    print(text)
-    if options.json:
-        options.json.write_text(json.dumps(records) + "\n")
-    if options.markdown:
-        results.save(options.markdown, {"Opening a large dataset": text})
+    text = table(headings, [row(record) for record in records])
+    results.publish(options, {"Opening a large dataset": text}, records)
 
 
 if __name__ == "__main__":

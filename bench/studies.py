@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 import time
@@ -154,16 +153,11 @@ def plot(name: str, found: tune.Tuning, folder: Path) -> None:
 
 
 def arguments() -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    data = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=data, required=not data, help="folder of the inputs")
+    parser = results.parser(__doc__)
     parser.add_argument("--only", default=",".join(RUNS), help=f"some of {', '.join(RUNS)}")
     parser.add_argument("--sample", type=int, help="entries of each sample, in place of what each run has")
     parser.add_argument("--budget", type=float, help="seconds for each run")
     parser.add_argument("--plots", type=Path, help="draw the figures of the documents into this folder")
-    parser.add_argument("--markdown", type=Path, help="write all tables to this file")
-    parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args()
     options.only = options.only.split(",")
     if unknown := set(options.only) - set(RUNS):
@@ -184,10 +178,7 @@ def main() -> None:
         texts |= dict(tables(name, found, options.sample is not None))
         if options.plots:
             plot(name, found, options.plots)
-    if options.markdown:
-        results.save(options.markdown, texts)
-    if options.json:
-        options.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    results.publish(options, texts, told)
 
 
 if __name__ == "__main__":

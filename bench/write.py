@@ -24,7 +24,7 @@ import numpy as np
 import results
 import uproot
 from machine import touch_memory
-from report import table
+from results import table
 from rootbuild import HERE, compiled
 
 sys.path.insert(0, str(HERE / "writers"))
@@ -155,18 +155,15 @@ def markdown(runs: dict[tuple[str, int], list[dict[str, float]]], cluster_bytes:
         )
     size = value("sapwood", 1, "size") / value("ROOT TTree", 1, "size")
     asked.append(("size of the file / ROOT's", size, "at most 1.01", size <= 1.01))
-    checks = [[what, f"{x:.3f}", limit, "yes" if holds else "no"] for what, x, limit, holds in asked]
+    checks = [(what, f"{x:.3f}", limit, holds) for what, x, limit, holds in asked]
     rows = []
     for (writer, threads), found in runs.items():
         cpu, wall, memory, size = (value(writer, threads, q) for q in ("cpu", "wall", "memory", "size"))
         name = f"{writer}, {counted(threads)}"
         cells = [f"{cpu:.2f}", f"{wall:.2f}", f"{memory / 1e6:.0f}", f"{size / 1e6:.1f}", str(len(found))]
         rows.append([name, *cells])
-    parts = [
-        table(["criterion", "measured", "required", "holds"], checks),
-        table(["writer", "CPU s", "wall s", "memory MB", "file MB", "runs"], rows),
-    ]
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+    head = ["writer", "CPU s", "wall s", "memory MB", "file MB", "runs"]
+    return f"{results.required(checks)}\n\n{table(head, rows)}\n"
 
 
 def encoders(folder: Path, build: Path) -> str:
@@ -190,21 +187,15 @@ def encoders(folder: Path, build: Path) -> str:
         "bytes before / after",
         "at most 1.05",
     ]
-    return "\n".join(table(head, rows)) + "\n"
+    return table(head, rows) + "\n"
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, required=data is None, default=data and Path(data))
+    parser = results.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--entries", type=int, default=100_000)
     parser.add_argument("--writers", default="", help="only those whose name contains one of these words")
     parser.add_argument("--build", type=Path, help="folder for compiled programs; default: build in the data")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     return parser.parse_args()
 
 
@@ -233,14 +224,12 @@ def main() -> None:
     records: list[dict[str, Any]] = [
         {"writer": writer, "threads": threads, "runs": found} for (writer, threads), found in runs.items()
     ]
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
+    tables = {}
     if len(chosen) == len(WRITERS):
         clusters = options.entries / CLUSTER
         text = markdown(runs, runs["sapwood", 1][0]["size"] / clusters) + "\n" + encoders(folder, build)
-        print(text)
-        if options.markdown:
-            results.save(options.markdown, {"Writing": text})
+        tables = {"Writing": text}
+    results.publish(options, tables, results.document(records))
 
 
 if __name__ == "__main__":
