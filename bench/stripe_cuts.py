@@ -1,11 +1,11 @@
-"""A cut of 1 % of a dataset, with what is known of its stripes and without, near and far.
+"""A cut of 1 % of a dataset, with and without the statistics of stripes, at low and high latency.
 
     python bench/stripe_cuts.py --data DIR [--markdown FILE] [--json FILE]
 
-The events are NanoAOD-like, in the order of their luminosity blocks, of which there are 400. The same cut is
-written twice: as a comparison, which passes over batches by the least and the greatest values in them; and
-with arithmetic, of which nothing follows, so that the column is read first and tells where to look. Each run
-is a process of its own; readers take turns; figures are medians. The store is versitygw, on this machine.
+The events are NanoAOD-like, in the order of their 400 luminosity blocks. The same cut is written twice: as a
+comparison, which skips batches by their least and greatest values; and with arithmetic, for which statistics
+do not help, so that the column is read first and selects the baskets. Each run is a separate process; readers
+take turns; figures are medians. The store is versitygw, on the same machine.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What datasets of stripes take, with small products in groups and without: part of `make bench-stripe`.
+"""The size of datasets, with and without groups of small products: part of `make bench-stripe`.
 
     python bench/stripe_layouts.py --data DIR [--markdown FILE] [--json FILE]
 
-Files like NanoAOD, MiniAOD and DAOD become datasets in a directory, with the layout that is chosen if
-nothing is said, and their objects are measured. What Ceph allocates is computed from the size of each object:
-where data are coded as 4 + 2, an object of n bytes takes ceil(n / 16 KiB) * 16 KiB * 6 / 4.
-Then they are made with and without what is known of the values in stripes, in turns.
+Files like NanoAOD, MiniAOD and DAOD are written as datasets in a directory, with the default layout, and
+their objects are measured. The allocation of Ceph is computed from the size of each object: with a 4 + 2
+erasure code, an object of n bytes allocates ceil(n / 16 KiB) * 16 KiB * 6 / 4. Then the datasets are written
+with and without statistics of stripes, in turns.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Record = dict[str, Any]
 
 
 def measured(kind: str, file: Path, tree: str, group: bool) -> Record:
-    """The objects of a dataset of a file."""
+    """Writes a file as a dataset, and measures its objects."""
     with tempfile.TemporaryDirectory(prefix="sapwood-") as folder:
         place = Path(folder) / "data"
         dataset = stripe.create(place, f"{file}:{tree}", group=group)
@@ -47,7 +47,7 @@ def measured(kind: str, file: Path, tree: str, group: bool) -> Record:
 
 
 def spent(kind: str, file: Path, tree: str) -> Record:
-    """Processor seconds of making a dataset with statistics and without, and bytes of its lists."""
+    """CPU seconds of writing a dataset with statistics and without, and bytes of its lists."""
     runs: dict[bool, list[tuple[float, int]]] = {True: [], False: []}
     for _ in range(REPEATS):
         for known, found in runs.items():
@@ -62,19 +62,19 @@ def spent(kind: str, file: Path, tree: str) -> Record:
 
 
 def costs(records: list[Record]) -> Iterator[list[str]]:
-    """A line for each file: medians."""
+    """A row for each file, with medians."""
     for record in records:
         cpu = [statistics.median(used for used, _ in record[name]) for name in ("with", "without")]
         ratio = statistics.median(
             one / other for (one, _), (other, _) in zip(record["with"], record["without"], strict=True)
         )
         sizes = [record[name][0][1] for name in ("with", "without")]
-        told = [f"{cpu[0]:.2f}", f"{cpu[1]:.2f}", f"{ratio:.3f}", f"{sizes[0]:,}", f"{sizes[1]:,}"]
-        yield [record["kind"], *told]
+        cells = [f"{cpu[0]:.2f}", f"{cpu[1]:.2f}", f"{ratio:.3f}", f"{sizes[0]:,}", f"{sizes[1]:,}"]
+        yield [record["kind"], *cells]
 
 
 def rows(records: list[Record]) -> Iterator[list[str]]:
-    """A line for each dataset."""
+    """A row for each dataset."""
     for record in records:
         sizes = [size for _, size in record["objects"]]
         stripes = [size for kind, size in record["objects"] if kind == STRIPES]

@@ -1,4 +1,4 @@
-"""Tables of what `stripe.py` measured, and the figures that are asked for."""
+"""Tables of the measurements of `stripe.py`, and the requirements."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ASKED = {
 KINDS = {"d": "stripes", "list": "lists of stripes", "snap": "versions", "log": "log", "": "other"}
 STRIPES = "stripes, sapwood"
 OVER_ROOT = "file over root://, sapwood"
-# Ceph codes an object over k + m disks in pieces of this size, all of them whole.
+# Ceph codes an object over k + m disks in pieces of this size, and rounds up to whole pieces.
 CODED, PARITY, PIECE = 4, 2, 4096
-# Which part of the rate at best is to be reached, or how much more processor time than from disk may go by.
+# The required share of the best possible rate, or the most CPU time relative to reading from disk.
 SHARE, OVERHEAD = 0.9, 1.25
 
 
@@ -35,13 +35,13 @@ def value(record: Record, quantity: str) -> float:
 
 
 def allocated(size: int) -> int:
-    """Bytes that an object takes, coded."""
+    """Bytes that an erasure-coded object allocates."""
     stripe = CODED * PIECE
     return -(-size // stripe) * stripe * (CODED + PARITY) // CODED
 
 
 def reading(records: list[Record]) -> str:
-    """Everything, near."""
+    """Reading everything at low latency."""
     rows = []
     for best in of_part(records, "best"):
         size, seconds = best["bytes"], best["seconds"]
@@ -65,7 +65,7 @@ def reading(records: list[Record]) -> str:
 
 
 def far(records: list[Record]) -> str:
-    """From afar."""
+    """Reading over slower links."""
     rows = []
     for record in of_part(records, "far"):
         told = [f"{value(record, 'seconds'):.2f}", f"{value(record, 'round_trips'):.0f}"]
@@ -74,12 +74,12 @@ def far(records: list[Record]) -> str:
 
 
 def over(record: Record) -> str:
-    """What was read from where, over which line."""
-    return f"{record['store']}, {record['line']}, {HEADINGS[record['mode']]}"
+    """The store, the link, and the columns of a record."""
+    return f"{record['store']}, {record['link']}, {HEADINGS[record['mode']]}"
 
 
 def requests(records: list[Record]) -> str:
-    """What is asked for."""
+    """The numbers of requests."""
     rows = []
     for record in of_part(records, "requests"):
         told = [f"{value(record, name):.0f}" for name in ("requests", "round_trips", "fetched_bytes")]
@@ -120,7 +120,7 @@ def sizes(records: list[Record]) -> str:
 
 
 def changes(records: list[Record]) -> str:
-    """One product replaced."""
+    """Replacing one product."""
     rows = []
     for record in of_part(records, "changes"):
         written = sum(record["new"].values())
@@ -133,7 +133,7 @@ def changes(records: list[Record]) -> str:
 
 
 def writers(records: list[Record]) -> str:
-    """Eight writers."""
+    """Eight writers, concurrently and one after the other."""
     rows = []
     for record in of_part(records, "writers"):
         rate = f"{record['entries'] / record['seconds']:,.0f}"
@@ -143,7 +143,7 @@ def writers(records: list[Record]) -> str:
 
 
 def checks(records: list[Record]) -> str:
-    """What is asked for."""
+    """The requirements."""
     checks: list[Check] = []
 
     def check(what: str, found: float, limit: str, holds: bool) -> None:
@@ -175,21 +175,21 @@ def checks(records: list[Record]) -> str:
         if mode == "open":
             check(f"{name}: requests of open", count, "at most 3", count <= 3)
         if mode == "batch":
-            # The list of its stripes is one more, the first time.
+            # The first time, the list of its stripes is one more request.
             stripes = count - counts[name, "open"] - 1
             check(f"{name}: requests for one column of a batch, without its list", stripes, "1", stripes == 1)
     for record in of_part(records, "changes"):
         beside = [key for key in record["new"] if key.split("/")[0] in ("snap", "log")]
         what = f"{record['store']}: objects of a commit other than stripes and their list"
         check(what, len(beside), "2", len(beside) == 2)
-        # The hint is what is overwritten by every change.
+        # Every change overwrites the hint.
         changed = [key for key in record["changed"] if key != "hint"]
         check(f"{record['store']}: existing objects rewritten", len(changed), "0", not changed)
     return required(checks)
 
 
 def tables(records: list[Record]) -> dict[str, str]:
-    """All of them, by title."""
+    """All tables, by title."""
     made = {
         "Required": checks,
         "Reading everything at low latency": reading,
