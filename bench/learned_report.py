@@ -10,7 +10,7 @@ from results import Check, required, table
 Record = dict[str, Any]
 
 # Requirements: round trips to the first 100 events, fetches per window, the speed-up over peers at high
-# latency. For random access, there is nothing to learn but the set of columns: the speed-up must be at least 1.
+# latency. Random access reveals nothing but the set of columns, so its speed-up must only be at least 1.
 MOST_ROUND_TRIPS, MOST_FETCHES, LEAST_FACTOR, FAR_MS = 4, 2, 5, 100
 OWN = "sapwood"
 # A smaller share of the work is too little to extrapolate from.

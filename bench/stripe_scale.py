@@ -3,8 +3,8 @@
     python bench/stripe_scale.py [--markdown FILE] [--json FILE]
 
 The dataset is small, but has a segment whose lists describe stripes for 10 million events of 200 products
-with 8 branches. It is opened from a local directory in separate processes: alone, with the baskets of one product,
-and with the baskets of all products. The stripes do not exist, and none is read.
+with 8 branches. It is opened from a local directory in separate processes: alone, with the baskets of one
+product, and with those of all products. The stripes do not exist, and none is read.
 """
 
 from __future__ import annotations
