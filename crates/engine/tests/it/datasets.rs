@@ -1,4 +1,4 @@
-//! Datasets of product stripes, made of files by copying their baskets: what is read is what the files hold.
+//! Datasets of product stripes, made by copying baskets of files: they deliver the same values as the files.
 
 use crate::inputs::{MIXED, corpus, open, readable, trees};
 use bytes::Bytes;
@@ -17,7 +17,7 @@ type Counted = CountingStore<MemoryStore>;
 
 /// Stripes in an object.
 const GROUPED: usize = 3;
-/// Baskets of fewer bytes stand in the list.
+/// Smaller baskets are stored in the list.
 const INLINE: u64 = 150;
 
 fn now<T>(future: impl Future<Output = sapwood::Result<T>>) -> T {
@@ -81,7 +81,7 @@ fn product(tree: &Tree, content: &[u8], branch: usize) -> NewProduct {
     NewProduct { name: tree.branches()[branch].path.clone(), branches: vec![branch as u32], schema }
 }
 
-/// The entries of a tree, whose baskets are stored; each branch is a product.
+/// Stores the entries of a tree; each branch is a product.
 fn segment(store: &Counted, tree: &Tree, content: &[u8]) -> NewSegment {
     let object = Id::random();
     let mut builder = ListBuilder::new(object);
@@ -136,7 +136,7 @@ pub(crate) fn tree_of_dataset(url: &str) -> Tree {
     open_tree(&dataset(&counted(url), &mixed(), MIXED))
 }
 
-/// Compares all branches of a tree with those of a dataset made of it; how many there were.
+/// Compares all branches of a tree with those of a dataset made of it; returns their number.
 fn compare(name: &str, tree: &Tree, content: &[u8], url: &str) -> usize {
     if whole(tree).is_empty() {
         return 0;
@@ -244,7 +244,7 @@ fn what_is_lost_or_damaged_is_told_by_product_entries_and_object() {
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         assert!(error.to_string().contains(&format!("{of_product} are lost")), "{error}");
         assert!(error.url_str().unwrap().ends_with(&key), "{error:?}");
-        // All others are read as before.
+        // All others can still be read.
         let number = open_tree(&whole);
         let small = if name == "number" { "flag" } else { "number" };
         read(&number, &[number.find_branch(small).unwrap()]).unwrap();
@@ -261,7 +261,7 @@ fn products_of_other_schemas_stand_beside_those_of_the_first() {
     let (tree, store) = (mixed(), counted("memory:near"));
     let first = dataset(&store, &tree, MIXED);
     let branch = tree.find_branch("jagged").unwrap();
-    // The same file with other bytes behind its end is another schema.
+    // The same file with other bytes after its end is another schema.
     let other = [MIXED, &[0]].concat();
     let object = Id::random();
     let mut builder = ListBuilder::new(object);

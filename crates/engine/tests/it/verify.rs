@@ -1,4 +1,4 @@
-//! `verify`: sound files are sound, and damage anywhere ends in findings: no panic, no hang, no other kind of error.
+//! `verify` reports sound files as sound, and damage as findings: never a panic, a hang, or another kind of error.
 
 use crate::inputs::{MIXED, corpus, open, open_distant};
 use sapwood::verify::{Severity, VerifyOptions, VerifyProgress, VerifyReport, verify_open};

@@ -1,4 +1,4 @@
-//! The diagnosis: which steps are taken, where they end, and that nothing secret is said.
+//! The diagnosis: its steps, where they end, and that they reveal no secrets.
 
 use super::SIZE;
 use super::certificates::{Authority, server};

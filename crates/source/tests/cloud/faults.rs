@@ -1,4 +1,4 @@
-//! What goes wrong on the way to an object store: the right bytes, or a typed error before the deadline.
+//! Failures on the way to an object store end in the right bytes, or a typed error before the deadline.
 
 use super::{SIZE, check, error_of};
 use bytes::Bytes;

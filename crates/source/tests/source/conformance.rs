@@ -1,4 +1,4 @@
-//! Every source and decorator keeps the contract, the HTTP source against every server of the zoo.
+//! Every source and decorator keeps the contract; the HTTP source, against every server of the zoo.
 
 use super::Zoo;
 use sapwood_core::{ByteRange, Counters};

@@ -1,4 +1,4 @@
-//! What opening over HTTP costs, and what it answers where it cannot work.
+//! The cost of opening over HTTP, and its errors.
 
 use super::{Zoo, error_of};
 use sapwood_core::{CounterValues, Deadline, ErrorKind};
@@ -12,7 +12,7 @@ async fn costs(behaviour: Behaviour) -> [(u64, u64); 2] {
     let mut before = CounterValues::default();
     let mut costs = Vec::new();
     for _ in 0..2 {
-        // A fresh set of counters, as each file has.
+        // New counters, as for each file.
         zoo.open().await.unwrap();
         let after = zoo.counts();
         costs.push((after.requests - before.requests, after.round_trips - before.round_trips));

@@ -1,4 +1,4 @@
-//! The contract against any server: for trying those that are met in the wild.
+//! The contract against any real server.
 //!
 //! `SAPWOOD_TEST_URL=http://… SAPWOOD_TEST_FILE=same-file cargo test -p sapwood-source -- --ignored real_server`
 
