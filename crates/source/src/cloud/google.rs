@@ -6,12 +6,10 @@ use super::connector::Connector;
 use super::location::{ObjectLocation, object_url};
 use crate::{RetryPolicy, SourceOptions};
 use object_store::gcp::{GcpCredentialProvider, GoogleCloudStorage, GoogleCloudStorageBuilder};
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
 use sapwood_core::{BoxFuture, Error, ErrorKind, Result};
-use sapwood_credentials::{
-    CredentialFinding, CredentialId, CredentialState, Environment, Secret, SignedRequest, Signer,
-};
+use sapwood_credentials::{CredentialFinding, CredentialState, Environment, Secret, SignedRequest, Signer};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -127,23 +125,15 @@ impl Signer for Google {
         &'a self,
         _: &'a Method,
         url: &'a Url,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
     ) -> BoxFuture<'a, Result<SignedRequest>> {
         Box::pin(async move {
             let Some(provider) = self.provider()? else {
                 return Ok(SignedRequest::unsigned(url, headers));
             };
             let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
-            let bearer = Secret::from(&*credential.bearer);
-            let mut value = HeaderValue::try_from(format!("Bearer {}", bearer.reveal()))
-                .map_err(|_| Error::new(ErrorKind::Permission, "the token from Google is malformed"))?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-            Ok(SignedRequest {
-                url: url.clone(),
-                headers,
-                credential: CredentialId::of(bearer.fingerprint()),
-            })
+            SignedRequest::bearer(url, headers, &Secret::from(&*credential.bearer))
+                .ok_or_else(|| Error::new(ErrorKind::Permission, "the token from Google is malformed"))
         })
     }
 

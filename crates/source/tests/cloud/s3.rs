@@ -101,7 +101,7 @@ async fn a_public_object_is_read_although_the_keys_are_bad() {
     let opened = open("s3://bucket/f.root", &options).await.unwrap();
     let before = server.requests().len();
     check(&opened, &content, &options).await.unwrap();
-    // Once it is known that none are needed, they are not shown again.
+    // Once the server answered without credentials, it does not see them again.
     assert!(server.headers("authorization")[before..].iter().all(String::is_empty));
 }
 

@@ -7,7 +7,7 @@ use sapwood_testkit::sample;
 use std::fs;
 use std::path::PathBuf;
 
-/// A directory for one test; removed with what is in it.
+/// A directory for one test, which is removed with its contents.
 pub(crate) struct Directory(PathBuf);
 
 impl Directory {

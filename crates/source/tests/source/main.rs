@@ -17,10 +17,10 @@ use sapwood_source::{OpenedSource, SourceOptions, open};
 use sapwood_testkit::{Behaviour, Objects, Server, sample};
 use std::time::Duration;
 
-/// Larger than what is taken as a whole by the way, so that ranges matter.
+/// Larger than files that are read whole while opening.
 const SIZE: usize = (3 << 20) + 17;
 
-/// A server with one object, and options that count.
+/// A server with one object, and options with counters.
 struct Zoo {
     server: Server,
     content: Bytes,
@@ -51,7 +51,7 @@ impl Zoo {
         open(&self.url(), &self.options).await
     }
 
-    /// What was counted since the options were made.
+    /// The counts since the options were made.
     fn counts(&self) -> CounterValues {
         self.options.counters.snapshot()
     }

@@ -12,7 +12,7 @@ async fn costs(behaviour: Behaviour) -> [(u64, u64); 2] {
     let mut before = CounterValues::default();
     let mut costs = Vec::new();
     for _ in 0..2 {
-        // A fresh set of counters, as each file has.
+        // New counters, as for each file.
         zoo.open().await.unwrap();
         let after = zoo.counts();
         costs.push((after.requests - before.requests, after.round_trips - before.round_trips));

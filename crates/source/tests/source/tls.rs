@@ -12,10 +12,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 
-/// Tells the child process what to open.
+/// The variable with the URL that the child process opens.
 const URL: &str = "SAPWOOD_TEST_TLS_URL";
 
-/// Starts a server that takes off TLS before `server`; returns its URL and its certificate as PEM.
+/// Starts a server that terminates TLS in front of `server`; returns its URL and its certificate as PEM.
 async fn start(server: SocketAddr) -> (String, String) {
     let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
@@ -59,7 +59,7 @@ async fn certificates_of_the_environment_are_trusted() {
     let zoo = Zoo::new(Behaviour::default()).await;
     let (url, certificate) = start(zoo.server.address()).await;
     let certificate = directory.file("certificate.pem", certificate.as_bytes());
-    // The authorities are read once per process, so this needs one of its own.
+    // The authorities are read once per process, so this needs its own process.
     let child = move || {
         Command::new(std::env::current_exe()?)
             .args(["--exact", "tls::child", "--ignored"])
