@@ -1,4 +1,4 @@
-"""What README and documents tell people to type works."""
+"""The examples in the README and the documentation work."""
 
 from __future__ import annotations
 

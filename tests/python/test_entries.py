@@ -1,4 +1,4 @@
-"""Cuts in two stages and entry lists: what a mask would leave, from the baskets that are needed for it."""
+"""Two-stage cuts and entry lists equal a mask, and read only the baskets that they need."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_entries_that_are_not_there_are_refused(path: Path, entries: Any) -> Non
 
 
 @pytest.mark.parametrize("entries", [[1.5], "abc", [[1, 2]], 7])
-def test_what_is_no_entry_list_is_a_type_error(path: Path, entries: Any) -> None:
+def test_invalid_entry_lists_are_type_errors(path: Path, entries: Any) -> None:
     with sapwood.open(f"{path}:Events") as tree, pytest.raises(TypeError):
         tree.arrays(["energy"], entries=entries)
 

@@ -1,4 +1,4 @@
-"""Events one by one: their values are those of the arrays, whatever is touched when."""
+"""Events have the values of the arrays, in whatever order columns are used."""
 
 from __future__ import annotations
 

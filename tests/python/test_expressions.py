@@ -1,4 +1,4 @@
-"""Expressions over branches: Python's syntax, ROOT's spelling, nothing dangerous."""
+"""Expressions over branches: Python syntax, ROOT spelling, nothing dangerous."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ def test_per_entry_functions_of_root() -> None:
         "+".join(["x"] * 4_000),
     ],
 )
-def test_what_is_not_arithmetic_is_refused(text: str) -> None:
+def test_expressions_other_than_arithmetic_are_refused(text: str) -> None:
     with pytest.raises((errors.UsageError, SyntaxError)):
         value(text)
 
 
 @pytest.mark.parametrize("text", ["", "x +", "x; n", "x = 1", "import os", "sqrt(", "x ? 1 : 2"])
-def test_what_is_no_expression_is_a_syntax_error(text: str) -> None:
+def test_invalid_expressions_are_syntax_errors(text: str) -> None:
     with pytest.raises(SyntaxError):
         value(text)
 

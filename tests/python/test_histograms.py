@@ -1,4 +1,4 @@
-"""Histograms say what ROOT says of them: bin by bin, in all error modes."""
+"""Histograms agree with ROOT bin by bin, in all error modes."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_to_hist(file: Any, name: str) -> None:
         np.testing.assert_allclose(made.variances(flow=True), histogram.variances(flow=True)[inside])
 
 
-def test_what_is_missing_is_named(file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named(file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "boost_histogram", None)

@@ -1,4 +1,4 @@
-"""The order of Python packages: what scripts/check_python_layers.py finds, and that `make layers` runs it."""
+"""scripts/check_python_layers.py finds imports against the order of packages, and `make layers` runs it."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_an_import_upward_is_refused(checker: ModuleType, package: Path) -> None
     ]
 
 
-def test_nobody_imports_the_whole_package(checker: ModuleType, package: Path) -> None:
+def test_no_module_imports_the_whole_package(checker: ModuleType, package: Path) -> None:
     add(package, "top.py", "def late():\n    import plant")
     (problem,) = checker.problems(package, ORDER)
     assert problem == "plant/top.py:3: plant.top imports plant, which is not above it in the table"

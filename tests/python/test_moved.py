@@ -1,4 +1,4 @@
-"""Names that modules had before: imports by them, and pickles that hold them."""
+"""Old names of modules work in imports and in pickles."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import pytest
 import sapwood
 from sapwood._moved import NOW
 from sapwood.errors.log import SourceEvent
+
+RENAMED = {"Blocks": "BlockOptions"}
+"""Classes with another name now."""
 
 PICKLED = [
     "_blocks Blocks",
@@ -150,7 +153,7 @@ def test_a_report_that_an_earlier_version_pickled_is_read() -> None:
     assert error.log[0].event == "failed"
 
 
-def test_what_never_was_there_is_missing_as_always() -> None:
+def test_names_that_never_existed_are_missing() -> None:
     for name in ("sapwood.nothing", "sapwood.edm.nothing", "sapwood.tree.nothing"):
         with pytest.raises(ModuleNotFoundError):
             importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""Profiles: what was learned is kept, added up, and never in the way."""
+"""Profiles: they are saved, added up, and never cause failures."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_merging() -> None:
         "\xff\xfe",
     ],
 )
-def test_a_damaged_file_is_told_and_left_alone(tmp_path: Path, text: str) -> None:
+def test_a_damaged_file_is_reported_and_left_alone(tmp_path: Path, text: str) -> None:
     path = tmp_path / "damaged.json"
     path.write_bytes(text.encode("latin-1"))
     with pytest.warns(errors.ProfileWarning, match="ignored the profile"):
@@ -138,7 +138,7 @@ def test_a_damaged_file_is_told_and_left_alone(tmp_path: Path, text: str) -> Non
     assert path.read_bytes() == text.encode("latin-1")
 
 
-def test_what_cannot_be_saved_is_told(tmp_path: Path) -> None:
+def test_a_failed_save_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     profile = Profile(tmp_path / "file" / "profile.json")
     profile.add("Events", SCHEMA, {"a": (1, 1)})

@@ -1,4 +1,4 @@
-"""Real servers of files: nginx, also with TLS and WebDAV, and XRootD with TLS; read, listed and diagnosed."""
+"""Real servers: nginx, also with TLS and WebDAV, and XRootD with TLS; reading, listing, diagnosing."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import certificate
+import nginx_server
 import pytest
+import xrootd_server
 
 import sapwood
 from sapwood import _core
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.append(str(REPOSITORY / "scripts"))
-import certificate  # noqa: E402
-import nginx_server  # noqa: E402
-import xrootd_server  # noqa: E402
 
 NO_OPENSSL = certificate.missing()
 NO_WEB = nginx_server.missing()

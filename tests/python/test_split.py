@@ -1,4 +1,4 @@
-"""Split objects, put together again."""
+"""Split objects are reassembled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sapwood.trace`, `sapwood trace`: what a job does is recorded; `sapwood replay`: and done again."""
+"""`sapwood.trace` and `sapwood trace` record a job, and `sapwood replay` replays it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import nano_like
 import pytest
+import testkit
 from typer.testing import CliRunner
 
 import sapwood
@@ -23,19 +25,12 @@ from sapwood.errors import FileNotFoundError, SapwoodError, UsageError
 from sapwood.report.replaying import PRESETS, Link
 from sapwood.report.tracing import VARIABLE, summary
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 COLUMNS = ["run", "Muon_pt", "Jet_pt"]
 
 
 @pytest.fixture(scope="module")
 def nano(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of the demo's kind: some 3 MB, several clusters."""
-    sys.path.insert(0, str(REPOSITORY / "scripts"))
-    try:
-        import nano_like
-    finally:
-        sys.path.pop(0)
     path = tmp_path_factory.mktemp("trace") / "nano.root"
     nano_like.write(path, 20_000)
     return path
@@ -44,14 +39,8 @@ def nano(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def far(nano: Path) -> Iterator[str]:
     """Its URL at a server that is 30 ms away."""
-    if not TESTKIT.is_file():
-        pytest.skip(f"no {TESTKIT} (cargo build --release -p sapwood-testkit)")
-    command = [str(TESTKIT), "serve", "--root", str(nano.parent), "--rtt-ms", "30", "--mbit", "800"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        places = json.loads(server.stdout.readline())
-        yield f"{places['url'].rstrip('/')}/{nano.name}"
-        server.communicate("", timeout=10)
+    with testkit.serving(nano.parent, "--rtt-ms", "30", "--mbit", "800") as server:
+        yield f"{server.url}/{nano.name}"
 
 
 def only(told: dict[str, Any]) -> dict[str, Any]:
@@ -185,7 +174,7 @@ def test_a_recording_in_a_recording_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "b.swt").exists()
 
 
-def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+def test_other_files_than_recordings_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"no recording at all")
     with pytest.raises(SapwoodError, match="not a recording"):

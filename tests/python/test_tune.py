@@ -1,4 +1,4 @@
-"""What is measured, kept, compared and recommended; and the report of it."""
+"""`tune`: measurements, resuming, comparisons, recommendations, and the report."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_goals_weigh_differently() -> None:
     assert chosen == {"archive": "lzma:4", "derivation": "lz4:1", "disk": "zstd:5", "wan": "zstd:5"}
 
 
-def test_what_is_best_already_stays() -> None:
+def test_the_best_layout_stays() -> None:
     best = LAYOUTS[-1]
     found = recommend(GOALS[3], LAYOUTS, best, ANALYSIS, "in.root")
     assert found is not None and found.best is best
@@ -326,7 +326,7 @@ def test_the_command_that_is_recommended_can_be_run(tmp_path: Path) -> None:
         assert target.exists()
 
 
-def test_a_failure_is_told_and_measured_again(tmp_path: Path) -> None:
+def test_a_failure_is_reported_and_measured_again(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.jsonl", {})
     harness = Harness({"": tmp_path / "gone.root"}, "tree", tmp_path / "layouts", journal)
     harness.run([Sweep("one", (TODAY,), (ALL,))], rounds=1)

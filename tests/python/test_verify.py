@@ -1,4 +1,4 @@
-"""`sapwood.verify`: damage of every kind is found, in its place, with its cost; sound files are sound."""
+"""`sapwood.verify` finds damage of every kind, with position and cost, and none in sound files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import http_fake as web
 import numpy as np
 import pytest
 
@@ -19,9 +20,6 @@ import sapwood
 from sapwood import errors
 from sapwood.report.layout import Basket, layout_of
 from sapwood.report.verifying import FileReport, VerifyProgress
-
-sys.path.append(str(Path(__file__).parent))
-import http_fake as web
 
 EVENTS, CLUSTERS = 3000, 3
 CODECS = ["zlib:1", "lzma:1", "lz4:1", "zstd:1"]

@@ -1,21 +1,18 @@
-"""Files that are written: trees, objects, what is refused, and what is left when it goes wrong."""
+"""Writing files: trees, objects, invalid input, and the state after failures."""
 
 from __future__ import annotations
 
 import io
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import uproot
+from root_peer import python_with_root, read_by_root
 
 import sapwood
 from sapwood.errors import ClosedFileError, KeyInFileError, UnsupportedTypeError, UsageError
-
-sys.path.append(str(Path(__file__).parent))
-from root_peer import python_with_root, read_by_root
 
 ak = pytest.importorskip("awkward")
 
@@ -191,7 +188,7 @@ def test_tables_of_others(tmp_path: Path) -> None:
         ({"z": np.zeros(2)}, KeyInFileError, "no column 'z' in the tree"),
     ],
 )
-def test_what_does_not_fit_adds_nothing(
+def test_columns_that_do_not_fit_add_nothing(
     tmp_path: Path, change: dict[str, Any], error: type[Exception], says: str
 ) -> None:
     good = {"x": np.zeros(2, "f4"), "n": [1, 2], "j": ak.Array([[1.5], []])}
@@ -244,7 +241,7 @@ def test_types_that_no_branch_has(tmp_path: Path, types: dict[str, Any], says: s
 
 
 def test_settings_that_make_no_sense(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no compression"):
+    with pytest.raises(UsageError, match="unknown compression"):
         sapwood.recreate(tmp_path / "out.root", compression="brotli")
     with pytest.raises(UsageError, match="threads"):
         sapwood.recreate(tmp_path / "out.root", threads=0)
@@ -286,7 +283,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(ClosedFileError):
         file["u"] = {"x": [1]}
-    with pytest.raises(UsageError, match=r"exists: to replace it, use sapwood\.recreate"):
+    with pytest.raises(UsageError, match=r"exists; to replace it, use sapwood\.recreate"):
         sapwood.create(path)
     with sapwood.recreate(path) as file:
         tree = file.mktree("t", {"x": "int64"})

@@ -5,11 +5,12 @@ use super::column::Column;
 use super::events::EventColumns;
 use super::flat_input::{FlatFeed, FlatFile};
 use super::options::{ChainOptions, ChainSource};
+use bytes::Bytes;
 use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_dataset::{BasketForm, Template, open_tree, same_references, view_of};
-use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_fetch::{Ahead, FileIndex, Job, ReadAhead};
 use sapwood_root::{File, Tree};
-use sapwood_table::pool::runtime;
+use sapwood_table::pool::read_ahead;
 use sapwood_tfile::write::{Origin, pid_offset};
 use sapwood_ttree::{BasketRef, Meaning, References};
 use std::collections::HashMap;
@@ -175,8 +176,8 @@ fn stored_len(basket: &BasketRef) -> u64 {
 /// A branch of the tree that is read.
 struct Slot {
     baskets: Vec<BasketRef>,
-    /// Which of the tree's files holds them.
-    file: usize,
+    /// The file that holds them.
+    file: FileIndex,
 }
 
 fn slot(tree: &Tree, place: usize) -> Result<Slot> {
@@ -223,15 +224,16 @@ impl Plan {
         needed.start.max(known)..needed.end
     }
 
-    /// What is to be fetched from a file for a batch, and of which columns.
-    fn job(&self, batch: u64, file: usize) -> Job<Vec<(usize, usize)>> {
+    /// What is to be fetched for a batch, and of which columns.
+    fn job(&self, batch: u64) -> Job<Vec<(usize, usize)>> {
         let mut job = Job { wanted: Vec::new(), tag: Vec::new() };
-        for (place, slot) in self.slots.iter().enumerate().filter(|(_, slot)| slot.file == file) {
+        for (place, slot) in self.slots.iter().enumerate() {
             for basket in self.first_needed(slot, batch) {
                 let reference = slot.baskets.get(basket).filter(|one| one.embedded.is_none());
                 if let Some(reference) = reference {
                     job.tag.push((place, basket));
-                    job.wanted.push(ByteRange { start: reference.offset, len: reference.len });
+                    let range = ByteRange { start: reference.offset, len: reference.len };
+                    job.wanted.push((slot.file, range));
                 }
             }
         }
@@ -243,7 +245,7 @@ impl Plan {
 struct TreeFeed {
     plan: Arc<Plan>,
     url: String,
-    readers: Vec<ReadAhead<Vec<(usize, usize)>>>,
+    reader: ReadAhead<Vec<(usize, usize)>>,
     /// Of each column, whether objects in it may refer to others.
     references: Vec<References>,
     /// Of each column, the last basket of the batch before.
@@ -253,19 +255,13 @@ struct TreeFeed {
 impl TreeFeed {
     fn new(tree: &Tree, plan: Plan, columns: &[Column]) -> Result<TreeFeed> {
         let plan = Arc::new(plan);
-        let mut files: Vec<usize> = plan.slots.iter().map(|slot| slot.file).collect();
-        files.sort_unstable();
-        files.dedup();
-        let (batches, handle) = (plan.entries.div_ceil(plan.batch), runtime()?);
-        let readers = files.into_iter().map(|file| {
-            let jobs = Arc::clone(&plan);
-            let jobs = (0..batches).map(move |batch| jobs.job(batch, file));
-            let ahead = Ahead { jobs: BATCHES_AHEAD, bytes: AHEAD };
-            ReadAhead::new(jobs, tree.table().fetcher(file), handle.clone(), ahead)
-        });
+        let (batches, of_jobs) = (plan.entries.div_ceil(plan.batch), Arc::clone(&plan));
+        let table = tree.table();
+        let jobs = (0..batches).map(move |batch| of_jobs.job(batch));
+        let ahead = Ahead { jobs: BATCHES_AHEAD, bytes: AHEAD };
         Ok(TreeFeed {
             url: tree.file().url().to_owned(),
-            readers: readers.collect(),
+            reader: read_ahead(jobs, move |file| table.fetcher(file), ahead)?,
             references: columns.iter().map(|column| column.form.references.clone()).collect(),
             kept: columns.iter().map(|_| None).collect(),
             plan,
@@ -274,12 +270,9 @@ impl TreeFeed {
 
     /// The baskets of a batch, and how many bytes had to be read for them.
     fn claim(&mut self, batch: u64, call: &mut Call<'_>) -> Result<(Vec<Vec<Arc<SharedBasket>>>, u64)> {
-        let mut fetched = HashMap::new();
-        for reader in &mut self.readers {
-            let (tags, bytes) =
-                reader.next(call).ok_or_else(|| Error::corrupt("a batch was not fetched"))??;
-            fetched.extend(tags.into_iter().zip(bytes));
-        }
+        let answer = self.reader.next(call).ok_or_else(|| Error::corrupt("a batch was not fetched"))?;
+        let (tags, bytes) = answer?;
+        let mut fetched: HashMap<(usize, usize), Bytes> = tags.into_iter().zip(bytes).collect();
         let (mut read, mut columns) = (0, Vec::with_capacity(self.plan.slots.len()));
         for (place, (slot, kept)) in self.plan.slots.iter().zip(&mut self.kept).enumerate() {
             let mut baskets = Vec::new();

@@ -6,10 +6,9 @@ use bytes::Bytes;
 use sapwood_core::{ByteRange, Call, Deadline, Error, ErrorKind, Result};
 use sapwood_dataset::{Template, open_schema};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_stripe::checksum;
-use sapwood_table::pool::wait;
-use sapwood_table::pool::{budget, runtime};
+use sapwood_table::pool::{budget, read_ahead, wait};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,7 +32,7 @@ pub(super) struct FlatFile {
 }
 
 impl FlatFile {
-    pub(super) fn open(url: &str, options: &OpenOptions, call: &mut Call<'_>) -> Result<FlatFile> {
+    pub(super) fn open(url: &str, options: &SourceOptions, call: &mut Call<'_>) -> Result<FlatFile> {
         let deadline = call.deadline();
         let opened = wait(sapwood_source::open(url, options), call)?;
         let url = opened.source.identity().url.to_string();
@@ -154,11 +153,11 @@ impl FlatFeed {
         let needed = entries.div_ceil(file.batch);
         let places: Vec<BlockPlace> = file.blocks.iter().take(place(needed)).copied().collect();
         let jobs = places.into_iter().enumerate().map(|(number, block)| Job {
-            wanted: vec![ByteRange { start: block.offset, len: u64::from(block.stored) }],
+            wanted: vec![(0, ByteRange { start: block.offset, len: u64::from(block.stored) })],
             tag: number,
         });
-        let ahead = Ahead { jobs: 8, bytes: AHEAD };
-        let reader = ReadAhead::new(jobs, file.fetcher.clone(), runtime()?, ahead);
+        let fetcher = file.fetcher.clone();
+        let reader = read_ahead(jobs, move |_| fetcher.clone(), Ahead { jobs: 8, bytes: AHEAD })?;
         Ok(FlatFeed { columns: columns.iter().cloned().collect(), file, reader, kept: None })
     }
 

@@ -4,7 +4,7 @@ use super::column::Column;
 use super::flat_block::{MAGIC, VERSION, kind, too_long};
 use super::lane_output::{LaneOutput, Output};
 use bytes::Bytes;
-use sapwood_core::{Call, Error, Piece, Result};
+use sapwood_core::{Call, Error, FilePiece, Result};
 use sapwood_dataset::Template;
 use sapwood_sink::Sink;
 use sapwood_stripe::checksum;
@@ -62,7 +62,7 @@ impl FlatOutput {
 
     fn write(&mut self, bytes: Bytes) -> Result<()> {
         let (offset, len) = (self.end, bytes.len() as u64);
-        self.sink.write(Piece { offset, bytes, provisional: false })?;
+        self.sink.write(FilePiece { offset, bytes, provisional: false })?;
         self.end += len;
         Ok(())
     }

@@ -4,7 +4,7 @@ use sapwood_codec::Compression;
 use sapwood_dataset::DatasetLocation;
 use sapwood_root::File;
 use sapwood_sink::Sink;
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_stripe::LayoutOptions;
 
 /// Where events come from.
@@ -13,7 +13,7 @@ pub enum ChainSource {
     /// The tree at a path of a file, or of a dataset of stripes.
     Tree(File, String),
     /// A flat file of serialised events, at a path or URL.
-    Flat(String, Box<OpenOptions>),
+    Flat(String, Box<SourceOptions>),
     /// Nowhere: so many events, without columns.
     Empty(u64),
 }

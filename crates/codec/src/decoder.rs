@@ -1,6 +1,7 @@
 //! Decompresses payloads to objects.
 
-use crate::block::{Algorithm, Block, BlockEncoding, blocks, uncompressed_len};
+use crate::Algorithm;
+use crate::block::{Block, BlockEncoding, blocks, uncompressed_len};
 use crate::{lz4, lzma, planes, steps, table};
 use libdeflater::Decompressor;
 use sapwood_core::{Error, ErrorKind, Result};

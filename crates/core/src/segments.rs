@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 /// The answer of a parser: its value, or the byte ranges that it needs next.
 ///
-/// A parser that returns [`Step::Need`] is called again, from its start, once the ranges are known.
+/// A parser that returns [`ParseStep::Need`] is called again, from its start, once the ranges are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step<T> {
+pub enum ParseStep<T> {
     /// All of these ranges are needed; they are fetched together, in one round trip.
     Need(Vec<ByteRange>),
     /// The value.

@@ -155,19 +155,16 @@ fn objects(
     wait(read.buffered(TOGETHER).try_collect(), call)
 }
 
-/// A whole object, verified.
-async fn whole(store: &dyn Store, place: &ObjectRef, deadline: Deadline) -> Result<MemorySource> {
-    let key = keys::data(place.id);
-    let url = format!("{}/{key}", store.url());
-    let got = store.get(&key, None, deadline).await;
-    let object = got.and_then(|object| place.verify(&object).map(|()| object));
-    match object {
-        Ok(object) => Ok(MemorySource::named(url, None, object)),
+/// A whole auxiliary file.
+async fn whole(store: &dyn Store, object: &ObjectRef, deadline: Deadline) -> Result<MemorySource> {
+    let url = format!("{}/{}", store.url(), keys::data(object.id));
+    match object.read_whole(store, deadline).await {
+        Ok(bytes) => Ok(MemorySource::named(url, None, bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let lost = "the auxiliary file of a segment is lost: its object is not in the store";
             Err(Error::corrupt(lost).url(url).caused_by(error))
         }
-        Err(error) => Err(error.url(url)),
+        Err(error) => Err(error),
     }
 }
 

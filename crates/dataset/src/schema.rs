@@ -1,6 +1,6 @@
 //! The tree of a snapshot: the branches of all its products, which may have different schemas, as one tree.
 
-use sapwood_core::{Error, ErrorKind, Result, Segments, Step};
+use sapwood_core::{Error, ErrorKind, ParseStep, Result, Segments};
 use sapwood_stripe::{Schema, Snapshot};
 use sapwood_tfile::{FileHeader, Record, StreamerInfos, TFile};
 use sapwood_ttree::{Baskets, Branch, BranchKind, Tree};
@@ -53,10 +53,10 @@ fn broken(schema: &Schema, error: Error) -> Error {
     Error::new(kind, format!("schema {} of the dataset: {error}", schema.id)).caused_by(error)
 }
 
-fn done<T>(step: Step<T>) -> Result<T> {
+fn done<T>(step: ParseStep<T>) -> Result<T> {
     match step {
-        Step::Done(value) => Ok(value),
-        Step::Need(_) => Err(Error::new(ErrorKind::Truncated, "it refers to bytes beyond its end")),
+        ParseStep::Done(value) => Ok(value),
+        ParseStep::Need(_) => Err(Error::new(ErrorKind::Truncated, "it refers to bytes beyond its end")),
     }
 }
 

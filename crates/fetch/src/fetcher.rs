@@ -8,7 +8,7 @@ use crate::{Budget, Link};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::stream::{FuturesUnordered, StreamExt};
-use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
+use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, ParseStep, Result, Segments};
 use sapwood_source::{Source, record};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -166,12 +166,12 @@ impl Fetcher {
         &self,
         known: &mut Segments,
         deadline: Deadline,
-        mut step: impl FnMut(&Segments) -> Result<Step<T>>,
+        mut step: impl FnMut(&Segments) -> Result<ParseStep<T>>,
     ) -> Result<T> {
         for _ in 0..MOST_ROUNDS {
             let needed = match step(known).map_err(|error| error.url(self.url()))? {
-                Step::Done(value) => return Ok(value),
-                Step::Need(ranges) => ranges,
+                ParseStep::Done(value) => return Ok(value),
+                ParseStep::Need(ranges) => ranges,
             };
             let missing: Vec<_> =
                 needed.iter().copied().filter(|&range| known.get(range).is_none()).collect();

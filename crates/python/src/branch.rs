@@ -1,6 +1,5 @@
 //! `Branch`: the metadata of a branch, and the ranges of its baskets.
 
-use crate::arguments::deadline;
 use crate::column::form_tuple;
 use crate::error::{detached, exception};
 use pyo3::prelude::*;
@@ -189,7 +188,6 @@ pub(crate) fn find_baskets(
     branches: &[usize],
     deadline: Option<f64>,
 ) -> PyResult<()> {
-    let deadline = self::deadline(deadline)?;
     match tree.file().dataset_tree() {
         None => Ok(()),
         Some(_) => detached(py, deadline, |call| tree.find_baskets(branches, call)),

@@ -265,7 +265,7 @@ impl Tree {
     /// ```no_run
     /// # use sapwood_core::{Call, Column, Deadline, Result};
     /// # use sapwood_root::File;
-    /// # use sapwood_source::{OpenOptions};
+    /// # use sapwood_root::OpenOptions;
     /// # use sapwood_table::CutOptions;
     /// # fn main() -> Result<()> {
     /// let mut never = || false;
@@ -317,7 +317,7 @@ impl Tree {
     /// ```no_run
     /// # use sapwood_root::{File, LazyOptions};
     /// # use sapwood_core::{Call, Deadline, Result};
-    /// # use sapwood_source::{OpenOptions};
+    /// # use sapwood_root::OpenOptions;
     /// # fn main() -> Result<()> {
     /// let mut never = || false;
     /// let mut call = Call::new(Deadline::default(), &mut never);

@@ -1,16 +1,16 @@
 //! Reading a list of entries: only the chunks that hold one of them.
 
-use crate::chunk_reader::ChunkReader;
+use crate::chunk_reader::{ChunkReader, FileRanges};
 use crate::plan::{Plan, check_range, decode, fetch_index_now, fetch_now, first_chunks, plan, stored};
 use crate::queries::{Queries, column_name};
 use crate::selection::{Query, Selection};
-use crate::table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, FileIndex, Table};
+use crate::table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, Table};
 use crate::{pool, recording};
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use sapwood_core::{Buffer, ByteRange, Call, Column, Deadline, Error, Form, Result};
+use sapwood_core::{Buffer, Call, Column, Deadline, Error, Form, Result};
 use sapwood_fetch::{Ahead, windows};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,16 +24,13 @@ const AHEAD: usize = 2;
 /// Compressed bytes of one column that are decoded before the entries wanted of them are picked out.
 const RUN: u64 = 4 << 20;
 
-/// The chunks of a window, in order, each once.
-type Needed = Vec<(FileIndex, ByteRange)>;
-
 /// A read of a list of entries that was [started](EntryRead::start): the bytes of a distant source are on their way.
 pub struct EntryRead {
     list: EntryList,
     threads: Option<usize>,
     /// None for a source that never waits.
     chunks: Option<ChunkReader>,
-    recorded: Option<RecordedRead>,
+    recorded: Option<ReadRecording>,
 }
 
 /// Which entries of which columns.
@@ -45,7 +42,7 @@ struct EntryList {
     /// Where in these the entries asked for are, if they were asked for in another order, or several times.
     order: Option<Vec<usize>>,
     /// Which of them are fetched together, and what is fetched for them.
-    windows: Vec<(Range<usize>, Needed)>,
+    windows: Vec<(Range<usize>, FileRanges)>,
 }
 
 /// Consecutive chunks of a column, and the wanted entries in them.
@@ -101,7 +98,7 @@ impl EntryRead {
             .and_then(|pool| {
                 let fetcher = list.table.fetcher(0);
                 let columns = || list.columns(self.chunks.as_mut(), &pool, call);
-                RecordedRead::deliver(self.recorded.as_ref(), fetcher.counters(), columns)
+                ReadRecording::deliver(self.recorded.as_ref(), fetcher.counters(), columns)
             })
             .and_then(|columns| list.queries.split(&*list.table, &columns))
             .map_err(|error| error.url(list.table.url()))
@@ -110,7 +107,7 @@ impl EntryRead {
 
 impl EntryList {
     /// Counts what is passed over, and starts to fetch from a source that has to be waited for.
-    fn start(&mut self, within: &Range<u64>, read: Option<&RecordedRead>) -> Result<Option<ChunkReader>> {
+    fn start(&mut self, within: &Range<u64>, read: Option<&ReadRecording>) -> Result<Option<ChunkReader>> {
         let table = &*self.table;
         let all_stored = |plans: &mut dyn Iterator<Item = &dyn ColumnPlan>| {
             needed(plans.flat_map(|plan| plan.chunks().iter().filter(|chunk| chunk.is_stored())))
@@ -122,7 +119,7 @@ impl EntryList {
         let span =
             self.entries.first().map_or(0..0, |first| *first..self.entries.last().map_or(0, |last| last + 1));
         recording::range(read, table, runs.iter().flatten().map(|run| &*run.plan), &span);
-        let bytes = |needed: &Needed| needed.iter().map(|(_, range)| range.len).sum::<u64>();
+        let bytes = |needed: &FileRanges| needed.iter().map(|(_, range)| range.len).sum::<u64>();
         let skipped = bytes(&all).saturating_sub(bytes(&wanted));
         let fetcher = table.fetcher(0);
         fetcher.counters().skipped_bytes.add(skipped);
@@ -135,7 +132,8 @@ impl EntryList {
         self.windows = windows;
         let ahead = Ahead { jobs: AHEAD, bytes: most.saturating_mul(AHEAD as u64) };
         let batches = self.windows.iter().map(|(_, needed)| needed.clone()).collect();
-        ChunkReader::new(batches, |file| self.table.fetcher(file), ahead).map(Some)
+        let table = Arc::clone(&self.table);
+        ChunkReader::new(batches, move |file| table.fetcher(file), ahead).map(Some)
     }
 
     /// The runs of each column for some of the entries.
@@ -145,7 +143,7 @@ impl EntryList {
     }
 
     /// Windows of whole clusters whose needed chunks stay under the budget.
-    fn cut(&self, runs: &[Vec<Run<'_, '_>>], most: u64) -> Result<Vec<(Range<usize>, Needed)>> {
+    fn cut(&self, runs: &[Vec<Run<'_, '_>>], most: u64) -> Result<Vec<(Range<usize>, FileRanges)>> {
         let starts = self.table.cluster_starts();
         let mut bytes = vec![0u64; starts.len().max(1)];
         for chunk in runs.iter().flatten().flat_map(|run| run.plan.chunks()) {
@@ -189,7 +187,7 @@ impl EntryList {
                 let plans = runs.iter().flatten().map(|run| &*run.plan);
                 let first = runs.iter().flatten().map(|run| run.first).min().unwrap_or(0);
                 let end = runs.iter().flatten().map(|run| run.plan.entries().end).max().unwrap_or(0);
-                chunks.fetch_rest(plans, &(first..end), |file| table.fetcher(file), call)?;
+                chunks.fetch_rest(plans, &(first..end), call)?;
             }
             let fetched = chunks.as_deref().map(ChunkReader::fetched);
             let decoded = pool::compute(pool, call, |cancelled| {
@@ -284,8 +282,8 @@ fn in_order(entries: &[u64]) -> (Vec<u64>, Option<Vec<usize>>) {
 }
 
 /// Where some chunks are, in order, each once.
-fn needed<'p>(chunks: impl Iterator<Item = &'p Chunk>) -> Needed {
-    let mut needed: Needed = chunks.map(|chunk| (chunk.file, chunk.range)).collect();
+fn needed<'p>(chunks: impl Iterator<Item = &'p Chunk>) -> FileRanges {
+    let mut needed: FileRanges = chunks.map(|chunk| (chunk.file, chunk.range)).collect();
     needed.sort_unstable();
     needed.dedup();
     needed

@@ -40,7 +40,8 @@ pub use scan::Scan;
 pub use selection::{Query, Selection};
 pub use table::{
     Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnContent, ColumnPlan, ColumnSchema, EntryStatistics,
-    FileIndex, Table, chunk_content,
+    Table, chunk_content,
 };
 
 pub use sapwood_core::{Extremes, Statistics};
+pub use sapwood_fetch::FileIndex;

@@ -1,10 +1,11 @@
 //! The plans of a read: how its columns are read, which chunks are fetched first, and their decoding in parallel.
 
 use crate::selection::Selection;
-use crate::table::{Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, FileIndex, Table};
+use crate::table::{Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, Table};
 use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Deadline, Error, Result};
+use sapwood_fetch::FileIndex;
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};

@@ -3,7 +3,7 @@
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sapwood_core::{Call, Error, ErrorKind, Result};
-use sapwood_fetch::Budget;
+use sapwood_fetch::{Ahead, Budget, Fetcher, FileIndex, Job, ReadAhead};
 use std::collections::HashMap;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,6 +70,18 @@ pub fn budget() -> Result<Arc<Budget>> {
     let budget = Budget::new(most);
     *slot = Some((process::id(), Arc::clone(&budget)));
     Ok(budget)
+}
+
+/// Fetches jobs from one or more files ahead of their reader, and starts with the first one at once.
+///
+/// # Errors
+/// `Io` if no threads can be started.
+pub fn read_ahead<T: 'static>(
+    jobs: impl IntoIterator<Item = Job<T>, IntoIter: Send + 'static>,
+    fetcher: impl Fn(FileIndex) -> Fetcher + Send + Sync + 'static,
+    ahead: Ahead,
+) -> Result<ReadAhead<T>> {
+    Ok(ReadAhead::new(jobs, fetcher, runtime()?, ahead))
 }
 
 /// The pool of `threads` computing threads; by default as `SAPWOOD_THREADS` says, else one per processor.

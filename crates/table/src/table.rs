@@ -4,13 +4,10 @@ use crate::selection::Selection;
 use bytes::Bytes;
 use sapwood_core::Statistics;
 use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Error, Form, Result};
-use sapwood_fetch::Fetcher;
+use sapwood_fetch::{Fetcher, FileIndex};
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// One of the files that a table is stored in: 0 is the one that it was found in.
-pub type FileIndex = usize;
 
 /// Columns over the same entries, stored in clusters: what a columnar format implements to be read.
 ///

@@ -1,7 +1,7 @@
 //! Entry ranges of a distant source: cut into windows, which are fetched ahead and decoded when their bytes are there.
 
 use crate::carried::CarriedChunks;
-use crate::chunk_reader::{Batch, ChunkReader};
+use crate::chunk_reader::{ChunkReader, FileRanges};
 use crate::join::join;
 use crate::plan::{Plan, decode, first_chunks, in_parallel, plan};
 use crate::selection::Selection;
@@ -10,7 +10,7 @@ use crate::{pool, recording};
 use rayon::ThreadPool;
 use sapwood_core::{Call, Column, Result};
 use sapwood_fetch::{Ahead, cut_windows, near_window_bytes, window_bytes};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ impl Windows {
         table: Arc<dyn Table>,
         selections: &[Selection],
         ranges: Vec<Range<u64>>,
-        read: Option<&RecordedRead>,
+        read: Option<&ReadRecording>,
     ) -> Result<Windows> {
         // What can be said against a query is said before anything is fetched.
         plan(&*table, selections, &(0..0))?;
@@ -40,7 +40,7 @@ impl Windows {
         let most = window_bytes(&fetcher.link(), fetcher.budget().most());
         let wanted = joined(&ranges);
         let wanted = |entries: &Range<u64>| count(&wanted, entries);
-        let batch = |plans: &[Plan<'_>]| -> Batch {
+        let batch = |plans: &[Plan<'_>]| -> FileRanges {
             let chunks = plans.iter().flat_map(|plan| first_chunks(&*table, &**plan, &wanted));
             chunks.map(|chunk| (chunk.file, chunk.range)).collect()
         };
@@ -66,7 +66,8 @@ impl Windows {
             cut_ranges.push(windows);
         }
         let ahead = Ahead::of_windows(most, fetcher.round_trip());
-        let chunks = ChunkReader::new(batches, |file| table.fetcher(file), ahead)?;
+        let of_chunks = Arc::clone(&table);
+        let chunks = ChunkReader::new(batches, move |file| of_chunks.fetcher(file), ahead)?;
         let (ranges, carried) = (cut_ranges.into_iter(), CarriedChunks::default());
         Ok(Windows { table, selections: selections.to_vec(), ranges, chunks, carried })
     }
@@ -95,7 +96,7 @@ impl Windows {
         let plans = plan(table, &self.selections, entries)?;
         if !entries.is_empty() {
             let plans = plans.iter().map(|plan| &**plan);
-            self.chunks.fetch_rest(plans, entries, |file| table.fetcher(file), call)?;
+            self.chunks.fetch_rest(plans, entries, call)?;
         }
         let (chunks, carried) = (self.chunks.fetched(), &self.carried);
         let fetcher = table.fetcher(0);

@@ -2,7 +2,7 @@
 
 use crate::reader::Reader;
 use crate::{Directory, Key, TFile};
-use sapwood_core::{Error, ErrorKind, Result, Segments, Step};
+use sapwood_core::{Error, ErrorKind, ParseStep, Result, Segments};
 use std::collections::HashSet;
 
 /// Directories nested deeper than this are not real.
@@ -26,7 +26,7 @@ impl TFile {
     /// # Errors
     /// `Missing` if there is none: the message lists the contents of its directory. `Truncated` or `Corrupt`
     /// if a directory on the way is damaged.
-    pub fn find(&self, known: &Segments, path: &str) -> Result<Step<Key>> {
+    pub fn find(&self, known: &Segments, path: &str) -> Result<ParseStep<Key>> {
         let mut reader = self.reader(known);
         let mut reached: Option<Directory> = None;
         let mut rest = path.trim_matches('/');
@@ -34,7 +34,7 @@ impl TFile {
         loop {
             let directory = reached.as_ref().unwrap_or(&self.root);
             if let Some(key) = lookup(directory, rest) {
-                return Ok(Step::Done(key.clone()));
+                return Ok(ParseStep::Done(key.clone()));
             }
             let below = rest.match_indices('/').find_map(|(slash, _)| {
                 let key = lookup(directory, &rest[..slash]).filter(|key| key.is_directory())?;
@@ -59,7 +59,7 @@ impl TFile {
     ///
     /// # Errors
     /// `Truncated` or `Corrupt` if a directory is damaged, or contains itself.
-    pub fn list(&self, known: &Segments) -> Result<Step<Vec<KeyEntry>>> {
+    pub fn list(&self, known: &Segments) -> Result<ParseStep<Vec<KeyEntry>>> {
         let mut listing = Listing {
             reader: self.reader(known),
             visited: HashSet::from([self.root.offset]),

@@ -1,7 +1,7 @@
 //! ROOT's container format: header, keys, directories, free segments, streamer information, objects.
 //!
 //! Sans I/O: call [`TFile::open`] with the known [`Segments`](sapwood_core::Segments) of the file, usually
-//! its first [`HEAD_LEN`] and last [`TAIL_LEN`] bytes. Every parser returns a [`Step`](sapwood_core::Step):
+//! its first [`HEAD_LEN`] and last [`TAIL_LEN`] bytes. Every parser returns a [`ParseStep`](sapwood_core::ParseStep):
 //! its value, or the ranges that it needs to continue. In an open file, [`find`](TFile::find) and
 //! [`list`](TFile::list) return keys, [`record`](TFile::record) the bytes of an object,
 //! [`streamers`](TFile::streamers) the class descriptions; [`Cursor`] reads objects. [`mod@write`] writes files.

@@ -1,7 +1,7 @@
 //! Requests byte ranges: known bytes are returned, missing ranges are collected and requested together.
 
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, Step};
+use sapwood_core::{ByteRange, Error, ErrorKind, ParseStep, Result, Segments};
 
 /// Returns ranges of a file and collects those that are missing.
 #[derive(Debug)]
@@ -61,10 +61,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The value, if there is one, or all missing ranges.
-    pub(crate) fn finish<T>(self, value: Option<T>) -> Step<T> {
+    pub(crate) fn finish<T>(self, value: Option<T>) -> ParseStep<T> {
         match value {
-            Some(value) => Step::Done(value),
-            None => Step::Need(self.missing),
+            Some(value) => ParseStep::Done(value),
+            None => ParseStep::Need(self.missing),
         }
     }
 }

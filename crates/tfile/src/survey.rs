@@ -3,7 +3,7 @@
 use crate::find::{KeyEntry, MAX_DEPTH, MAX_PATH};
 use crate::reader::Reader;
 use crate::{Directory, TFile};
-use sapwood_core::{ByteRange, Error, Result, Segments, Step};
+use sapwood_core::{ByteRange, Error, ParseStep, Result, Segments};
 use std::collections::HashSet;
 
 /// The contents of all directories of a file, as far as they can be read.
@@ -23,7 +23,7 @@ impl TFile {
     ///
     /// # Errors
     /// None at present; the signature matches that of the other parsers.
-    pub fn survey(&self, known: &Segments) -> Result<Step<Survey>> {
+    pub fn survey(&self, known: &Segments) -> Result<ParseStep<Survey>> {
         let mut walk = DirectoryWalk {
             reader: self.reader(known),
             visited: HashSet::from([self.root.offset]),

@@ -47,7 +47,7 @@ class OpenFile:
 
     def record(self) -> FileRecord:
         """A record of what was read so far."""
-        log = tuple(SourceEvent(*event) for event in self.core.story()[0])
+        log = tuple(SourceEvent(*event) for event in self.core.event_log()[0])
         return FileRecord(
             file=self.path,
             size=self.core.size,

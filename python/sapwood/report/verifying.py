@@ -254,7 +254,7 @@ def _verify_file(
                 longest=settings.deadline,
                 most_findings=most_findings,
                 progress=progress,
-                options=settings.for_core() | settings.places_of(where).for_core(),
+                options=settings.for_core(settings.replicas_of(where)),
             )
     except UsageError:
         raise

@@ -1,4 +1,4 @@
-"""`sapwood verify`: what it prints, as text and as JSON, and its exit codes."""
+"""`sapwood verify`: output as text and as JSON, and exit codes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_sound_file_is_one_line_and_exit_code_0(sapwood: Callable[..., Any], p
     assert outcome.out.startswith(f"{path}: sound (") and outcome.out.count("\n") == 2
 
 
-def test_damage_is_told_with_place_and_cost_and_exit_code_4(
+def test_damage_is_reported_with_place_and_cost_and_exit_code_4(
     sapwood: Callable[..., Any], path: Path, broken: Path
 ) -> None:
     outcome = sapwood("verify", path, broken)

@@ -1,5 +1,5 @@
-//! Files that are read in blocks: every byte is right, each block is fetched once, and whatever happens to the place
-//! where blocks are kept is no more than slower.
+//! Reading in blocks: every byte is right, each block is fetched once, and faults of the block storage only make reading
+//! slower.
 
 use crate::counting::{Client, Server};
 use crate::source::{content, range, runtime};
@@ -8,8 +8,7 @@ use futures::future::join_all;
 use proptest::prelude::*;
 use sapwood_core::{ByteRange, Counters, Deadline, ErrorKind};
 use sapwood_fetch::Fetcher;
-use sapwood_fetch::blocks::{self, Cache};
-use sapwood_source::{BlockOptions, CacheOptions};
+use sapwood_fetch::blocks::{self, BlockOptions, Cache, CacheOptions};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use std::time::Duration;
 const SIZE: usize = 1000;
 
 fn options(block: u64, scratch: u64) -> BlockOptions {
-    BlockOptions { block, scratch, cache: None }
+    BlockOptions { block_size: block, scratch_size: scratch, cache: None }
 }
 
 fn cached(block: u64, directory: &Path) -> BlockOptions {
@@ -148,7 +147,7 @@ fn the_source_is_let_go_when_the_file_is_complete() {
 }
 
 #[test]
-fn a_failure_is_told_and_does_not_stay() {
+fn a_failure_is_reported_and_does_not_stay() {
     let server = Server::new(SIZE);
     runtime().block_on(async {
         let fetcher = open(&server, &options(100, 1 << 20)).await;
@@ -195,7 +194,7 @@ fn whoever_gives_up_leaves_the_block_to_others() {
 
 /// Two fetchers of one cache are to each other what two processes are: each has files and locks of its own.
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_ever_for_the_block_of_another_process() {
+async fn waiting_for_the_block_of_another_process_ends() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     let options = cached(100, directory.path());
     server.silent.store(true, Ordering::SeqCst);
@@ -329,7 +328,7 @@ fn another_version_is_another_file() {
 fn without_a_version_nothing_outlives_the_file() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     *server.version.lock().unwrap() = None;
-    let options = BlockOptions { scratch: 1 << 20, ..cached(100, directory.path()) };
+    let options = BlockOptions { scratch_size: 1 << 20, ..cached(100, directory.path()) };
     runtime().block_on(async {
         let fetcher = open(&server, &options).await;
         for _ in 0..2 {
@@ -368,7 +367,7 @@ fn the_cache_keeps_to_its_size_while_others_read() {
 }
 
 #[test]
-fn what_a_dead_writer_left_keeps_nobody_waiting() {
+fn leftovers_of_a_dead_writer_block_no_reader() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     let options = cached(100, directory.path());
     runtime().block_on(async {

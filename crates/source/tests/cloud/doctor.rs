@@ -1,4 +1,4 @@
-//! The diagnosis: which steps are taken, where they end, and that nothing secret is said.
+//! The diagnosis: its steps, where it stops, and that it shows no secrets.
 
 use super::SIZE;
 use super::certificates::{Authority, server};
@@ -38,7 +38,7 @@ async fn all_is_well() {
 }
 
 #[tokio::test]
-async fn the_first_failure_is_told() {
+async fn the_first_failure_is_reported() {
     let directory = TestDirectory::new();
     let diagnosis = diagnose("http://127.0.0.1:1/f.root", &directory.options(&[]), LONGEST).await;
     let expected = [
@@ -68,7 +68,7 @@ async fn the_first_failure_is_told() {
 }
 
 #[tokio::test]
-async fn no_step_takes_longer_than_told() {
+async fn no_step_takes_longer_than_its_deadline() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://127.0.0.1:{}/f.root", listener.local_addr().unwrap().port());
     let begin = Instant::now();

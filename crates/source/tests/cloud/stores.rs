@@ -1,4 +1,4 @@
-//! Google's and Azure's stores: how requests look.
+//! Google's and Azure's stores: the form of requests.
 
 use super::{SIZE, check, error_of};
 use sapwood_core::ErrorKind;

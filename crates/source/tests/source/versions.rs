@@ -1,4 +1,4 @@
-//! A file that changes while it is read is an error.
+//! Reading a file that changes meanwhile is an error.
 
 use super::{Zoo, error_of};
 use sapwood_core::{ByteRange, ErrorKind};

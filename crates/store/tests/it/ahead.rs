@@ -1,4 +1,4 @@
-//! Connections to stores that are made ahead of need.
+//! Connections to stores that are opened ahead of need.
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline};
@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 #[test]
-fn what_is_read_of_a_store_from_afar_finds_connections() {
+fn reads_of_remote_stores_find_open_connections() {
     // How many are made is said once per process, so this needs one of its own.
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "ahead::child", "--ignored"])
@@ -19,7 +19,7 @@ fn what_is_read_of_a_store_from_afar_finds_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "run by what_is_read_of_a_store_from_afar_finds_connections"]
+#[ignore = "run by reads_of_remote_stores_find_open_connections"]
 async fn child() {
     let content = Bytes::from_static(b"0123456789");
     let served = content.clone();

@@ -1,4 +1,4 @@
-//! Writes descriptions of classes as a file has them: the record of its streamer information.
+//! Writes class descriptions in the form of the streamer information record.
 
 use sapwood_core::Result;
 use sapwood_tfile::{Record, StreamerInfos};

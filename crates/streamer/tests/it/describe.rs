@@ -1,4 +1,4 @@
-//! Descriptions of classes, and bytes, in short.
+//! Short forms for class descriptions and bytes.
 
 use sapwood_core::{Column, Error, Form, Primitive};
 use sapwood_streamer::Compiler;

@@ -1,5 +1,5 @@
-//! Objects of a class that the file does not describe, in every place that can hold one: they are refused, or
-//! `skipped` names them, and they never become records without members.
+//! Objects of undescribed classes, wherever they can occur: they are refused, or `skipped` lists them, and they never become
+//! records without members.
 
 use crate::describe::*;
 use sapwood_core::{Column, Error, ErrorKind, Form};

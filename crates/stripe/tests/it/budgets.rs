@@ -1,4 +1,4 @@
-//! How many requests things take.
+//! The number of requests of each operation.
 
 use crate::world::{append, made, memory, put, run, soon, two_segments};
 use sapwood_store::Store;

@@ -1,5 +1,5 @@
-//! Every request of every operation made to fail, before and after it took effect, alone or as the last one of a process:
-//! what was there is as it was, what was begun is there whole or not at all, and what it left behind is collected.
+//! Every request of every operation fails, before or after it took effect, alone or as the last one of a process: existing
+//! data is unchanged, the operation is complete or has no effect, and its leftovers are collected.
 
 use crate::world::{Contents, append, made, memory, open, put, read, run, soon, stored, two_segments};
 use sapwood_core::{ErrorKind, Result};

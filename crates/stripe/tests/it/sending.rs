@@ -1,4 +1,4 @@
-//! What is done with a dataset can be done from any thread.
+//! Datasets can be used from any thread.
 
 use crate::world::{made, memory, run, soon, two_segments};
 use sapwood_store::Store;

@@ -1,5 +1,5 @@
-//! Whatever is done to a dataset, in whatever order, with processes that die: every version that is kept reads back
-//! exactly. What it should hold is kept beside it in memory.
+//! Random sequences of operations on a dataset, with processes that die: every kept version reads back exactly, as a model
+//! in memory predicts.
 
 use crate::world::{append, create, made, memory, open, put, read, run, soon, stored, sum};
 use sapwood_core::ErrorKind;

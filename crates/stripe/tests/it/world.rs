@@ -1,4 +1,4 @@
-//! Small datasets with contents that can be compared.
+//! Small datasets with comparable contents.
 
 use bytes::Bytes;
 use sapwood_core::{Deadline, Result};

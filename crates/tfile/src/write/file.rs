@@ -7,7 +7,7 @@ use super::{Descriptions, Origin, RecordBuffer, header};
 use crate::{FileHeader, Key};
 use bytes::Bytes;
 use sapwood_codec::{Compression, with_encoder};
-use sapwood_core::{ByteRange, Error, ErrorKind, Piece, Result};
+use sapwood_core::{ByteRange, Error, ErrorKind, FilePiece, Result};
 
 /// `fBEGIN`: where the first record lies.
 const BEGIN: u64 = 100;
@@ -47,7 +47,7 @@ pub struct FileWriter {
     pub(super) directories: Vec<Directory>,
     pub(super) free: Vec<ByteRange>,
     pub(super) descriptions: Descriptions,
-    pub(super) waiting: Vec<Piece>,
+    pub(super) waiting: Vec<FilePiece>,
     /// The state of a resumed file before; `None` for a new one.
     pub(super) baseline: Option<Baseline>,
 }
@@ -304,7 +304,7 @@ impl FileWriter {
     }
 
     /// The pieces to write since the last call, in order.
-    pub fn take(&mut self) -> Vec<Piece> {
+    pub fn take(&mut self) -> Vec<FilePiece> {
         std::mem::take(&mut self.waiting)
     }
 
@@ -314,7 +314,7 @@ impl FileWriter {
     ///
     /// # Errors
     /// `Limit` if a list is too long.
-    pub fn finish(mut self) -> Result<Vec<Piece>> {
+    pub fn finish(mut self) -> Result<Vec<FilePiece>> {
         if self.is_unchanged() {
             return Ok(Vec::new());
         }
@@ -327,11 +327,15 @@ impl FileWriter {
         }
         let free_segments = self.finish_free()?;
         let bytes = header::bytes(&self.header, free_segments)?.into();
-        let head = Piece { offset: 0, bytes, provisional: false };
+        let head = FilePiece { offset: 0, bytes, provisional: false };
         let records =
             changed.iter().rev().filter_map(|&index| self.directories.get(index)).map(|directory| {
                 let offset = directory.offset + u64::from(directory.fields_at);
-                Ok(Piece { offset, bytes: directory.fields(self.origin.time)?.into(), provisional: false })
+                Ok(FilePiece {
+                    offset,
+                    bytes: directory.fields(self.origin.time)?.into(),
+                    provisional: false,
+                })
             });
         let records = records.collect::<Result<Vec<_>>>()?;
         if self.baseline.is_some() {
@@ -469,7 +473,7 @@ impl FileWriter {
 
     pub(super) fn append(&mut self, bytes: Bytes, provisional: bool) {
         if !bytes.is_empty() {
-            let piece = Piece { offset: self.header.end, bytes, provisional };
+            let piece = FilePiece { offset: self.header.end, bytes, provisional };
             self.header.end = piece.end();
             self.waiting.push(piece);
         }

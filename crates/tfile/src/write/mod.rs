@@ -1,6 +1,6 @@
 //! Writes ROOT's container: header, keys, directories, free segments, streamer information. Without I/O.
 //!
-//! [`FileWriter`] places every record and returns [`Piece`](sapwood_core::Piece)s; the caller writes them.
+//! [`FileWriter`] places every record and returns [`FilePiece`](sapwood_core::FilePiece)s; the caller writes them.
 //! The payload of an object is written with [`RecordBuffer`], [`NewKey`] is its key before it is placed, and
 //! [`Descriptions`] are the classes that the file describes.
 

@@ -8,7 +8,7 @@ use crate::header::HEADER_LEN;
 use crate::reader::Reader;
 use crate::{Key, TFile};
 use sapwood_codec::Compression;
-use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, Step};
+use sapwood_core::{ByteRange, Error, ErrorKind, ParseStep, Result, Segments};
 use std::collections::{HashMap, HashSet};
 
 /// The oldest ROOT whose directories leave room for larger offsets (root-io-spec Directory §7.1).
@@ -30,19 +30,21 @@ impl FileWriter {
         size: u64,
         compression: Option<Compression>,
         time: Datime,
-    ) -> Result<Step<FileWriter>> {
+    ) -> Result<ParseStep<FileWriter>> {
         let file = match TFile::open(known, size)? {
-            Step::Done(file) => file,
-            Step::Need(ranges) => return Ok(Step::Need(ranges)),
+            ParseStep::Done(file) => file,
+            ParseStep::Need(ranges) => return Ok(ParseStep::Need(ranges)),
         };
         check(&file)?;
         let (streamers, free) = (file.streamers_record(known)?, file.free_segments(known)?);
         let directories = DirectoryWalk::through(&file, known)?;
         let (record, free, directories) = match (streamers, free, directories) {
-            (Step::Done(record), Step::Done(free), Step::Done(directories)) => (record, free, directories),
+            (ParseStep::Done(record), ParseStep::Done(free), ParseStep::Done(directories)) => {
+                (record, free, directories)
+            }
             (streamers, free, directories) => {
                 let missing = [needed(streamers), needed(free), needed(directories)];
-                return Ok(Step::Need(missing.concat()));
+                return Ok(ParseStep::Need(missing.concat()));
             }
         };
         let mut descriptions = Descriptions::default();
@@ -50,7 +52,7 @@ impl FileWriter {
             descriptions.add_record(record, file.header.version)?;
         }
         let announced = Compression::from_number(file.header.compression).unwrap_or_default();
-        Ok(Step::Done(FileWriter {
+        Ok(ParseStep::Done(FileWriter {
             baseline: Some(Baseline { end: file.header.end, descriptions: descriptions.len() }),
             origin: Origin { time, uuid: file.header.uuid },
             header: file.header,
@@ -108,10 +110,10 @@ fn check(file: &TFile) -> Result<()> {
     Ok(())
 }
 
-fn needed<T>(step: Step<T>) -> Vec<ByteRange> {
+fn needed<T>(step: ParseStep<T>) -> Vec<ByteRange> {
     match step {
-        Step::Need(ranges) => ranges,
-        Step::Done(_) => Vec::new(),
+        ParseStep::Need(ranges) => ranges,
+        ParseStep::Done(_) => Vec::new(),
     }
 }
 
@@ -135,7 +137,7 @@ struct DirectoryRef {
 }
 
 impl DirectoryWalk<'_> {
-    fn through(file: &TFile, known: &Segments) -> Result<Step<Vec<Directory>>> {
+    fn through(file: &TFile, known: &Segments) -> Result<ParseStep<Vec<Directory>>> {
         let mut walk = DirectoryWalk {
             reader: file.reader(known),
             visited: HashSet::new(),

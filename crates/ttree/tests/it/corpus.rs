@@ -1,6 +1,6 @@
-//! The corpus of real files (`SAPWOOD_CORPUS`, by default beside the repository) and what it should hold.
+//! The corpus of real files (`SAPWOOD_CORPUS`, by default beside the repository), and its expected contents.
 
-use sapwood_core::{ErrorKind, Result, Segments, Step};
+use sapwood_core::{ErrorKind, ParseStep, Result, Segments};
 use sapwood_tfile::{KeyEntry, Record, StreamerInfos, TFile};
 use sapwood_ttree::Tree;
 use serde_json::Value;
@@ -89,9 +89,9 @@ impl File {
     }
 }
 
-fn done<T>(step: Result<Step<T>>) -> T {
+fn done<T>(step: Result<ParseStep<T>>) -> T {
     match step.unwrap() {
-        Step::Done(value) => value,
-        Step::Need(ranges) => panic!("all bytes are there, and {ranges:?} are asked for"),
+        ParseStep::Done(value) => value,
+        ParseStep::Need(ranges) => panic!("all bytes are there, and {ranges:?} are asked for"),
     }
 }

@@ -1,4 +1,4 @@
-//! Records that ROOT wrote with `data/make_trees.py`: every class of branch, and what damage does.
+//! Records that ROOT wrote with `data/make_trees.py`: every class of branch, undamaged and damaged.
 
 use bytes::Bytes;
 use sapwood_core::Result;

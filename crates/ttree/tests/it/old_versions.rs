@@ -1,4 +1,4 @@
-//! Records in the layouts of the first class versions, put together by hand: no available ROOT writes them.
+//! Records in the layouts of the first class versions, written by hand, because no available ROOT writes them.
 
 use bytes::Bytes;
 use sapwood_tfile::StreamerInfos;

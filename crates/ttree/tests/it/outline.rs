@@ -1,4 +1,4 @@
-//! Outlines of trees' records: written again without a change, every byte is the same.
+//! Outlines of tree records: writing one without changes gives the same bytes.
 
 use crate::corpus::{self, File};
 use sapwood_ttree::{Branch, BranchChange, Tree, TreeChange, TreeOutline};

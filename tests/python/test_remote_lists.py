@@ -1,30 +1,28 @@
-"""Lists of distant files: the next ones are on their way while one is read; errors wait for their turn."""
+"""Lists of remote files: the next files are fetched while one is read, and errors come in order."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import numpy as np
 import pytest
+import testkit
+from testkit import Running
 
 import sapwood
 from sapwood import errors
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 FILES = 16
 ENTRIES = 40_000
 COLUMNS = ["run", "met", "weight"]
 
-Serve = Callable[..., tuple[list[str], str]]
+Serve = Callable[..., tuple[list[str], Running]]
 
 
 @pytest.fixture(scope="module")
@@ -47,29 +45,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def serve(folder: Path) -> Iterator[Serve]:
     """Serves them with the options of `sapwood-testkit serve`: the URLs, and where the counts are."""
-    if not TESTKIT.is_file():
-        pytest.skip(f"no test server in {TESTKIT} (make build)")
     with contextlib.ExitStack() as stack:
 
-        def start(*options: str) -> tuple[list[str], str]:
-            process = subprocess.Popen(
-                [str(TESTKIT), "serve", "--root", str(folder), *options],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            stack.callback(process.wait, 10)
-            stack.callback(process.stdin.close)
-            stack.callback(process.stdout.close)
-            places = json.loads(process.stdout.readline())
-            return [f"{places['url']}/{n:02}.root:Events" for n in range(FILES)], places["control"]
+        def start(*options: str) -> tuple[list[str], Running]:
+            server = stack.enter_context(testkit.serving(folder, *options))
+            return [f"{server.url}/{n:02}.root:Events" for n in range(FILES)], server
 
         yield start
-
-
-def round_trips(control: str) -> int:
-    with urlopen(f"{control}/__stats__", timeout=10) as answer:
-        return int(json.load(answer)["round_trips"])
 
 
 def iterated(files: list[str]) -> tuple[int, sapwood.ReadReport]:
@@ -88,12 +70,12 @@ def concatenated(files: list[str]) -> tuple[int, sapwood.ReadReport]:
 @pytest.mark.parametrize("behaviour", ["multi", "single"])
 @pytest.mark.parametrize("read", [iterated, concatenated])
 def test_a_file_of_a_list_costs_less_than_a_round_trip(serve: Serve, read: Any, behaviour: str) -> None:
-    files, control = serve("--behaviour", behaviour, "--rtt-ms", "40")
+    files, server = serve("--behaviour", behaviour, "--rtt-ms", "40")
     entries, report = read(files)
     assert entries == FILES * ENTRIES
     assert report.unplanned_reads == 0
     # One file alone takes two or three, one after the other. A busy machine is late with some of them.
-    assert round_trips(control) < 1.5 * FILES
+    assert server.counts()["round_trips"] < 1.5 * FILES
     assert report.round_trips >= 2 * FILES
 
 
@@ -139,7 +121,7 @@ def in_a_process(code: str, budget: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
 
 
-def test_with_no_memory_to_read_ahead_all_is_read_all_the_same(serve: Serve, folder: Path) -> None:
+def test_everything_is_read_without_memory_to_read_ahead(serve: Serve, folder: Path) -> None:
     files, _ = serve()
     code = f"import sapwood; print(sapwood.concatenate({files[:4]}, 'met', library='np')['met'].sum())"
     near = sapwood.concatenate([f"{folder / f'{n:02}.root'}:Events" for n in range(4)], "met", library="np")

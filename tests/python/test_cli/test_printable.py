@@ -1,4 +1,4 @@
-"""Whatever names a file has, no command lets them reach a terminal as anything but visible text."""
+"""No command lets names from a file reach a terminal other than as visible text."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 import typer
+from hostile_names import EVIL, EVIL_FILE, PROOFS, SHORT, harmful, of_terminal, tuning, write
+from http_fake import FakeServer
 from typer.testing import CliRunner
 
 import sapwood
@@ -29,10 +31,6 @@ from sapwood.cli._app import app
 from sapwood.report.tracing import VARIABLE
 from sapwood.studies.tune import Progress
 from sapwood.studies.tune.tuning import Tuning
-
-sys.path.append(str(Path(__file__).parents[1]))
-from http_fake import FakeServer
-from stranger import EVIL, EVIL_FILE, PROOFS, SHORT, harmful, of_terminal, tuning, write
 
 TREE = f"tree{EVIL}"
 BRANCH = f"x{EVIL}"
@@ -74,7 +72,7 @@ class World:
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    world = World(tmp_path_factory.mktemp("stranger"))
+    world = World(tmp_path_factory.mktemp("names"))
     file = write(Path(world.file))
     write(Path(world.unreadable), readable=False)
     _write_edm(Path(world.edm))

@@ -1,9 +1,9 @@
-//! Files that we write, read again.
+//! Written files read as they were written.
 
 use crate::Fetched;
 use bytes::Bytes;
 use sapwood_codec::Compression;
-use sapwood_core::Piece;
+use sapwood_core::FilePiece;
 use sapwood_tfile::write::{Datime, FileWriter, NewKey, Origin};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, TFile};
 
@@ -14,8 +14,8 @@ pub(crate) fn new_file() -> FileWriter {
     FileWriter::new("test.root", "a title", Compression::default(), ORIGIN).unwrap()
 }
 
-/// Puts the pieces where they belong, and checks that they keep the rules of [`Piece`].
-fn assemble(pieces: Vec<Piece>) -> Bytes {
+/// Puts the pieces where they belong, and checks that they keep the rules of [`FilePiece`].
+fn assemble(pieces: Vec<FilePiece>) -> Bytes {
     let mut file: Vec<u8> = Vec::new();
     let mut provisional = Vec::new();
     for piece in pieces {
@@ -183,7 +183,7 @@ fn a_file_of_more_than_two_gigabytes() {
     kept.extend(writer.finish().unwrap());
     let mut known = sapwood_core::Segments::default();
     let mut head: Vec<u8> = kept[0].bytes.to_vec();
-    let end = kept.iter().map(Piece::end).max().unwrap();
+    let end = kept.iter().map(FilePiece::end).max().unwrap();
     for piece in &kept {
         match usize::try_from(piece.offset) {
             Ok(start) if start + piece.bytes.len() <= head.len() => {
@@ -202,17 +202,17 @@ fn a_file_of_more_than_two_gigabytes() {
     }
     known.insert(0, head.into());
     known.insert(tail_at, tail.into());
-    let sapwood_core::Step::Done(file) = TFile::open(&known, end).unwrap() else {
+    let sapwood_core::ParseStep::Done(file) = TFile::open(&known, end).unwrap() else {
         panic!("bytes are missing")
     };
     assert!(file.header.large && file.header.end == end && file.header.units == 8);
     let names: Vec<_> = file.root.keys.iter().map(|key| (key.name.as_str(), key.version)).collect();
     assert_eq!(names, [("greeting", 1004), ("inner", 1004)]);
-    let sapwood_core::Step::Done(key) = file.find(&known, "inner/greeting").unwrap() else {
+    let sapwood_core::ParseStep::Done(key) = file.find(&known, "inner/greeting").unwrap() else {
         panic!("bytes are missing")
     };
     assert_eq!(key.parent, file.root.keys[1].offset);
-    let sapwood_core::Step::Done(free) = file.free_segments(&known).unwrap() else {
+    let sapwood_core::ParseStep::Done(free) = file.free_segments(&known).unwrap() else {
         panic!("bytes are missing")
     };
     assert!(free.is_empty());

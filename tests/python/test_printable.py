@@ -1,4 +1,4 @@
-"""Names come from strangers: in exceptions, warnings, logs and pages, they are visible text."""
+"""Names from files appear as visible text in exceptions, warnings, logs and pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import http.client
 import json
 import logging
-import sys
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -17,6 +16,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from hostile_names import EVIL, EVIL_FILE, PROOFS, harmful, tuning, write
+from http_fake import FakeServer, answer
 
 import sapwood
 from sapwood import edm, errors, stripe
@@ -35,22 +36,18 @@ from sapwood.report.layout import draw, layout_of
 from sapwood.report.sources import SourceUse
 from sapwood.studies.chain.sweep import ChainPoint, Measurement, Sweep
 
-sys.path.append(str(Path(__file__).parent))
-from http_fake import FakeServer, answer
-from stranger import EVIL, EVIL_FILE, PROOFS, harmful, tuning, write
-
 TREE, TEXT = f"tree{EVIL}", f"text{EVIL}"
 SOURCES = sorted(Path(sapwood.__file__).parent.rglob("*.py"))
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("stranger") / f"{EVIL_FILE}.root")
+    return write(tmp_path_factory.mktemp("names") / f"{EVIL_FILE}.root")
 
 
 @pytest.fixture(scope="module")
 def unreadable(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("stranger") / f"{EVIL_FILE}.root", readable=False)
+    return write(tmp_path_factory.mktemp("names") / f"{EVIL_FILE}.root", readable=False)
 
 
 def check_shown(text: str) -> None:
@@ -74,7 +71,7 @@ class TestPrintable:
         ordinary = "Muon_pt µ é e\u0301 中文 → \u00a0\u3000 \\x1b 'q' <b>"
         assert printable(ordinary) == ordinary
 
-    def test_what_is_invisible_or_commands_is_written_out(self) -> None:
+    def test_control_and_invisible_characters_are_escaped(self) -> None:
         assert printable("\x1b]0;x\x07\0\n\r\t\x7f\x9b") == r"\x1b]0;x\x07\x00\n\r\t\x7f\x9b"
         hidden = "\u202e\u2066\u200b\u200e\u061c\ufeff\u2028\U000e0041\ud800\ue000"
         assert printable(hidden) == r"\u202e\u2066\u200b\u200e\u061c\ufeff\u2028\U000e0041\ud800\ue000"
@@ -233,7 +230,7 @@ def failures(path: Path, unreadable: Path, folder: Path) -> Iterator[Any]:
     yield lambda: stripe.open(folder / f"dataset{EVIL_FILE}")
 
 
-def test_failures_are_told_in_visible_text(path: Path, unreadable: Path, tmp_path: Path) -> None:
+def test_failures_are_reported_in_visible_text(path: Path, unreadable: Path, tmp_path: Path) -> None:
     for fail in failures(path, unreadable, tmp_path):
         with pytest.raises(Exception) as caught:
             fail()
@@ -293,7 +290,7 @@ class TestPages:
         ReadReport.from_counters(EVIL, {}, size=10, timeline=timeline, log=log).save(tmp_path / "one.svg")
         check_svg((tmp_path / "one.svg").read_text(encoding="utf-8"))
 
-    def test_what_a_lazy_reader_fetched(self, path: Path, tmp_path: Path) -> None:
+    def test_fetches_of_a_lazy_reader(self, path: Path, tmp_path: Path) -> None:
         tree = sapwood.open(path)[TREE]
         for event in tree.events():
             event[f"x{EVIL}"]

@@ -1,4 +1,4 @@
-"""A tree at the end of a distant file is read while the list of keys, which lies elsewhere, is on its way."""
+"""A tree at the end of a remote file is read while the list of keys is fetched from elsewhere in the file."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_list_of_keys_has_the_last_word(tmp_path: Path, url: str) -> None:
             assert look(tree) == 60_000
 
 
-def test_what_goes_wrong_on_trust_is_tried_again(tmp_path: Path, url: str) -> None:
+def test_failures_after_assumptions_are_retried(tmp_path: Path, url: str) -> None:
     Server.content = far_keys(tmp_path, named=60_000, tail=40_000)
     with sapwood.open(f"{url}:t") as tree:
         # Beyond the end of the one, but not of the other.
@@ -132,7 +132,7 @@ def test_what_goes_wrong_on_trust_is_tried_again(tmp_path: Path, url: str) -> No
             tree.arrays("z")
 
 
-def test_what_the_keys_do_not_name_is_not_there(tmp_path: Path, url: str) -> None:
+def test_a_tree_without_a_key_does_not_exist(tmp_path: Path, url: str) -> None:
     content = bytearray(far_keys(tmp_path, named=60_000, tail=40_000))
     keys = content.index(b"\x05TTree\x01t", 1_000_000)
     content[keys + 7 : keys + 8] = b"u"

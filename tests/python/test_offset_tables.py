@@ -1,4 +1,4 @@
-"""Tables of offsets that are compressed apart from entries: what is taken for known is what they say."""
+"""Offset tables that are compressed separately: tables assumed from a neighbouring branch are correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files out of files where something fails, and from one server to another."""
+"""Repacking when something fails, and from one server to another."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import s3_server
+import xrootd_server
+from http_fake import FakeServer, answer, silence
 
 import sapwood
 from sapwood import _core
 from sapwood.errors import FileNotFoundError, SapwoodError
-
-sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[2] / "scripts")]
-import s3_server
-import xrootd_server
-from http_fake import FakeServer, answer, silence
 
 pytest.importorskip("awkward")
 
@@ -86,7 +84,7 @@ def test_a_disk_that_is_full(large: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(large: Path, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed_by_the_next(large: Path, tmp_path: Path) -> None:
     """A run that is killed leaves its temporary file; the same command starts clean, and takes it away."""
     target = tmp_path / "out.root"
     code = "import sys, sapwood; sapwood.merge([sys.argv[1]] * 40, sys.argv[2], compression='lzma:9')"
@@ -142,12 +140,12 @@ def killed_and_gone_on_with(large: Path, target: object, journals: Path) -> None
     same(large, target, 6)
 
 
-def test_what_a_killed_process_kept_is_gone_on_with(large: Path, tmp_path: Path) -> None:
+def test_a_killed_process_is_resumed(large: Path, tmp_path: Path) -> None:
     killed_and_gone_on_with(large, tmp_path / "out.root", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["out.root"]
 
 
-def test_a_disk_that_had_no_room_is_gone_on_with(large: Path, tmp_path: Path) -> None:
+def test_a_run_on_a_full_disk_is_resumed(large: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.root"
     target.write_bytes(b"old")
     done = run(KEEPING, large, target, limit=(resource.RLIMIT_FSIZE, 10_000_000))
@@ -185,20 +183,8 @@ def test_a_thousand_inputs_are_not_open_at_once(events_file: Path, tmp_path: Pat
     assert "1000000" in done.stdout
 
 
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[s3_server.Server]:
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    with s3_server.s3_server() as server:
-        for name, value in server.variables.items():
-            monkeypatch.setenv(name, value)
-        yield server
-
-
 @no_s3
-def test_from_http_to_s3(bucket: s3_server.Server, large: Path) -> None:
+def test_from_http_to_s3(s3: s3_server.Server, large: Path) -> None:
     with FakeServer(large.read_bytes()) as server:
         report = sapwood.repack(f"{server.url}/large.root", "s3://data/repacked.root", compression="zstd:1")
     assert report.recompressed_baskets > 0
@@ -207,7 +193,7 @@ def test_from_http_to_s3(bucket: s3_server.Server, large: Path) -> None:
 
 @no_s3
 @no_xrootd
-def test_from_root_to_s3(bucket: s3_server.Server, large: Path) -> None:
+def test_from_root_to_s3(s3: s3_server.Server, large: Path) -> None:
     with xrootd_server.data_server(large.parent) as server:
         source = f"{server.url}//{large.name}"
         sapwood.repack(source, "s3://data/copied.root")
@@ -217,7 +203,7 @@ def test_from_root_to_s3(bucket: s3_server.Server, large: Path) -> None:
 
 
 @no_s3
-def test_a_source_that_fails_leaves_the_old_object(bucket: s3_server.Server, large: Path) -> None:
+def test_a_source_that_fails_leaves_the_old_object(s3: s3_server.Server, large: Path) -> None:
     sapwood.repack(large, "s3://data/out.root", entries=(0, 10))
     with FakeServer(large.read_bytes()) as server:
         source = sapwood.open({f"{server.url}/large.root": None})
@@ -229,8 +215,8 @@ def test_a_source_that_fails_leaves_the_old_object(bucket: s3_server.Server, lar
 
 
 @no_s3
-def test_an_upload_of_a_killed_process_is_gone_on_with(
-    bucket: s3_server.Server, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_upload_of_a_killed_process_is_resumed(
+    s3: s3_server.Server, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     killed_and_gone_on_with(large, "s3://data/killed.root", tmp_path / "sapwood" / "uploads")

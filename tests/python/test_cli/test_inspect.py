@@ -1,4 +1,4 @@
-"""`ls`, `show` and `head` say what uproot says of the same file."""
+"""`ls`, `show` and `head` agree with uproot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes such as "100 MB"."""
+"""Sizes as text, such as "100 MB"."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_a_number_is_a_number_of_bytes() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "100", "MB", "1 XB", "1 MB/s", "one MB"])
-def test_what_is_no_size_is_refused(text: str) -> None:
+def test_invalid_sizes_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="100 MB"):
         memory_size(text)
 

@@ -1,4 +1,4 @@
-"""What came beside the entries of a dataset is read as from files: other trees, histograms, provenance."""
+"""Content of a dataset beside its entries reads as from files: other trees, histograms, provenance."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_events_need_none_of_it(dataset: stripe.Dataset) -> None:
         tree.file["Runs"]
 
 
-def test_damage_is_told(dataset: stripe.Dataset) -> None:
+def test_damage_is_reported(dataset: stripe.Dataset) -> None:
     victim = objects(dataset)[0]
     content = bytearray(victim.read_bytes())
     content[len(content) // 2] ^= 1
@@ -117,7 +117,9 @@ class TestCms:
                 assert ak.array_equal(ak.concatenate([arrays[0], arrays[0]]), arrays[1], equal_nan=True)
 
 
-def test_a_dataset_that_was_not_created_to_the_end_is_told(dataset: stripe.Dataset, tmp_path: Path) -> None:
+def test_a_dataset_that_was_not_created_to_the_end_is_reported(
+    dataset: stripe.Dataset, tmp_path: Path
+) -> None:
     half = tmp_path / "half"
     half.mkdir()
     shutil.copy(Path(dataset.url) / "fmt", half)

@@ -1,4 +1,4 @@
-"""Datasets that are cared for: small pieces become larger ones, workers hand back receipts."""
+"""Maintenance of datasets: consolidation of small objects, and receipts of workers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_stripe import jets, same, write
 
 import sapwood
 from sapwood import errors, stripe
-
-sys.path.append(str(Path(__file__).parent))
-from test_stripe import jets, same, write
 
 ak = pytest.importorskip("awkward")
 
@@ -54,7 +52,7 @@ class TestConsolidation:
         pieces.gc(grace_days=0, alone=True, dry_run=False)
         assert pieces.tree()["event"].array(library="np").tolist() == list(range(300))
 
-    def test_of_chosen_products_only_their_stripes_become_fewer(self, tmp_path: Path) -> None:
+    def test_consolidating_products_leaves_other_stripes(self, tmp_path: Path) -> None:
         layout: dict[str, Any] = {"batch": 48, "stripe_size": "32 B", "group": False}
         dataset = stripe.create(tmp_path / "data", [piece(tmp_path, number) for number in (0, 1)], **layout)
         version = dataset.version()
@@ -94,7 +92,7 @@ class TestConsolidation:
 
 
 class TestReceipts:
-    def test_what_many_have_stored_is_committed_once(self, tmp_path: Path) -> None:
+    def test_entries_stored_by_many_workers_are_committed_once(self, tmp_path: Path) -> None:
         dataset = stripe.create(tmp_path / "data", piece(tmp_path, 0))
         receipts = []
         for number in (1, 2, 3):
@@ -115,7 +113,7 @@ class TestReceipts:
         assert events == list(range(200))
         assert dataset.verify().wrong == ()
 
-    def test_what_is_no_receipt_is_refused(self, tmp_path: Path) -> None:
+    def test_foreign_receipts_are_refused(self, tmp_path: Path) -> None:
         dataset = stripe.create(tmp_path / "data", piece(tmp_path, 0))
         other = stripe.create(tmp_path / "other", piece(tmp_path, 0))
         receipt = tmp_path / "r.json"

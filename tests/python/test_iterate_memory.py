@@ -1,4 +1,4 @@
-"""Iterating keeps to its memory."""
+"""Iteration stays within its memory."""
 
 from __future__ import annotations
 

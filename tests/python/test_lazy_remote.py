@@ -1,10 +1,8 @@
-"""Lazy readers over a network: few fetches, what they were for, and the accounts and the picture of it."""
+"""Lazy readers over a network: few fetches, with their reasons in the report and its picture."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +11,12 @@ from typing import Any
 import awkward as ak
 import numpy as np
 import pytest
+import testkit
 
 import sapwood
 from sapwood import Caching, Profile, errors
 from sapwood.report.lazy_use import LazyUse
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 CLUSTERS, CLUSTER, COLUMNS = 12, 1000, 12
 SMALL: dict[str, Any] = {"memory": "16 MB"}  # and so are windows: of one cluster
 SMALL_CACHING = Caching(**SMALL)
@@ -29,8 +26,6 @@ SMALL_CACHING = Caching(**SMALL)
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a file of 12 clusters of 12 jagged columns, 80 kB each."""
     uproot = pytest.importorskip("uproot")
-    if not TESTKIT.is_file():
-        pytest.skip(f"no test server in {TESTKIT} (make build)")
     folder = tmp_path_factory.mktemp("far")
     random = np.random.default_rng(3)
     with uproot.recreate(folder / "far.root", compression=None) as file:
@@ -40,11 +35,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for _ in range(CLUSTERS):
             values = ak.from_regular(random.random((CLUSTER, 10)))
             tree.extend({f"x{i}": values * i for i in range(COLUMNS)})
-    command = [str(TESTKIT), "serve", "--root", str(folder), "--rtt-ms", "2"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        yield json.loads(server.stdout.readline())["url"].rstrip("/") + "/far.root:Events"
-        server.communicate()
+    with testkit.serving(folder, "--rtt-ms", "2") as server:
+        yield f"{server.url}/far.root:Events"
 
 
 def use_of(tree: Any) -> LazyUse:
@@ -64,7 +56,7 @@ def test_all_columns_of_the_first_events_cost_one_fetch(url: str) -> None:
     assert (use.hits + use.misses, use.misses, use.windows_seen) == (2 * COLUMNS, 1, 1)
 
 
-def test_what_is_touched_in_some_events(url: str) -> None:
+def test_columns_used_in_some_events(url: str) -> None:
     with sapwood.open(url) as tree:
         total = 0.0
         events = tree.events(caching=Caching(startup_entries=100, **SMALL))
