@@ -20,7 +20,7 @@ pub(crate) struct Column {
 /// read-only.
 pub(crate) fn columns(py: Python<'_>, columns: Vec<sapwood::Column>) -> PyResult<Bound<'_, PyList>> {
     let mut buffers: Vec<(Arc<Buffer>, &'static str, usize)> = Vec::new();
-    let mut normalized_server_of: HashMap<*const Buffer, usize> = HashMap::new();
+    let mut place_of: HashMap<*const Buffer, usize> = HashMap::new();
     let mut places = Vec::new();
     let mut shapes = Vec::with_capacity(columns.len());
     for column in columns {
@@ -28,7 +28,7 @@ pub(crate) fn columns(py: Python<'_>, columns: Vec<sapwood::Column>) -> PyResult
         buffer_dtypes(&column.form, &mut dtypes);
         let first = places.len();
         for ((dtype, size), buffer) in dtypes.into_iter().zip(column.buffers) {
-            places.push(*normalized_server_of.entry(Arc::as_ptr(&buffer)).or_insert_with(|| {
+            places.push(*place_of.entry(Arc::as_ptr(&buffer)).or_insert_with(|| {
                 buffers.push((buffer, dtype, size));
                 buffers.len() - 1
             }));
