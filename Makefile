@@ -20,7 +20,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 BENCHES := bench $(addprefix bench-,objects remote learned sources write repack stripe studies)
-.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python $(BENCHES) conformance fuzz format clean
+.PHONY: help demo test build servers wheel local-wheel check lint types layers docs serve-docs test-rust test-python $(BENCHES) conformance fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -50,6 +50,11 @@ servers: .venv/.tools ## install the real servers that the tests need, where tha
 # With the features that all crates need, as they are compiled for the extension and for the tests.
 target/%/sapwood-testkit: $(RUST_SOURCES)
 	@$(CARGO) build $(if $(filter release,$*),--release) --quiet --workspace --bin sapwood-testkit && touch $@
+
+wheel: .venv/.tools ## a wheel for glibc 2.28 and newer, with root://, and the source distribution, in build/wheels
+	@sh scripts/wheel.sh build/wheels portable
+local-wheel: build ## a wheel for systems like this one, for the tests
+	@sh scripts/wheel.sh build/wheels
 
 # --- checking ---------------------------------------------------------------------------------------------------
 check: lint layers types ## what is quick: style, lints, types, file sizes, the order of crates and packages

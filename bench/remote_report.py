@@ -18,7 +18,7 @@ TIMES_FASTER = {"root": 1.8, "http": 1.6}
 WALL, LINK_SHARE, ROUND_TRIPS_PER_FILE = 1.15, 0.9, 1.5
 # Files after which a list is in the steady state.
 SETTLED = 10
-LAYOUTS = {"h1_old": "small interleaved baskets, as in 2007", "h1_new": "clusters and baskets of today"}
+LAYOUTS = {"h1_old": "small interleaved baskets, as in 2007", "h1_new": "today's clusters and baskets"}
 
 
 class Point:

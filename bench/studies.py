@@ -23,7 +23,7 @@ import results
 
 from sapwood import tune
 from sapwood.display.units import human_bytes
-from sapwood.studies.tune.charts import standalone
+from sapwood.studies.charts import standalone
 from sapwood.studies.tune.figures import charts
 from sapwood.studies.tune.points import ALL
 

@@ -25,7 +25,7 @@ finish() {
 start "$make" --no-print-directory check .venv/.core target/debug/sapwood-testkit
 "$make" --no-print-directory servers
 finish
-"$make" --no-print-directory build docs
+"$make" --no-print-directory build local-wheel docs
 start nice -n 19 cargo --locked test --workspace --quiet --no-run
 "$make" --no-print-directory test-python
 finish

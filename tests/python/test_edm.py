@@ -108,7 +108,7 @@ def test_the_latest_process_wins(events: edm.Events) -> None:
 
 
 def test_without_a_history_the_process_must_be_said(plain: edm.Events) -> None:
-    with pytest.raises(KeyInFileError, match="means 2 products") as caught:
+    with pytest.raises(KeyInFileError, match="matches 2 products") as caught:
         plain["slimmedMuons"]
     assert caught.value.keys == ["patMuons_slimmedMuons__RECO.", "patMuons_slimmedMuons__PAT."]
     assert "process=" in (caught.value.hint or "")
@@ -118,7 +118,7 @@ def test_without_a_history_the_process_must_be_said(plain: edm.Events) -> None:
 def test_ambiguous_names_are_listed(events: edm.Events) -> None:
     with pytest.raises(KeyInFileError, match=r"ints_flags_first_PAT\., ints_flags_second_PAT\."):
         events["flags"]
-    with pytest.raises(KeyInFileError, match="means 2 products"):
+    with pytest.raises(KeyInFileError, match="matches 2 products"):
         events["vector<reco::Track>"]
 
 
@@ -378,4 +378,4 @@ def test_the_command_line_sorts_filters_and_speaks_json() -> None:
 def test_the_command_line_refuses_other_files(events_file: Path) -> None:
     result = CliRunner().invoke(app, ["show", "--edm", str(events_file)])
     assert result.exit_code == 2
-    assert "no CMS EDM file" in result.stderr
+    assert "not a CMS EDM file" in result.stderr

@@ -101,7 +101,7 @@ class TestStory:
         assert sum(event.times for event in log if event.event == "retried") >= 3
         assert {event.server for event in log} == {f"127.0.0.1:{server.port}"}
         (note,) = failure.value.__notes__
-        assert note.startswith("What happened at the sources:\n  0.") and "retried" in note
+        assert note.startswith("Events at the sources:\n  0.") and "retried" in note
         assert SECRET not in note + repr(log) + str(failure.value)
 
     def test_a_report_tells_it_too(self, server: web.FakeServer) -> None:
@@ -205,7 +205,7 @@ class TestJsonLines:
         code = f"import sapwood; a = sapwood.open({str(path)!r}); b = sapwood.open({str(path)!r})"
         done = run(code, SAPWOOD_MONITORING=f"jsonl:{log}, nonsense:1, udp://127.0.0.1:1")
         assert [one["event"] for one in lines(log.read_text())] == ["closed", "closed"]
-        assert "SAPWOOD_MONITORING: nonsense:1: it should be udp://" in done.stderr
+        assert "SAPWOOD_MONITORING: nonsense:1: expected udp://" in done.stderr
 
     @pytest.mark.parametrize("method", ["fork", "spawn"])
     def test_processes_tell_of_their_own_files(self, path: Path, tmp_path: Path, method: str) -> None:

@@ -132,7 +132,7 @@ def test_attributes_are_found_by_the_names_that_they_had() -> None:
     report = sapwood.ReadReport.from_counters("a.root", {"turnarounds": 3}, log=[tuple(event)])
     assert report.turnarounds == report.round_trips == 3 and report.story == report.log == (event,)
     error = sapwood.errors.ReadError("lost")
-    error.tell([event])
+    error.add_log([event])
     assert error.story == error.log == (event,)
 
 

@@ -105,7 +105,7 @@ READERS = {
     *("sapwood.open", "sapwood.replay", "sapwood.Directory", "sapwood.Tree"),
     *("sapwood.File.item_at", "sapwood.File.tree_at", "sapwood.File.highest_cycle"),
     *("sapwood.Branch.member_at", "sapwood.WritableFile.mktree", "sapwood.WritableFile.mkdir"),
-    *("sapwood.WritableTree", "sapwood.WritableTree.again", "sapwood.chain.ChainPoint"),
+    *("sapwood.WritableTree", "sapwood.WritableTree.reopen", "sapwood.chain.ChainPoint"),
     *("sapwood.tune.Point.command", "sapwood.stripe.Dataset.consolidate", "sapwood.edm.open"),
     *("sapwood.xaod.follow",),
 }

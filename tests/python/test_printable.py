@@ -243,7 +243,7 @@ def test_failures_are_reported_in_visible_text(path: Path, unreadable: Path, tmp
 
 def test_the_log_below_a_traceback_is_visible_text() -> None:
     error = errors.NetworkError("lost")
-    error.tell([SourceEvent(1.0, f"h{EVIL}:1094", "left", f"it said {EVIL}")])
+    error.add_log([SourceEvent(1.0, f"h{EVIL}:1094", "left", f"it said {EVIL}")])
     shown = "".join(traceback.format_exception_only(type(error), error))
     check_shown(shown)
     assert len(shown.strip().splitlines()) == 3

@@ -172,7 +172,7 @@ def test_nothing_is_written_over_what_is_read(events_file: Path, tmp_path: Path)
 
 def test_names_that_are_not_there(events_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.root"
-    with pytest.raises(UsageError, match=r"no branch of .* is left"):
+    with pytest.raises(UsageError, match="leave no branch of"):
         sapwood.repack(events_file, target, keep="Photon_*")
     with pytest.raises(KeyInFileError):
         sapwood.repack(events_file, target, trees=["Nothing"])

@@ -67,7 +67,7 @@ def test_runs_and_luminosity_blocks_follow(
 
 
 def test_trees_without_runs_cannot_be_followed(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no trees of runs"):
+    with pytest.raises(UsageError, match="no trees 'Runs'"):
         sapwood.repack(DATA / "edm.root", tmp_path / "out.root", tree="Events", entries=(0, 5), follow=True)
 
 
@@ -95,13 +95,13 @@ def test_edm_files_are_merged(tmp_path: Path) -> None:
     target = tmp_path / "out.root"
     report = sapwood.merge([DATA / "edm.root", DATA / "edm.root"], target)
     assert (report.trees["Events"], report.trees["MetaData"], report.trees["ParameterSets"]) == (60, 1, 2)
-    assert any("that of the first file" in note for note in report.notes)
+    assert any("describes the first file" in note for note in report.notes)
 
 
 def test_a_foreign_index_of_an_edm_file_is_reported(tmp_path: Path) -> None:
     source, target = DATA / "edm.root", tmp_path / "out.root"
     (note,) = sapwood.repack(source, target, entries=(0, 5)).notes
-    assert "that of the source" in note
+    assert "describes the source" in note
     # The index is right if all entries are there; and where there is none, nothing is told.
     assert not sapwood.repack(source, target, compression="lz4:4", overwrite=True).notes
     assert not sapwood.repack(source, target, entries=(0, 5), trees=["Events"], overwrite=True).notes

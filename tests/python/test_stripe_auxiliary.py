@@ -81,7 +81,7 @@ def test_the_events_need_none_of_it(dataset: stripe.Dataset) -> None:
     tree = dataset.tree()
     assert len(tree["met"].array()) == 100 and "Events" in repr(tree)
     assert tree.file["Events"].num_entries == 100
-    with pytest.raises(errors.CorruptFileError, match="beside the entries of a segment is lost"):
+    with pytest.raises(errors.CorruptFileError, match="auxiliary file of a segment is lost"):
         tree.file["Runs"]
 
 

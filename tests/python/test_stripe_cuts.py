@@ -249,6 +249,6 @@ def test_known_values_are_shown(sorted_events: tuple[str, str]) -> None:
         data.statistics("luminosityBlocks")
     shown = CliRunner().invoke(app, ["stripe", "show", place, "--product", "MET", "--cut", "MET_pt < 0"])
     assert shown.exit_code == 0
-    assert f"passes over {ENTRIES} entries, {batches} batches" in shown.output
+    assert f"skips {ENTRIES} entries, {batches} batches" in shown.output
     values = shown.output.splitlines()[-1].split()
     assert values == ["MET_pt", str(ENTRIES), "0", "0.0", "48.0", str(batches), "of", str(batches)]

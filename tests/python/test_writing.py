@@ -174,17 +174,17 @@ def test_tables_of_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [
-        ({"x": np.zeros(3)}, UsageError, "'n' has 2 entries, and 'x' has 3"),
-        ({"x": None}, UsageError, "'x' is no array"),
-        ({"x": np.array([1j, 2j])}, UnsupportedTypeError, "'x': no branch can hold complex128"),
-        ({"x": np.array(["a", "b"])}, UsageError, "'x': string was given, and the branch holds float32"),
-        ({"x": np.array([1, 1e39])}, UsageError, "'x': number 1 of what was given is 1e+39"),
-        ({"x": np.array([1, 2**24 + 1])}, UsageError, "'x': number 1 of what was given is 16777217"),
-        ({"n": np.array([1, 2**31])}, UsageError, "'n': number 1 of what was given is 2147483648"),
-        ({"n": np.array([1, 2**64 - 1], "u8")}, UsageError, "which int32 cannot hold"),
-        ({"n": np.array([1.0, 2.0])}, UsageError, "'n': float64 was given, and the branch holds int32"),
+        ({"x": np.zeros(3)}, UsageError, "'n' has 2 entries, but 'x' has 3"),
+        ({"x": None}, UsageError, "'x' is not an array"),
+        ({"x": np.array([1j, 2j])}, UnsupportedTypeError, "'x': no branch can store complex128"),
+        ({"x": np.array(["a", "b"])}, UsageError, "'x': the data is string, but the branch stores float32"),
+        ({"x": np.array([1, 1e39])}, UsageError, "'x': 1e+39 (number 1 of the data) does not fit float32"),
+        ({"x": np.array([1, 2**24 + 1])}, UsageError, "'x': 16777217 (number 1 of the data) does not fit"),
+        ({"n": np.array([1, 2**31])}, UsageError, "'n': 2147483648 (number 1 of the data) does not fit"),
+        ({"n": np.array([1, 2**64 - 1], "u8")}, UsageError, "does not fit int32"),
+        ({"n": np.array([1.0, 2.0])}, UsageError, "'n': the data is float64, but the branch stores int32"),
         ({"j": ak.Array([[1.5], None])}, UnsupportedTypeError, "'j' has missing values"),
-        ({"j": ak.Array([[[1.5]], []])}, UsageError, "'j': var * var * float64 was given"),
+        ({"j": ak.Array([[[1.5]], []])}, UsageError, "'j': the data is var * var * float64"),
         ({"z": np.zeros(2)}, KeyInFileError, "no column 'z' in the tree"),
     ],
 )
@@ -213,7 +213,7 @@ def test_numbers_are_converted_where_they_fit(tmp_path: Path) -> None:
         tree.extend({"f": [0.1, np.inf], "d": [1, 2], "u": [True, False], "i": [-128, 127]})
         tree.extend({"f": ak.Array([1, 2]), "d": np.array([1.5], "f4").repeat(2), "u": [3, 4], "i": [0, 1]})
         for wrong in ({"u": [-1, 0]}, {"d": np.array([1, 2**63 - 1])}, {"i": [128, 0]}):
-            with pytest.raises(UsageError, match="cannot hold"):
+            with pytest.raises(UsageError, match="does not fit"):
                 tree.extend({"f": [0, 0], "d": [0, 0], "u": [0, 0], "i": [0, 0], **wrong})
     with sapwood.open(f"{tmp_path}/out.root:t") as read:
         assert read["f"].array(library="np").tolist() == [float(np.float32(0.1)), np.inf, 1, 2]
@@ -224,10 +224,10 @@ def test_numbers_are_converted_where_they_fit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("types", "says"),
     [
-        ({"x": "floaty"}, "'floaty' is no type"),
-        ({"x": "var * floaty"}, "is no type"),
-        ({"x": "complex64"}, "no branch can hold complex64"),
-        ({"x": "var * union[int32, string]"}, "no branch can hold union"),
+        ({"x": "floaty"}, "'floaty' is not a type"),
+        ({"x": "var * floaty"}, "is not a type"),
+        ({"x": "complex64"}, "no branch can store complex64"),
+        ({"x": "var * union[int32, string]"}, "no branch can store union"),
         ({"x": ("f4", (0,))}, "empty"),
         ({}, "has no columns"),
         ({"a_b": "int32", "a": {"b": "int32"}}, "two branches of this name"),
@@ -317,7 +317,7 @@ def test_trees_without_entries_and_without_types(tmp_path: Path) -> None:
         file.mkdir("a/b")
         with pytest.raises(UsageError, match="'empty' already exists"):
             file["empty"] = {"x": [1]}
-        with pytest.raises(UsageError, match="has no item that tells its type"):
+        with pytest.raises(UsageError, match="type of 'x' is unknown"):
             file["unknown"] = {"x": [[], []]}
         with pytest.raises(KeyInFileError, match="learned"):
             file["lerned"]

@@ -257,7 +257,7 @@ def test_classes_are_called_as_records_or_columns(tmp_path: Path) -> None:
         ({"x": "var * {a: string}"}, UnsupportedTypeError, r"'x\.a'.*string.*columns"),
         ({"x": "{h: var * {a: var * var * int8}}"}, UnsupportedTypeError, r"'x\.h\.a'.*columns"),
         ({"x": "var * var * {b: int32}"}, UnsupportedTypeError, "'x'.*cannot be split"),
-        ({"x": "{a: (int32, int32)}"}, UnsupportedTypeError, r"'x\.a'.*names"),
+        ({"x": "{a: (int32, int32)}"}, UnsupportedTypeError, r"'x\.a'.*cannot be split"),
         ({"x": '{"a b": int32}'}, UsageError, "'a b'.*C\\+\\+"),
         ({"class": "{a: int32}"}, UsageError, "'class'.*C\\+\\+"),
         ({"x": "Same[a: int32]", "y": "Same[b: int32]"}, UsageError, "Same"),

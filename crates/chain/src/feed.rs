@@ -84,7 +84,6 @@ impl ChainInput {
         kept: bool,
         call: &mut Call<'_>,
     ) -> Result<(ChainInput, Feed)> {
-        let _deadline = call.deadline();
         let tree = file.tree(path, None, call)?;
         let (template, places) = match view_of(file) {
             // What is kept needs one schema, that is right for all segments.
@@ -277,8 +276,8 @@ impl TreeFeed {
     fn claim(&mut self, batch: u64, call: &mut Call<'_>) -> Result<(Vec<Vec<Arc<SharedBasket>>>, u64)> {
         let mut fetched = HashMap::new();
         for reader in &mut self.readers {
-            let answer = reader.next(call.deadline(), call.interrupt());
-            let (tags, bytes) = answer.ok_or_else(|| Error::corrupt("a batch was not fetched"))??;
+            let (tags, bytes) =
+                reader.next(call).ok_or_else(|| Error::corrupt("a batch was not fetched"))??;
             fetched.extend(tags.into_iter().zip(bytes));
         }
         let (mut read, mut columns) = (0, Vec::with_capacity(self.plan.slots.len()));

@@ -176,7 +176,7 @@ impl FlatFeed {
                 continue;
             }
             let lost = || Error::corrupt("a block was not fetched").url(&self.file.url);
-            let (tag, bytes) = self.reader.next(call.deadline(), call.interrupt()).ok_or_else(lost)??;
+            let (tag, bytes) = self.reader.next(call).ok_or_else(lost)??;
             let stored = bytes.into_iter().next().filter(|_| tag == number).ok_or_else(lost)?;
             let first = tag as u64 * self.file.batch;
             read += stored.len() as u64;

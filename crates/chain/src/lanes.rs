@@ -135,9 +135,7 @@ impl Shared<'_> {
     fn hand_over(&self, claim: &Claim, made: LaneOutput, call: &mut Call<'_>) -> Result<()> {
         let mut turn = locked(&self.turn);
         while turn.next != claim.number {
-            if call.is_interrupted() {
-                return Err(Call::interrupted());
-            }
+            call.check()?;
             turn = self.moved.wait_timeout(turn, HEARTBEAT).unwrap_or_else(PoisonError::into_inner).0;
         }
         turn.output.put(claim.first, claim.entries, made, call)?;

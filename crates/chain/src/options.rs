@@ -1,7 +1,7 @@
 //! The public types of a chain: its source, its output, its options and its report.
 
 use sapwood_codec::Compression;
-use sapwood_dataset::Place;
+use sapwood_dataset::DatasetLocation;
 use sapwood_root::File;
 use sapwood_sink::Sink;
 use sapwood_source::OpenOptions;
@@ -26,7 +26,7 @@ pub enum ChainOutput {
     /// To objects, of which every PUT is accepted, and nothing is kept.
     Discard,
     /// To a new dataset of stripes.
-    Stripes(Place),
+    Stripes(DatasetLocation),
     /// To a ROOT file, with its name.
     Root(Box<dyn Sink>, String),
     /// To a flat file of serialised events.

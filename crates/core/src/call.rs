@@ -48,11 +48,6 @@ impl<'a> Call<'a> {
         self.deadline
     }
 
-    /// The function to ask whether to give up.
-    pub fn interrupt(&mut self) -> Interrupt<'_> {
-        self.interrupt
-    }
-
     /// Asks whether to give up.
     pub fn is_interrupted(&mut self) -> bool {
         (self.interrupt)()

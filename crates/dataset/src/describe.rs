@@ -1,4 +1,4 @@
-//! What a dataset says of itself: a version of it, and its log.
+//! Describes a dataset: the contents of a version, and the log.
 
 use sapwood_core::{Call, Result};
 use sapwood_source::OpenOptions;
@@ -7,10 +7,10 @@ use sapwood_stripe::{Dataset, Description, Log, LogEntry, Version};
 use sapwood_table::pool::wait;
 use std::sync::Arc;
 
-/// What a version of a dataset holds; with `sizes`, also how many bytes and objects.
+/// Describes a version of a dataset; with `sizes`, also its bytes and objects.
 ///
 /// # Errors
-/// `NotFound` if there is no dataset, `Missing` if it has no such version any more; those of the store.
+/// `NotFound` if there is no dataset, `Missing` if the version does not exist or has expired; those of the store.
 pub fn describe(
     url: &str,
     log: Option<Arc<dyn Log>>,

@@ -1,7 +1,7 @@
-//! The baskets of the tree of a dataset: in the stripes of its products, found when they are asked for first.
+//! The baskets of a dataset's tree: in the stripes of its products, located on first use.
 
-use super::schema::Origin;
-use super::view::View;
+use super::schema::BranchOrigin;
+use super::view::DatasetView;
 use sapwood_core::{Call, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_table::pool::wait;
@@ -9,19 +9,19 @@ use sapwood_table::{EntryStatistics, FileIndex};
 use sapwood_ttree::{BasketRef, BasketStorage, Tree};
 use std::sync::{Arc, OnceLock};
 
-/// Where the baskets of a version of a dataset are.
+/// The storage of the baskets of one version.
 #[derive(Debug)]
 pub(crate) struct StripeBaskets {
-    view: Arc<View>,
+    view: Arc<DatasetView>,
     fetcher: Fetcher,
-    /// Where each branch comes from.
-    origins: Vec<Origin>,
-    /// The baskets of each branch, once they are found.
+    /// The origin of each branch.
+    origins: Vec<BranchOrigin>,
+    /// The baskets of each branch, once located.
     baskets: Vec<OnceLock<Vec<BasketRef>>>,
 }
 
 impl StripeBaskets {
-    pub(crate) fn new(view: Arc<View>, fetcher: Fetcher, origins: Vec<Origin>) -> StripeBaskets {
+    pub(crate) fn new(view: Arc<DatasetView>, fetcher: Fetcher, origins: Vec<BranchOrigin>) -> StripeBaskets {
         let baskets = origins.iter().map(|_| OnceLock::new()).collect();
         StripeBaskets { view, fetcher, origins, baskets }
     }
@@ -39,7 +39,7 @@ impl BasketStorage for StripeBaskets {
         if unknown.is_empty() {
             return Ok(());
         }
-        let origins: Vec<Origin> = unknown.iter().map(|(_, origin)| **origin).collect();
+        let origins: Vec<BranchOrigin> = unknown.iter().map(|(_, origin)| **origin).collect();
         let find = self.view.find_stripes_of(&origins, call.deadline());
         wait(find, call).map_err(|error| self.fetcher.counters().explain(error))?;
         for (baskets, origin) in unknown {

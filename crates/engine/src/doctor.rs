@@ -1,7 +1,7 @@
 //! Why a file can or cannot be read: the steps to its bytes, and whether they are a ROOT file.
 
 use sapwood_core::{Call, Deadline, Result};
-use sapwood_dataset::{Named, view_of};
+use sapwood_dataset::{DatasetUrl, view_of};
 use sapwood_root::File;
 use sapwood_source::{Diagnosis, DiagnosisStep, OpenOptions, StepOutcome};
 use sapwood_table::pool;
@@ -21,7 +21,7 @@ pub fn diagnose(
 ) -> Result<Vec<DiagnosisStep>> {
     let mut diagnosis = reached(url, options, longest, call)?;
     if diagnosis.opened.is_none()
-        && let Some(mark) = Named::mark(url, options)
+        && let Some(mark) = DatasetUrl::mark(url, options)
     {
         let other = reached(&mark, options, longest, call)?;
         if other.opened.is_some() {

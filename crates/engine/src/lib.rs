@@ -35,7 +35,7 @@ pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, FetchKind, KindUse}
 pub use sapwood_fetch::replay;
 pub use sapwood_rewrite::{repack, write};
 pub use sapwood_root::{
-    File, Item, KeyEntry, Member, Object, ReadOptions, RootFile, Tree, beside, list_directory,
+    File, FileItem, KeyEntry, MemberInfo, Object, ReadOptions, RootFile, Tree, list_directory, sibling_url,
 };
 pub use sapwood_source::{
     BlockOptions, CacheOptions, ListingEntry, OpenOptions, ReplicaOptions, Source, Trace, TraceRecord,

@@ -2,7 +2,7 @@
 
 use sapwood_core::redact;
 use sapwood_core::{Call, ErrorKind, Result};
-use sapwood_dataset::Named;
+use sapwood_dataset::DatasetUrl;
 use sapwood_rewrite::repack::{Input, InputFile};
 use sapwood_root::{File, explained};
 use sapwood_source::OpenOptions;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Those of [`sapwood_source::open`]; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file; those of datasets.
 pub fn open(url: &str, options: OpenOptions, call: &mut Call<'_>) -> Result<File> {
     let counters = Arc::clone(&options.counters);
-    let dataset = Named::of(url, &options).transpose().map_err(|error| error.url(redact(url)))?;
+    let dataset = DatasetUrl::of(url, &options).transpose().map_err(|error| error.url(redact(url)))?;
     if let Some(dataset) = &dataset
         && let Some(file) = dataset.open(&options, call).map_err(|error| explained(error, url, &counters))?
     {

@@ -5,7 +5,7 @@ use crate::budget::Share;
 use crate::wait::wait;
 use crate::window::is_near;
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, ErrorKind, Result};
+use sapwood_core::{ByteRange, Call, Deadline, ErrorKind, Result};
 use std::collections::VecDeque;
 use std::fmt;
 use std::iter::Peekable;
@@ -134,19 +134,15 @@ impl<T: 'static> ReadAhead<T> {
 
     /// Blocks until the next job is fetched, and starts another one in its place.
     ///
-    /// `deadline` bounds this call; between calls, a job may be prefetched for longer. `interrupted` is
-    /// called every 100 ms, as in [`wait`]. Must not be called inside an asynchronous task.
+    /// The deadline bounds this call only: between calls, a job may be prefetched for longer. Must not be called
+    /// inside an asynchronous task.
     ///
     /// # Errors
-    /// Those of [`Fetcher::fetch`]; `Cancelled` if `interrupted` returns true.
-    pub fn next(
-        &mut self,
-        deadline: Deadline,
-        interrupted: &mut dyn FnMut() -> bool,
-    ) -> Option<Result<(T, Vec<Bytes>)>> {
+    /// Those of [`Fetcher::fetch`]; `Cancelled` if the call is interrupted.
+    pub fn next(&mut self, call: &mut Call<'_>) -> Option<Result<(T, Vec<Bytes>)>> {
         let Started { tag, mut task, .. } = self.begin_next()?;
         let start = Instant::now();
-        let result = wait(&self.handle, join(&mut task, &self.fetcher), deadline, interrupted);
+        let result = wait(&self.handle, join(&mut task, &self.fetcher), call);
         self.fetcher.counters().wait_ns.add_time(start.elapsed());
         Some(self.end_next(tag, result))
     }

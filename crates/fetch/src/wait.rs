@@ -1,6 +1,6 @@
 //! Waiting in blocking code, in a way that the user can interrupt.
 
-use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use sapwood_core::{Call, Error, ErrorKind, Result};
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
@@ -11,24 +11,17 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 
 /// Blocks until `future` is done, and returns its result.
 ///
-/// Calls `interrupted` every 100 ms, and once at the start, to check whether to give up: Python checks for
-/// Ctrl-C there. Giving up drops the future, which cancels it. Must not be called inside an asynchronous
-/// task.
+/// Checks every 100 ms, and once at the start, whether the call is interrupted: Python checks for Ctrl-C there.
+/// Giving up drops the future, which cancels it. Must not be called inside an asynchronous task.
 ///
 /// # Errors
-/// Those of the future; `Timeout` when the deadline passes; `Cancelled` when `interrupted` returns true.
-pub fn wait<T>(
-    handle: &Handle,
-    future: impl Future<Output = Result<T>>,
-    deadline: Deadline,
-    interrupted: &mut dyn FnMut() -> bool,
-) -> Result<T> {
+/// Those of the future; `Timeout` after the deadline of the call; `Cancelled` if it is interrupted.
+pub fn wait<T>(handle: &Handle, future: impl Future<Output = Result<T>>, call: &mut Call<'_>) -> Result<T> {
+    let deadline = call.deadline();
     handle.block_on(async {
         let mut future = pin!(future);
         loop {
-            if interrupted() {
-                return Err(Error::new(ErrorKind::Cancelled, "the read was interrupted"));
-            }
+            call.check()?;
             // Polls the future before it looks at the clock, so that an available result is returned.
             match tokio::time::timeout(HEARTBEAT.min(deadline.remaining()), &mut future).await {
                 Ok(done) => return done,
@@ -48,6 +41,7 @@ pub(crate) fn late() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sapwood_core::Deadline;
     use std::future::{pending, ready};
     use std::time::Instant;
 
@@ -58,15 +52,16 @@ mod tests {
     #[test]
     fn what_is_ready_is_returned_even_after_the_deadline() {
         let runtime = runtime();
-        let past = Deadline::after(Duration::ZERO);
-        assert_eq!(wait(runtime.handle(), ready(Ok(7)), past, &mut || false).unwrap(), 7);
+        let (past, mut never) = (Deadline::after(Duration::ZERO), || false);
+        let mut call = Call::new(past, &mut never);
+        assert_eq!(wait(runtime.handle(), ready(Ok(7)), &mut call).unwrap(), 7);
     }
 
     #[test]
     fn the_deadline_ends_the_wait() {
         let (runtime, start) = (runtime(), Instant::now());
-        let soon = Deadline::after(Duration::from_millis(50));
-        let error = wait::<()>(runtime.handle(), pending(), soon, &mut || false).unwrap_err();
+        let (soon, mut never) = (Deadline::after(Duration::from_millis(50)), || false);
+        let error = wait::<()>(runtime.handle(), pending(), &mut Call::new(soon, &mut never)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Timeout);
         assert!(start.elapsed() < Duration::from_secs(30));
     }
@@ -79,7 +74,8 @@ mod tests {
             beats > 2
         };
         let error =
-            wait::<()>(runtime.handle(), pending(), Deadline::default(), &mut interrupted).unwrap_err();
+            wait::<()>(runtime.handle(), pending(), &mut Call::new(Deadline::default(), &mut interrupted))
+                .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled);
         assert_eq!(beats, 3);
     }

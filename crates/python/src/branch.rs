@@ -4,7 +4,7 @@ use crate::arguments::deadline;
 use crate::column::form_tuple;
 use crate::error::{detached, exception};
 use pyo3::prelude::*;
-use sapwood::{BranchKind, Meaning, Member};
+use sapwood::{BranchKind, Meaning, MemberInfo};
 
 /// A branch, or a member of the objects in it.
 #[pyclass(module = "sapwood._core", frozen)]
@@ -13,7 +13,7 @@ pub(crate) struct Branch {
     #[pyo3(get)]
     index: usize,
     /// The member, and the path to it.
-    selected: Option<(String, Member)>,
+    selected: Option<(String, MemberInfo)>,
 }
 
 impl Branch {

@@ -5,7 +5,7 @@ use crate::error::{detached, exception};
 use crate::file::File;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sapwood::dataset::Place;
+use sapwood::dataset::DatasetLocation;
 use sapwood::write::{Compression, create_sink};
 use sapwood::{ChainOptions, ChainOutput, ChainSource, Deadline, Error, chain as run_chain};
 use sapwood_stripe::LayoutOptions;
@@ -69,7 +69,7 @@ pub(crate) fn chain<'py>(
         let output = match kind.as_str() {
             "none" => ChainOutput::Nothing,
             "sink" => ChainOutput::Discard,
-            "stripes" => ChainOutput::Stripes(Place::new(&place, &open, None)?),
+            "stripes" => ChainOutput::Stripes(DatasetLocation::new(&place, &open, None)?),
             "root" => {
                 let name = place.rsplit('/').next().unwrap_or(&place).to_owned();
                 ChainOutput::Root(create_sink(&place)?, name)

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use sapwood::{CutCosts, CutOptions, CutQuery, CutStage, Deadline, EntrySelection};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// A read of steps in two stages: what a cut needs, then what else the passing entries need.
 #[pyclass(module = "sapwood._core", frozen)]
@@ -20,6 +21,8 @@ pub(crate) struct CutRead {
     #[pyo3(get)]
     second: Vec<usize>,
     read: Mutex<sapwood::CutRead>,
+    /// How long a wait for one stage may take.
+    patience: Duration,
 }
 
 /// The columns of the first stage of a step.
@@ -76,15 +79,16 @@ impl CutRead {
         let excluded = excluded.into_iter().map(|(start, stop)| start..stop).collect();
         let options = CutOptions { threads, excluded, costs };
         let deadline = self::deadline(deadline)?;
+        let patience = deadline.remaining();
         let read = detached(py, deadline, |call| sapwood::CutRead::new(&query, steps, options, call))?;
-        Ok(CutRead { first: read.first(), second: read.second(), read: Mutex::new(read) })
+        Ok(CutRead { first: read.first(), second: read.second(), read: Mutex::new(read), patience })
     }
 
     /// The first stage of the next step, or the second of the earliest that lacks it; None after the last.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let stage = detached(py, Deadline::default(), |call| {
+        let stage = detached(py, Deadline::after(self.patience), |call| {
             let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-            read.next(call.interrupt()).transpose()
+            read.next(call).transpose()
         })?;
         Ok(match stage {
             None => None,
@@ -105,9 +109,9 @@ impl CutRead {
     /// Takes the mask of the step whose first stage came last.
     fn cut(&self, py: Python<'_>, mask: Option<PyReadonlyArray1<'_, bool>>) -> PyResult<()> {
         let mask = mask.as_ref().map(|mask| mask.as_slice()).transpose()?;
-        detached(py, Deadline::default(), |call| {
+        detached(py, Deadline::after(self.patience), |call| {
             let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-            read.cut(mask, call.interrupt())
+            read.cut(mask, call)
         })
     }
 }

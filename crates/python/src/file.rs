@@ -10,7 +10,7 @@ use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList};
-use sapwood::{Counters, Error, ErrorKind, Item, Source, StreamerElement, Trace, TraceRecord};
+use sapwood::{Counters, Error, ErrorKind, FileItem, Source, StreamerElement, Trace, TraceRecord};
 use sapwood_source::{MemorySource, ServerReads, ServerUse};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -185,8 +185,8 @@ impl File {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
         match detached(py, deadline, |call| file.item(path, cycle, call))? {
-            Item::Tree(tree) => Ok(Tree::new(tree).into_pyobject(py)?.into_any()),
-            Item::Object(object) => Ok(Object::new(py, object)?.into_pyobject(py)?.into_any()),
+            FileItem::Tree(tree) => Ok(Tree::new(tree).into_pyobject(py)?.into_any()),
+            FileItem::Object(object) => Ok(Object::new(py, object)?.into_pyobject(py)?.into_any()),
         }
     }
 

@@ -59,7 +59,7 @@ mod _core {
     #[pymodule_export]
     use crate::repack::repack;
     #[pymodule_export]
-    use crate::stripe::Stripes;
+    use crate::stripe::DatasetHandle;
     #[pymodule_export]
     use crate::trace::{replay_job, trace_flush, trace_is_on, trace_start, trace_stop, trace_summary};
     #[pymodule_export]

@@ -6,7 +6,7 @@ use crate::error::{detached, exception};
 use crate::repack::input;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use sapwood::dataset::{AddOptions, InputSelection, Place, WriteOptions, Written};
+use sapwood::dataset::{AddOptions, DatasetLocation, InputSelection, WriteOptions, WriteReport};
 use sapwood::repack::Input;
 use sapwood::write::Compression;
 use sapwood::{Call, Deadline, Result};
@@ -21,9 +21,9 @@ use std::future::Future;
 const TOOL: &str = concat!("sapwood ", env!("CARGO_PKG_VERSION"));
 
 /// The location of a dataset, and how it is accessed.
-#[pyclass(frozen, module = "sapwood._core")]
-pub(crate) struct Stripes {
-    place: Place,
+#[pyclass(frozen, name = "Stripes", module = "sapwood._core")]
+pub(crate) struct DatasetHandle {
+    place: DatasetLocation,
     deadline: Option<f64>,
 }
 
@@ -80,7 +80,7 @@ impl WriteArguments {
 }
 
 #[pymethods]
-impl Stripes {
+impl DatasetHandle {
     /// The dataset at a path or URL; nothing is read yet.
     #[new]
     #[pyo3(signature = (url, deadline=None, options=None, log=None))]
@@ -89,11 +89,11 @@ impl Stripes {
         deadline: Option<f64>,
         options: Option<&Bound<'_, PyDict>>,
         log: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Stripes> {
+    ) -> PyResult<DatasetHandle> {
         let options = open_options(deadline, options)?;
         let log = log.map(log_of).transpose()?;
-        let place = Place::new(url, &options, log).map_err(|error| exception(&error))?;
-        Ok(Stripes { place, deadline })
+        let place = DatasetLocation::new(url, &options, log).map_err(|error| exception(&error))?;
+        Ok(DatasetHandle { place, deadline })
     }
 
     /// The URL, without secrets.
@@ -339,7 +339,7 @@ impl Stripes {
     }
 
     /// Copies the dataset to another location: returns objects, bytes, and how many existed already.
-    fn copy(&self, py: Python<'_>, other: &Stripes) -> PyResult<(u64, u64, u64)> {
+    fn copy(&self, py: Python<'_>, other: &DatasetHandle) -> PyResult<(u64, u64, u64)> {
         let (store, log) = other.place.parts();
         self.on(py, "latest", |dataset, deadline| async move {
             let done = dataset.copy_to(store, log, deadline).await?;
@@ -348,7 +348,7 @@ impl Stripes {
     }
 }
 
-impl Stripes {
+impl DatasetHandle {
     fn inputs(&self, inputs: &[Bound<'_, PyAny>]) -> PyResult<Vec<Input>> {
         inputs.iter().map(|one| input(one, self.deadline)).collect()
     }
@@ -356,7 +356,7 @@ impl Stripes {
     fn run<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&Place, &mut Call<'_>) -> Result<T> + Send,
+        work: impl FnOnce(&DatasetLocation, &mut Call<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
         let deadline = deadline(self.deadline)?;
         detached(py, deadline, |call| work(&self.place, call))
@@ -383,7 +383,7 @@ impl Stripes {
     }
 }
 
-fn told<'py>(py: Python<'py>, written: &Written) -> PyResult<Bound<'py, PyDict>> {
+fn told<'py>(py: Python<'py>, written: &WriteReport) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(py);
     result.set_item("version", written.dataset.version())?;
     result.set_item("entries", written.entries)?;

@@ -13,6 +13,7 @@ use sapwood::dataset::Extremes;
 use sapwood::{Deadline, EntryRead, ExcludedEntries, LazyOptions, Query, ReadOptions, Table, count_excluded};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A tree of an open file.
 #[pyclass(module = "sapwood._core", frozen)]
@@ -202,9 +203,10 @@ impl Tree {
         deadline: Option<f64>,
     ) -> PyResult<Scan> {
         let (options, deadline) = (ReadOptions { threads }, self::deadline(deadline)?);
+        let patience = deadline.remaining();
         let ranges: Vec<Range<u64>> = entry_ranges.into_iter().map(|(start, stop)| start..stop).collect();
         let scan = detached(py, deadline, |call| self.0.scan(&queries, ranges, &options, call))?;
-        Ok(Scan(Mutex::new(scan)))
+        Ok(Scan { scan: Mutex::new(scan), patience })
     }
 
     /// Begins to read some entries of branches or members.
@@ -270,12 +272,16 @@ impl Tree {
 /// The URL of a file that the one at `origin` calls `name`.
 #[pyfunction]
 pub(crate) fn beside(origin: &str, name: &str) -> PyResult<String> {
-    sapwood::beside(origin, name).map_err(|error| exception(&error))
+    sapwood::sibling_url(origin, name).map_err(|error| exception(&error))
 }
 
 /// An iterator over entry ranges.
 #[pyclass(module = "sapwood._core", frozen)]
-pub(crate) struct Scan(Mutex<sapwood::Scan>);
+pub(crate) struct Scan {
+    scan: Mutex<sapwood::Scan>,
+    /// How long a wait for one range may take.
+    patience: Duration,
+}
 
 #[pymethods]
 impl Scan {
@@ -284,9 +290,9 @@ impl Scan {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
-        let next = detached(py, Deadline::default(), |call| {
-            let mut scan = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            scan.next(call.interrupt()).transpose()
+        let next = detached(py, Deadline::after(self.patience), |call| {
+            let mut scan = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
+            scan.next(call).transpose()
         })?;
         next.map(|read| columns(py, read)).transpose()
     }

@@ -1,4 +1,4 @@
-//! What is in a directory of a server.
+//! Lists a directory of a server.
 
 use sapwood_core::{Call, Result};
 use sapwood_source::{ListingEntry, OpenOptions, list};

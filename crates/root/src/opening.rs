@@ -1,13 +1,12 @@
-//! Opening a file as its options say: read as it is reached, or in blocks that are kept.
+//! Opens a file by its options: directly, or through the block cache.
 
 use crate::reach::{ReachedSource, reach};
-use sapwood_core::BoxFuture;
-use sapwood_core::{Deadline, Result};
+use sapwood_core::{BoxFuture, Deadline, Result};
 use sapwood_fetch::blocks::{Reopen, name_of as cache_name};
 use sapwood_source::{OpenOptions, OpenedSource, Trace, address};
 use std::sync::Arc;
 
-/// Opens a file at `url`, and where else the options say that it is; what its sources are asked is added to `trace`.
+/// Opens a file at `url`, or at the replicas in the options. Requests to its sources are added to `trace`.
 pub async fn open(url: &str, options: &OpenOptions, trace: Trace) -> Result<ReachedSource> {
     let Some(blocks) = &options.blocks else { return reach(url, options, trace).await };
     let reopener = Reopener { url: url.to_owned(), options: options.clone(), trace: trace.clone() };
@@ -17,7 +16,7 @@ pub async fn open(url: &str, options: &OpenOptions, trace: Trace) -> Result<Reac
     Ok(ReachedSource { source, known, trace })
 }
 
-/// What a cache finds the file by: where it is, or the first of its places if its name is none.
+/// The key of the file in a cache: its URL, or that of its first replica if `url` is only a name.
 fn name_of(url: &str, options: &OpenOptions) -> String {
     let replicas = &options.replicas;
     let place = match replicas.urls.first() {
@@ -54,7 +53,7 @@ mod tests {
     use sapwood_credentials::StorageOptions;
 
     #[test]
-    fn a_name_tells_files_apart_that_are_called_the_same() {
+    fn files_of_the_same_name_have_different_keys() {
         let at = |endpoint: &str| OpenOptions {
             storage: StorageOptions { endpoint: Some(endpoint.into()), ..StorageOptions::default() },
             ..OpenOptions::default()

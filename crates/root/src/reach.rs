@@ -1,4 +1,4 @@
-//! How a file is reached: at its one place as it is; at several, as one source that is made of all.
+//! Reaches a file: directly if it has one location, or through one source that combines all replicas.
 
 use futures::future::{Either, select};
 use sapwood_core::{Error, ErrorKind, Result, Segments, SourceEvent, redact, server_of};
@@ -14,21 +14,21 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a redirector may take to hand out a file before it is asked for the servers that have it.
+/// How long a redirector may take to open a file before it is asked for the servers that have it.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// A file that was just opened, and the trace of all its sources.
+/// The source of a file that was just opened, and the trace of all its sources.
 pub struct ReachedSource {
-    /// What reads it.
+    /// The source.
     pub source: Arc<dyn Source>,
-    /// What came with opening.
+    /// The parts that were read on opening.
     pub known: Segments,
-    /// What its sources were asked.
+    /// The requests to its sources.
     pub trace: Trace,
 }
 
 impl ReachedSource {
-    /// A file with one source, which was opened since `begin`.
+    /// A file with one source, whose opening began at `begin`.
     pub(crate) fn alone(opened: OpenedSource, begin: Instant, trace: Trace) -> ReachedSource {
         let OpenedSource { source, known } = opened;
         let traced = TracedSource::within(source, trace.clone()).with_opening(begin, &known);
@@ -51,9 +51,9 @@ impl ReachedSource {
     }
 }
 
-/// Opens a file at `url`, and where else the options say that it is; what its sources are asked is added to `trace`.
+/// Opens a file at `url`, or at the replicas in the options. Requests to its sources are added to `trace`.
 pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Result<ReachedSource> {
-    // The first opening began with the trace.
+    // The first opening begins with the trace.
     let begin = if trace.records().is_empty() { trace.begin() } else { Instant::now() };
     let replicas = &options.replicas;
     if replicas.urls.is_empty() && replicas.documents.is_empty() && !is_document(url) {
@@ -69,7 +69,7 @@ pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Res
     ReachedSource::several(candidates(url, options).await?, options, trace).await
 }
 
-/// Opens the file at one URL; where a redirector takes long to hand it out, at one of the servers that it names.
+/// Opens the file at one URL. If a redirector is slow, also tries the servers that it names.
 async fn open_one(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
     let redirector = Redirector::at(url, options).filter(|_| options.replicas.sources > 1);
     let Some(redirector) = redirector else { return open(url, options).await };
@@ -89,7 +89,7 @@ async fn open_one(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
     }
 }
 
-/// All candidates of a file. A name that is neither a URL nor that of a local file is a logical one: no place by itself.
+/// All candidates of a file. A name that is neither a URL nor an existing local path is a logical one, without location.
 async fn candidates(url: &str, options: &OpenOptions) -> Result<ReplicaCandidates> {
     let replicas = &options.replicas;
     let candidates = ReplicaCandidates::new(options.clone());
@@ -120,13 +120,13 @@ async fn candidates(url: &str, options: &OpenOptions) -> Result<ReplicaCandidate
     match (candidates.is_empty(), failure) {
         (false, _) => Ok(candidates),
         (true, Some(failure)) => Err(failure),
-        (true, None) => Err(Error::new(ErrorKind::NotFound, "no place of the file is known")
+        (true, None) => Err(Error::new(ErrorKind::NotFound, "no location of the file is known")
             .url(redact(url))
-            .hint("say in 'replicas' where it is")),
+            .hint("list its locations in 'replicas'")),
     }
 }
 
-/// What a document says of the file that was asked for; of the only one, if the document itself was.
+/// The entry of a document for the requested file; if the document itself was requested, its only entry.
 fn described(found: Vec<ReplicaList>, url: &str, document: &str) -> Result<ReplicaList> {
     let name = Some(url).filter(|&url| url != document);
     let place = if document.is_empty() { url } else { document };

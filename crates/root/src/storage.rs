@@ -1,4 +1,4 @@
-//! The baskets of a tree in a file: in its own, and in others that its branches name (`TBranch::fFileName`).
+//! The baskets of a tree in a file: in the file itself, and in others that its branches name (`TBranch::fFileName`).
 
 use crate::root_file::RootFile;
 use sapwood_core::{Call, Error, Result};
@@ -7,11 +7,11 @@ use sapwood_table::{EntryStatistics, FileIndex};
 use sapwood_ttree::{BasketRef, BasketStorage, Tree};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The file of a tree, and the others that hold baskets of it.
+/// The file of a tree, and the others that hold its baskets.
 #[derive(Debug)]
 pub(crate) struct FileBaskets {
     file: RootFile,
-    /// The others, in the order in which they were opened, by the names that branches have for them.
+    /// The others, in the order of opening, with the names that branches use.
     others: Mutex<Vec<(String, RootFile)>>,
 }
 
@@ -42,7 +42,7 @@ impl BasketStorage for FileBaskets {
                 continue;
             }
             let file = self.file.open_beside(name, call).map_err(|error| {
-                let hint = format!("its baskets lie there; {} names it", self.file.url());
+                let hint = format!("{} refers to it for the baskets of this branch", self.file.url());
                 error.branch(&branch.path).hint(hint)
             })?;
             let mut others = self.others();
@@ -62,7 +62,7 @@ impl BasketStorage for FileBaskets {
             None | Some("") => Ok(0),
             Some(name) => self
                 .position(name)
-                .ok_or_else(|| Error::unsupported(format!("the baskets lie in {name}, which is not open"))),
+                .ok_or_else(|| Error::unsupported(format!("the baskets are in {name}, which is not open"))),
         }
     }
 

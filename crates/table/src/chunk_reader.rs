@@ -88,7 +88,7 @@ impl ChunkReader {
     /// Those of fetching; `Timeout` or `Cancelled` as the call says.
     pub(crate) fn next(&mut self, call: &mut Call<'_>) -> Result<HashSet<ChunkId>> {
         for (file, ahead) in &mut self.files {
-            let Some(answer) = ahead.next(call.deadline(), call.interrupt()) else { continue };
+            let Some(answer) = ahead.next(call) else { continue };
             let (ranges, bytes) = answer?;
             let ids = ranges.iter().map(|range| ChunkId { file: *file, offset: range.start });
             self.fetched.batch.extend(ids.zip(bytes));

@@ -111,7 +111,7 @@ fn default_threads() -> Result<usize> {
 /// # Errors
 /// Those of the future; `Timeout` after the deadline; `Cancelled` if the call is interrupted.
 pub fn wait<T>(future: impl Future<Output = Result<T>>, call: &mut Call<'_>) -> Result<T> {
-    sapwood_fetch::wait(&runtime()?, future, call.deadline(), call.interrupt())
+    sapwood_fetch::wait(&runtime()?, future, call)
 }
 
 /// Runs `work` on a pool and waits for it. When the call is interrupted, the flag that `work` is given is set: it should

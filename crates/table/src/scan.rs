@@ -9,7 +9,7 @@ use crate::selection::Query;
 use crate::table::Table;
 use crate::windows::Windows;
 use crate::{pool, recording};
-use sapwood_core::{Call, Column, Deadline, Interrupt, Result};
+use sapwood_core::{Call, Column, Deadline, Result};
 use sapwood_source::record::RecordedRead;
 use std::mem;
 use std::ops::Range;
@@ -33,14 +33,12 @@ enum ScanState {
     Begun {
         task: Background<Delivery>,
         table: Arc<dyn Table>,
-        patience: Duration,
     },
     Over,
 }
 
 impl Scan {
-    /// A scan of columns, or of members of the objects in them, over some ranges of entries. Each range has as much time
-    /// as the call has left now.
+    /// A scan of columns, or of members of the objects in them, over some ranges of entries.
     ///
     /// # Errors
     /// As [`read`](crate::read()).
@@ -70,7 +68,6 @@ impl Scan {
         table.locate(&columns.selections, call)?;
         // What can be said against a query is said before anything is fetched.
         plan(&*table, &columns.selections, &(0..0))?;
-        let patience = call.deadline().remaining();
         let recorded = recording::begin(kind, &*table, queries);
         let reader = if table.fetcher(0).source().cost_model().immediate {
             Reader::Local(ranges.into_iter(), CarriedChunks::default())
@@ -78,34 +75,27 @@ impl Scan {
             let windows = Windows::new(Arc::clone(&table), &columns.selections, ranges, recorded.as_ref())?;
             Reader::Ahead(Box::new(windows))
         };
-        Ok(Scan(ScanState::Waiting(Box::new(Steps {
-            table,
-            queries: columns,
-            reader,
-            threads,
-            patience,
-            recorded,
-        }))))
+        Ok(Scan(ScanState::Waiting(Box::new(Steps { table, queries: columns, reader, threads, recorded }))))
     }
 
-    /// The columns of the next range; `None` after the last.
+    /// The columns of the next range; `None` after the last. The range after it, which is read in the background, may
+    /// take as long as the call that waits for this one.
     ///
     /// # Errors
     /// As [`read`](crate::read()); `Usage` in a fork of the process that scans. An error ends the scan.
-    pub fn next(&mut self, interrupt: Interrupt<'_>) -> Option<Result<Vec<Column>>> {
+    pub fn next(&mut self, call: &mut Call<'_>) -> Option<Result<Vec<Column>>> {
+        let patience = call.deadline().remaining();
         let done = match mem::replace(&mut self.0, ScanState::Over) {
             ScanState::Waiting(mut steps) => {
-                let columns = steps.next(interrupt);
+                let columns = steps.next(call);
                 Ok((steps, columns))
             }
-            ScanState::Begun { task, table, patience } => task
-                .finish(&mut Call::new(Deadline::after(patience), interrupt))
-                .map_err(|error| error.url(table.url())),
+            ScanState::Begun { task, table } => task.finish(call).map_err(|error| error.url(table.url())),
             ScanState::Over => return None,
         };
         let columns = done.and_then(|(steps, columns)| {
             if let Some(Ok(_)) = columns {
-                self.0 = steps.go_on()?;
+                self.0 = steps.go_on(patience)?;
             }
             columns.transpose()
         });
@@ -120,7 +110,6 @@ struct Steps {
     queries: Queries,
     reader: Reader,
     threads: Option<usize>,
-    patience: Duration,
     recorded: Option<RecordedRead>,
 }
 
@@ -133,22 +122,21 @@ enum Reader {
 }
 
 impl Steps {
-    fn next(&mut self, interrupt: Interrupt<'_>) -> Option<Result<Vec<Column>>> {
+    fn next(&mut self, call: &mut Call<'_>) -> Option<Result<Vec<Column>>> {
         let pool = match pool::computing(self.threads) {
             Ok(pool) => pool,
             Err(error) => return Some(Err(error)),
         };
-        let mut call = Call::new(Deadline::after(self.patience), interrupt);
         let Steps { table, queries, reader, recorded, .. } = self;
         let recorded = recorded.as_ref();
         let columns = RecordedRead::deliver(recorded, table.fetcher(0).counters(), || {
             let columns = match reader {
-                Reader::Ahead(windows) => windows.next(&pool, &mut call),
+                Reader::Ahead(windows) => windows.next(&pool, call),
                 Reader::Local(ranges, carried) => ranges.next().map(|range| {
                     carried.forget_before(range.start);
                     let next = ranges.as_slice().first().map_or(u64::MAX, |next| next.start);
                     let local = LocalRead { pool: &pool, recorded, carried: Some((&*carried, next)) };
-                    local.read(&**table, &queries.selections, &range, &mut call)
+                    local.read(&**table, &queries.selections, &range, call)
                 }),
             };
             columns.transpose()
@@ -157,16 +145,17 @@ impl Steps {
     }
 
     /// Begins to read the next range, if that can be done beside the caller's work.
-    fn go_on(mut self: Box<Self>) -> Result<ScanState> {
+    fn go_on(mut self: Box<Self>, patience: Duration) -> Result<ScanState> {
         if !self.may_go_on()? {
             return Ok(ScanState::Waiting(self));
         }
-        let (table, patience) = (Arc::clone(&self.table), self.patience);
+        let table = Arc::clone(&self.table);
         let task = Background::begin(move |cancelled| {
-            let columns = self.next(&mut || cancelled.load(Ordering::Relaxed));
+            let mut interrupt = || cancelled.load(Ordering::Relaxed);
+            let columns = self.next(&mut Call::new(Deadline::after(patience), &mut interrupt));
             (self, columns)
         })?;
-        Ok(ScanState::Begun { task, table, patience })
+        Ok(ScanState::Begun { task, table })
     }
 
     fn may_go_on(&self) -> Result<bool> {

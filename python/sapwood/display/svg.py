@@ -1,4 +1,4 @@
-"""What all drawings share: numbers as SVG has them, and the ticks of axes."""
+"""Helpers that all SVG drawings share: number formatting and axis ticks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 
 def px(value: float) -> str:
-    """A number as short as an SVG allows at a hundredth of a pixel."""
+    """A number rounded to a hundredth of a pixel, in its shortest form."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 
 def round_ticks(end: float) -> Iterator[float]:
-    """Round numbers from 0 to ``end``, not more than about ten."""
+    """Round numbers from 0 to ``end``, about ten at most."""
     if end <= 0:
         yield 0.0
         return

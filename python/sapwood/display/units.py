@@ -1,10 +1,10 @@
-"""Sizes and times with their units, as people read them."""
+"""Formats sizes, times and counts with their units."""
 
 from __future__ import annotations
 
 
 def human_bytes(count: float) -> str:
-    """Bytes in powers of 1000, with three digits.
+    """A size in bytes, in powers of 1000 and with three digits.
 
     >>> human_bytes(0), human_bytes(999), human_bytes(12345), human_bytes(6.6e6), human_bytes(123.4e6)
     ('0 B', '999 B', '12.3 kB', '6.60 MB', '123 MB')
@@ -19,8 +19,17 @@ def human_bytes(count: float) -> str:
     return f"{value:.{max(0, 2 - (value >= 9.995) - (value >= 99.95))}f} {units[unit]}"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun, in the plural where that is due; ``many`` if that is not ``one`` with an s.
+
+    >>> counted(1, "cluster"), counted(1200, "cluster"), counted(0, "branch", "branches")
+    ('1 cluster', '1,200 clusters', '0 branches')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def human_seconds(seconds: float) -> str:
-    """A time with its unit.
+    """A time in seconds, with the unit that fits.
 
     >>> human_seconds(0), human_seconds(0.00002), human_seconds(0.0254), human_seconds(3.2)
     ('0 s', '20 µs', '25.4 ms', '3.2 s')
@@ -31,3 +40,12 @@ def human_seconds(seconds: float) -> str:
         if abs(seconds) >= scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
+
+
+def quantity(number: int, noun: str, plural: str | None = None) -> str:
+    """A count and its noun; the plural is the noun with an "s" unless you give it.
+
+    >>> quantity(1, "cluster"), quantity(1200, "cluster"), quantity(0, "branch", "branches")
+    ('1 cluster', '1,200 clusters', '0 branches')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

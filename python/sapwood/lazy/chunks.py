@@ -10,7 +10,7 @@ from ..arrays.concatenate import concatenated
 from ..display.printable import shows_printable
 from ..errors import UsageError
 from ..query.assemble import readable_leaves
-from ..query.query import documented
+from ..query.query import documentation
 from ..query.select import warn_skipped
 from .reader import LazyReader
 from .view import LazyView
@@ -98,7 +98,7 @@ def _forms(reader: LazyReader) -> dict[str, Form]:
 
 
 def _records(reader: LazyReader, add_doc: AddDoc, access_log: Any) -> VirtualRecords:
-    docs = {name: documented(branch, add_doc) for name, branch in reader.fields.items()}
+    docs = {name: documentation(branch, add_doc) for name, branch in reader.fields.items()}
     titles = {name: doc for name, doc in docs.items() if doc}
     return VirtualRecords(_forms(reader), titles, _appending(access_log))
 

@@ -31,7 +31,7 @@ class Compression:
         ZSTD-5 LZMA-9 LZ4-4
 
         Raises:
-            UsageError: if it is none that files are written with.
+            UsageError: for an unknown algorithm or level.
         """
         if setting is None or setting == "none":
             return cls(0)
@@ -43,8 +43,8 @@ class Compression:
             code = number * 100 + int(level) if level.isdecimal() and level.isascii() else None
         if isinstance(code, bool) or not isinstance(code, int) or not _is_written(code):
             raise UsageError(
-                f"{setting!r} is no compression that files are written with",
-                hint='name zlib, lzma, lz4 or zstd with a level from 1 to 9, such as "zstd:5", or "none"',
+                f"unknown compression {setting!r}; use zstd, lzma, lz4, zlib or none",
+                hint='a level from 1 to 9 may follow a colon, such as "zstd:5"',
             )
         return cls(code)
 

@@ -135,9 +135,7 @@ def check_name(target: str | os.PathLike[str], what: Format) -> str:
     Raises:
         UsageError: for "-", a path with an object in the file, and the suffix of another format.
     """
-    text = os.fspath(target)
-    if isinstance(text, bytes):
-        text = os.fsdecode(text)
+    text = os.fsdecode(target)
     if os.path.basename(text) == STANDARD_OUTPUT:
         raise UsageError(f"'-' is standard output, which {what.name} cannot be written to: name a file")
     if not text or (text.endswith("/") and what is not DATASET):

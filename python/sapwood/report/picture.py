@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..display.markup import escape
 from ..display.svg import px
-from ..display.units import human_bytes
+from ..display.units import counted, human_bytes
 
 if TYPE_CHECKING:
     from .layout import Basket, BranchLayout, TreeLayout
@@ -153,11 +153,16 @@ def _header(layout: TreeLayout) -> Iterator[str]:
 def _summary(layout: TreeLayout) -> str:
     compressed = sum(branch.compressed_bytes for branch in layout.branches)
     uncompressed = sum(branch.uncompressed_bytes for branch in layout.branches)
-    ratio = f", {uncompressed / compressed:.2f} times that unpacked" if compressed else ""
-    return (
-        f"{layout.num_entries:,} entries · {len(layout.branches):,} branches · "
-        f"{layout.num_baskets:,} baskets · "
-        f"{max(len(layout.cluster_starts) - 1, 0):,} clusters · {human_bytes(compressed)}{ratio}"
+    sizes = f"{human_bytes(compressed)} compressed, {human_bytes(uncompressed)} uncompressed"
+    ratio = f" ({uncompressed / compressed:.2f}×)" if compressed else ""  # noqa: RUF001
+    return " · ".join(
+        (
+            counted(layout.num_entries, "entry", "entries"),
+            counted(len(layout.branches), "branch", "branches"),
+            counted(layout.num_baskets, "basket"),
+            counted(max(len(layout.cluster_starts) - 1, 0), "cluster"),
+            sizes + ratio,
+        )
     )
 
 

@@ -177,7 +177,7 @@ def test_another_history_is_refused(family: Any, catalogue: Catalog) -> None:
 
 def test_names_are_not_given_twice(family: Any, catalogue: Catalog) -> None:
     family.commit("/other/data", "create", {"x": 1})
-    with pytest.raises(ConflictError, match="another dataset called 'data'"):
+    with pytest.raises(ConflictError, match="another dataset named 'data'"):
         catalogue.add("/other/data")
     assert catalogue.add("/other/data", name="other").name == "other"
     assert len(catalogue.datasets()) == 4

@@ -39,7 +39,7 @@ def test_damage_is_reported_with_place_and_cost_and_exit_code_4(
     assert f"{path}: sound" in outcome.out and f"{broken}: DAMAGED (1 place)" in outcome.out
     assert "Events;1 run basket 0" in outcome.out and "0:250" in outcome.out
     assert "0:250 (250 of 1,000)" in outcome.out
-    assert "2 files, 1 damaged, 0 not checked" in outcome.out
+    assert "2 files, 1 damaged, 0 not fully checked" in outcome.out
 
 
 def test_json_has_findings_and_lost_entries(sapwood: Callable[..., Any], broken: Path) -> None:

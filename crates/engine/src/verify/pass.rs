@@ -78,8 +78,7 @@ impl Pass<'_> {
         let mut held = Held::new(self.index);
         let mut overlapped = Vec::new();
         let mut ahead = self.ahead(jobs)?;
-        while let Some(answer) = ahead.next(self.options.step(watch.call).deadline(), watch.call.interrupt())
-        {
+        while let Some(answer) = ahead.next(&mut self.options.step(watch.call)) {
             let (pieces, bytes): (Vec<ByteRange>, _) = answer?;
             let mut met = Vec::new();
             for (piece, bytes) in pieces.iter().zip(&bytes) {
@@ -100,8 +99,7 @@ impl Pass<'_> {
     pub(super) fn chosen(&self, found: &mut Found, watch: &mut Watch<'_, '_, '_>) -> Result<()> {
         let mut held = Held::new(self.index);
         let mut ahead = self.ahead(places(self.items))?;
-        while let Some(answer) = ahead.next(self.options.step(watch.call).deadline(), watch.call.interrupt())
-        {
+        while let Some(answer) = ahead.next(&mut self.options.step(watch.call)) {
             let (groups, records) = answer?;
             let mut met = Vec::new();
             for (items, bytes) in groups.into_iter().zip(records) {
@@ -311,9 +309,7 @@ impl Pass<'_> {
             for (branch, listed) in tree.tree.branches().iter().enumerate() {
                 for (place, basket) in listed.baskets.iter().enumerate() {
                     let Some(bytes) = &basket.embedded else { continue };
-                    if watch.call.is_interrupted() {
-                        return Err(Call::interrupted());
-                    }
+                    watch.call.check()?;
                     found.baskets += 1;
                     let counts = self.counts(tree, branch, basket, &|_| None, watch)?;
                     let stored = StoredBasket { tree, branch, basket, bytes, counts: counts.as_ref() };

@@ -93,10 +93,10 @@ fn a_scan_gives_the_same_step_by_step() {
             .scan_where(&queries, steps.clone(), &[number(&tree)], passes, options(costs), &mut call)
             .unwrap();
         for step in steps {
-            let found = scan.next(call.interrupt()).unwrap().unwrap();
+            let found = scan.next(&mut call).unwrap().unwrap();
             assert_passing(&found, &whole, &step.filter(|entry| entry % 90 < 4).collect::<Vec<_>>());
         }
-        assert!(scan.next(call.interrupt()).is_none());
+        assert!(scan.next(&mut call).is_none());
         drop(scan);
         assert_eq!(cut, 4);
     }
@@ -178,11 +178,11 @@ fn over_distance_a_step_is_cut_before_the_last_one_is_complete() {
         let tree = mixed(distant);
         let mut read = cut_read(&tree, (0..4).map(|step| (step * 100..step * 100 + 100).into()).collect());
         let mut stages = String::new();
-        while let Some(stage) = read.next(&mut never()) {
+        while let Some(stage) = read.next(call!()) {
             match stage.unwrap() {
                 CutStage::First { entries, .. } => {
                     stages.push('1');
-                    read.cut(Some(&vec![false; entries.len()]), &mut never()).unwrap();
+                    read.cut(Some(&vec![false; entries.len()]), call!()).unwrap();
                 }
                 CutStage::Second { columns, passing } => {
                     stages.push('2');
@@ -199,27 +199,27 @@ fn chosen_entries_are_cut_in_their_order() {
     let tree = mixed(true);
     let chosen = EntrySelection { within: 0..500, chosen: Some(vec![400, 3, 400, 77]) };
     let mut read = cut_read(&tree, vec![chosen.clone()]);
-    let Some(Ok(CutStage::First { entries, columns })) = read.next(&mut never()) else { panic!() };
+    let Some(Ok(CutStage::First { entries, columns })) = read.next(call!()) else { panic!() };
     assert_eq!((entries, columns[0].buffers[0].view::<i32>()), (chosen, &[1100, -91, 1100, 131][..]));
-    read.cut(Some(&[true, false, true, true]), &mut never()).unwrap();
-    let Some(Ok(CutStage::Second { columns, passing })) = read.next(&mut never()) else { panic!() };
+    read.cut(Some(&[true, false, true, true]), call!()).unwrap();
+    let Some(Ok(CutStage::Second { columns, passing })) = read.next(call!()) else { panic!() };
     assert!(passing && columns.iter().all(|column| column.length == 3));
-    assert!(read.next(&mut never()).is_none());
+    assert!(read.next(call!()).is_none());
 }
 
 #[test]
 fn a_mask_that_is_missing_or_does_not_fit_is_refused() {
     let tree = mixed(false);
     let mut read = cut_read(&tree, vec![(0..500).into()]);
-    assert_eq!(read.cut(Some(&[]), &mut never()).unwrap_err().kind(), ErrorKind::Usage);
+    assert_eq!(read.cut(Some(&[]), call!()).unwrap_err().kind(), ErrorKind::Usage);
     let mut read = cut_read(&tree, vec![(0..500).into()]);
-    read.next(&mut never()).unwrap().unwrap();
-    assert_eq!(read.next(&mut never()).unwrap().unwrap_err().kind(), ErrorKind::Usage);
-    assert!(read.next(&mut never()).is_none());
+    read.next(call!()).unwrap().unwrap();
+    assert_eq!(read.next(call!()).unwrap().unwrap_err().kind(), ErrorKind::Usage);
+    assert!(read.next(call!()).is_none());
     let mut read = cut_read(&tree, vec![(0..500).into()]);
-    read.next(&mut never()).unwrap().unwrap();
-    assert_eq!(read.cut(Some(&[true]), &mut never()).unwrap_err().kind(), ErrorKind::Usage);
-    assert!(read.next(&mut never()).is_none());
+    read.next(call!()).unwrap().unwrap();
+    assert_eq!(read.cut(Some(&[true]), call!()).unwrap_err().kind(), ErrorKind::Usage);
+    assert!(read.next(call!()).is_none());
 }
 
 #[test]
@@ -231,8 +231,8 @@ fn a_cut_that_fails_ends_the_scan() {
         let steps = vec![0..100, 100..200];
         let mut scan =
             tree.scan_where(&columns, steps, &columns[..1], wrong, options(ALWAYS), &mut call).unwrap();
-        assert_eq!(scan.next(call.interrupt()).unwrap().unwrap_err().kind(), ErrorKind::Usage);
-        assert!(scan.next(call.interrupt()).is_none());
+        assert_eq!(scan.next(&mut call).unwrap().unwrap_err().kind(), ErrorKind::Usage);
+        assert!(scan.next(&mut call).is_none());
     }
 }
 
@@ -240,7 +240,7 @@ fn a_cut_that_fails_ends_the_scan() {
 fn a_cut_can_be_interrupted() {
     let tree = mixed(true);
     let mut read = cut_read(&tree, vec![(0..500).into()]);
-    let error = read.next(&mut || true).unwrap().unwrap_err();
+    let error = read.next(&mut Call::new(Deadline::default(), &mut || true)).unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
-    assert!(read.next(&mut never()).is_none());
+    assert!(read.next(call!()).is_none());
 }

@@ -1,12 +1,14 @@
 //! Consolidation of datasets, and the leases that keep the objects of writers.
 
 use crate::inputs::{MIXED, open, readable};
-use sapwood::dataset::{AddOptions, Consolidation, WriteOptions, Written, add, append, consolidate};
+use sapwood::dataset::{
+    AddOptions, ConsolidationReport, WriteOptions, WriteReport, add, append, consolidate,
+};
 use sapwood::repack::Input;
 use sapwood::{Column, Deadline, ErrorKind, OpenOptions, ReadOptions, Result};
-use sapwood_store::MemoryStore;
-use sapwood_store::{FaultyStore, Store, StoreFault};
+use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, GcOptions, LayoutOptions, Provenance, Segment, Version, keys};
+use sapwood_testkit::{InstrumentedStore, MemoryStore, StoreFault};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -68,7 +70,7 @@ fn values(dataset: &Dataset) -> BTreeMap<String, Column> {
     columns.collect()
 }
 
-fn larger(dataset: &Dataset) -> Result<Consolidation> {
+fn larger(dataset: &Dataset) -> Result<ConsolidationReport> {
     consolidate(dataset, None, &WriteOptions::default(), false, call!())
 }
 
@@ -136,20 +138,20 @@ fn chosen_products_lie_in_fewer_objects_and_all_else_where_it_was() {
 fn a_consolidation_that_ends_at_any_request_changes_no_value() {
     let begin = in_pieces(3);
     let wanted = values(&latest(&begin));
-    let through = |faulty: &Arc<FaultyStore<Arc<MemoryStore>>>| {
+    let through = |faulty: &Arc<InstrumentedStore>| {
         let store = Arc::clone(faulty) as Arc<dyn Store>;
         let deadline = Deadline::default();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let opened = runtime.block_on(Dataset::open(store, None, &Version::Latest, deadline));
         opened.and_then(|dataset| larger(&dataset))
     };
-    let whole = Arc::new(FaultyStore::new(copy(&begin)));
+    let whole = Arc::new(InstrumentedStore::new(copy(&begin)));
     through(&whole).unwrap();
-    assert!(whole.calls() > 10);
-    for call in 0..whole.calls() {
+    assert!(whole.begun() > 10);
+    for call in 0..whole.begun() {
         for fault in [StoreFault::Before, StoreFault::After] {
             let store = copy(&begin);
-            let faulty = Arc::new(FaultyStore::new(Arc::clone(&store)));
+            let faulty = Arc::new(InstrumentedStore::new(store.clone()));
             faulty.die(call, fault);
             let ended = through(&faulty);
             let after = latest(&store);
@@ -215,7 +217,7 @@ fn while_others_collect(
 #[test]
 fn what_is_written_is_not_collected_before_it_is_committed() {
     let options = WriteOptions::default();
-    let version = |written: Result<Written>| written.unwrap().dataset.version();
+    let version = |written: Result<WriteReport>| written.unwrap().dataset.version();
     while_others_collect(&in_pieces(1), |dataset, interrupt| {
         version(append(
             dataset,

@@ -3,17 +3,15 @@
 use crate::inputs::{MIXED, corpus, open, readable, trees};
 use bytes::Bytes;
 use sapwood::{Column, Deadline, Error, ErrorKind, OpenOptions, ReadOptions, Tree};
-use sapwood_store::MemoryStore;
-use sapwood_store::{CountingStore, Store, StoreOperation};
+use sapwood_store::Store;
 use sapwood_stripe::{
     Change, Dataset, Id, ListBuilder, NewProduct, NewSegment, ObjectBuilder, ObjectName, Provenance,
     StripeList, Version, keys,
 };
+use sapwood_testkit::{InstrumentedStore, MemoryStore, StoreOperation};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
-
-type Counted = CountingStore<MemoryStore>;
 
 /// Stripes in an object.
 const GROUPED: usize = 3;
@@ -24,7 +22,7 @@ fn now<T>(future: impl Future<Output = sapwood::Result<T>>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future).unwrap()
 }
 
-fn put(store: &Counted, key: &str, content: Bytes) {
+fn put(store: &InstrumentedStore, key: &str, content: Bytes) {
     now(store.put(key, content, Deadline::default()));
 }
 
@@ -48,7 +46,7 @@ fn large(tree: &Tree) -> String {
 }
 
 /// The stripes of one branch: one for each of its baskets.
-fn stripes(store: &Counted, tree: &Tree, content: &[u8], branch: usize) -> StripeList {
+fn stripes(store: &InstrumentedStore, tree: &Tree, content: &[u8], branch: usize) -> StripeList {
     let branch = &tree.branches()[branch];
     let mut list = StripeList::new(1);
     if branch.baskets.is_empty() {
@@ -82,7 +80,7 @@ fn product(tree: &Tree, content: &[u8], branch: usize) -> NewProduct {
 }
 
 /// The entries of a tree, whose baskets are stored; each branch is a product.
-fn segment(store: &Counted, tree: &Tree, content: &[u8]) -> NewSegment {
+fn segment(store: &InstrumentedStore, tree: &Tree, content: &[u8]) -> NewSegment {
     let object = Id::random();
     let mut builder = ListBuilder::new(object);
     let lists = whole(tree).into_iter().map(|branch| {
@@ -95,7 +93,7 @@ fn segment(store: &Counted, tree: &Tree, content: &[u8]) -> NewSegment {
 }
 
 /// A dataset with the entries of a tree, twice.
-fn dataset(store: &Arc<Counted>, tree: &Tree, content: &[u8]) -> Dataset {
+fn dataset(store: &Arc<InstrumentedStore>, tree: &Tree, content: &[u8]) -> Dataset {
     let products = whole(tree).into_iter().map(|branch| product(tree, content, branch)).collect();
     let segments = vec![segment(store, tree, content), segment(store, tree, content)];
     let (path, deadline) = (tree.path(), Deadline::default());
@@ -113,8 +111,8 @@ fn commit(dataset: &Dataset, change: &Change) -> Dataset {
     now(dataset.commit(change, Provenance::default(), Deadline::default())).dataset
 }
 
-fn counted(url: &str) -> Arc<Counted> {
-    Arc::new(CountingStore::new(MemoryStore::new(url)))
+fn counted(url: &str) -> Arc<InstrumentedStore> {
+    Arc::new(InstrumentedStore::new(Arc::new(MemoryStore::new(url))))
 }
 
 fn open_tree(dataset: &Dataset) -> Tree {
@@ -204,7 +202,7 @@ fn a_read_asks_for_the_lists_once_and_for_each_stripe_once() {
 }
 
 /// The first stripe of a branch in the store: its key and content.
-fn first_object(store: &Counted, tree: &Tree, content: &[u8], name: &str) -> (String, Vec<u8>) {
+fn first_object(store: &InstrumentedStore, tree: &Tree, content: &[u8], name: &str) -> (String, Vec<u8>) {
     let basket = &tree.branches()[tree.find_branch(name).unwrap()].baskets[0];
     let record = &content[basket.offset as usize..(basket.offset + basket.len) as usize];
     let objects = now(store.list(keys::DATA, Deadline::default()));

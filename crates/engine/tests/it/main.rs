@@ -1,7 +1,7 @@
 //! Tests of the public API, on a file that ROOT wrote and on the corpus of real files.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-/// A call that nobody interrupts.
+/// A call without interruption.
 macro_rules! call {
     () => {
         &mut sapwood::Call::new(sapwood::Deadline::default(), &mut || false)

@@ -1,6 +1,6 @@
 //! Every way of reading a tree gives the same values.
 
-use crate::inputs::{MIXED, column, corpus, never, open, open_distant, readable, trees};
+use crate::inputs::{MIXED, column, corpus, open, open_distant, readable, trees};
 use sapwood::{Column, File, ReadOptions, Tree};
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ fn a_distant_file_and_scans_give_the_same() {
                 let ranges = cuts(tree.entries());
                 let mut scan = tree.scan(&branches, ranges, &options, call!()).unwrap();
                 let mut parts = vec![Vec::new(); branches.len()];
-                while let Some(columns) = scan.next(&mut never()) {
+                while let Some(columns) = scan.next(call!()) {
                     for (part, column) in parts.iter_mut().zip(columns.unwrap()) {
                         part.push(column);
                     }

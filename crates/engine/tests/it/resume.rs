@@ -278,7 +278,7 @@ fn what_is_damaged_is_of_no_use() {
     assert!(notes.iter().any(|note| note.contains("a part of it is lost")), "{notes:?}");
     let emptied = |directory: &Directory| fs::write(directory.ending(".journal").unwrap(), b"").unwrap();
     let notes = begun_again("emptied", emptied, &options, &inputs());
-    assert!(notes.iter().any(|note| note.contains("is not whole")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("journal is damaged")), "{notes:?}");
     let lost = |directory: &Directory| fs::remove_file(directory.ending(".part").unwrap()).unwrap();
     begun_again("lost", lost, &options, &inputs());
 }

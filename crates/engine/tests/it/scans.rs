@@ -1,7 +1,7 @@
 //! The background work of a scan.
 
-use crate::inputs::{MIXED, never, open, readable, trees};
-use sapwood::{ErrorKind, File, ReadOptions, Scan, Tree};
+use crate::inputs::{MIXED, open, readable, trees};
+use sapwood::{Call, Deadline, ErrorKind, File, ReadOptions, Scan, Tree};
 use sapwood_source::{DelayedSource, MemorySource};
 use std::sync::Arc;
 use std::thread::sleep;
@@ -32,7 +32,7 @@ fn the_next_range_is_decoded_before_it_is_asked_for_if_there_is_more_than_one_th
     let file = open(MIXED).unwrap();
     let tree = trees(&file).remove(0);
     let (mut one, mut sums) = (scan(&tree, 1), Vec::new());
-    while let Some(columns) = one.next(&mut never()) {
+    while let Some(columns) = one.next(call!()) {
         columns.unwrap();
         sums.push(tree.file().counters().decompressed_bytes.get());
         assert!(!decodes(&tree, sums[sums.len() - 1] + 1, Duration::from_millis(100)));
@@ -42,10 +42,10 @@ fn the_next_range_is_decoded_before_it_is_asked_for_if_there_is_more_than_one_th
     let mut two = scan(&tree, 2);
     assert!(!decodes(&tree, all + 1, Duration::from_millis(100)));
     for next in 1..=sums.len() {
-        two.next(&mut never()).unwrap().unwrap();
+        two.next(call!()).unwrap().unwrap();
         assert!(decodes(&tree, all + sums[next.min(sums.len() - 1)], Duration::from_secs(60)));
     }
-    assert!(two.next(&mut never()).is_none());
+    assert!(two.next(call!()).is_none());
     assert_eq!(tree.file().counters().decompressed_bytes.get(), 2 * all);
 }
 
@@ -61,8 +61,8 @@ fn who_waits_for_a_range_that_has_begun_can_be_interrupted() {
     let file = slow(Duration::from_millis(500));
     let tree = trees(&file).remove(0);
     let mut scan = scan(&tree, 2);
-    scan.next(&mut never()).unwrap().unwrap();
-    let error = scan.next(&mut || true).unwrap().unwrap_err();
+    scan.next(call!()).unwrap().unwrap();
+    let error = scan.next(&mut Call::new(Deadline::default(), &mut || true)).unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
-    assert!(scan.next(&mut never()).is_none());
+    assert!(scan.next(call!()).is_none());
 }

@@ -4,7 +4,7 @@ use super::fetching::SharedReader;
 use super::flight::Flight;
 use super::store::Stage;
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Result};
+use sapwood_core::{ByteRange, Call, Result};
 use std::sync::Arc;
 
 /// A column whose bytes have arrived.
@@ -17,11 +17,8 @@ pub struct FetchedColumn {
     pub pieces: Vec<((usize, ByteRange), Bytes)>,
 }
 
-/// Called about ten times a second during a wait: true gives up.
-pub(super) type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
-
 /// Decodes fetched columns to values, and returns how many bytes each takes: all of them or an error.
-pub(super) type Work<'a, V> = &'a (dyn Fn(&[FetchedColumn], Interrupt<'_>) -> Result<Vec<(V, u64)>> + 'a);
+pub(super) type Work<'a, V> = &'a (dyn Fn(&[FetchedColumn], &mut Call<'_>) -> Result<Vec<(V, u64)>> + 'a);
 
 /// Columns that this thread decodes; dropping it leaves them to others.
 pub(super) struct ColumnClaim<'r, V: Clone + Send + 'static> {
@@ -34,8 +31,8 @@ pub(super) struct ColumnClaim<'r, V: Clone + Send + 'static> {
 
 impl<V: Clone + Send + 'static> ColumnClaim<'_, V> {
     /// Decodes the values, and keeps them.
-    pub(super) fn work(&self, interrupted: Interrupt<'_>, work: Work<'_, V>) -> Result<()> {
-        let values = work(&self.fetched, interrupted)?;
+    pub(super) fn work(&self, work: Work<'_, V>, call: &mut Call<'_>) -> Result<()> {
+        let values = work(&self.fetched, call)?;
         let mut state = self.shared.lock();
         for (fetched, (value, bytes)) in self.fetched.iter().zip(values) {
             state.store.put(fetched.column, self.window, value, bytes);

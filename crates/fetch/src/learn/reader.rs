@@ -1,7 +1,7 @@
 //! The reader: touches columns in windows from several threads, and fetches what the policy decides.
 
 use super::ColumnMap;
-use super::claim::{ColumnClaim, FetchedColumn, Interrupt, Pin, Work};
+use super::claim::{ColumnClaim, FetchedColumn, Pin, Work};
 use super::fetching::{Limits, ReaderState, SharedReader};
 use super::flight::Flight;
 use super::ledger::{Accounting, Fetch};
@@ -9,7 +9,7 @@ use super::policy::{Policy, Rules};
 use super::store::Stage;
 use super::travel::ExpectedWindow;
 use crate::wait::wait;
-use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use sapwood_core::{Call, Error, ErrorKind, Result};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -49,15 +49,14 @@ impl<V: Clone + Send + 'static> Reader<V> {
     ///
     /// # Errors
     /// `Usage` for a column or window that does not exist; those of fetching and of `work`, for the touched
-    /// columns only; `Timeout` when the deadline passes; `Cancelled` when `interrupted` returns true.
+    /// columns only; `Timeout` after the deadline of the call; `Cancelled` if it is interrupted.
     pub fn touch(
         &self,
         columns: &[usize],
         window: usize,
         declared: bool,
-        deadline: Deadline,
-        interrupted: Interrupt<'_>,
         work: Work<'_, V>,
+        call: &mut Call<'_>,
     ) -> Result<Vec<V>> {
         let layout = &self.0.layout;
         if window >= layout.windows() || columns.iter().any(|column| *column >= layout.columns()) {
@@ -71,7 +70,7 @@ impl<V: Clone + Send + 'static> Reader<V> {
                 TouchStep::Done(values) => return Ok(values),
                 TouchStep::Work(fetched, gate) => {
                     let claim = ColumnClaim { shared: &self.0, window, gate, fetched };
-                    let Err(error) = claim.work(interrupted, work) else { continue };
+                    let Err(error) = claim.work(work, call) else { continue };
                     let alone = claim.fetched.iter().all(|fetched| columns.contains(&fetched.column));
                     if alone || matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Timeout) {
                         return Err(error);
@@ -79,7 +78,7 @@ impl<V: Clone + Send + 'static> Reader<V> {
                     claim.refuse(columns);
                 }
                 TouchStep::Wait(flight) => {
-                    self.0.wait(&flight, deadline, interrupted)?;
+                    self.0.wait(&flight, call)?;
                     let Some(error) = flight.failure() else { continue };
                     match error.kind() {
                         // Another thread cancelled it: fetch it again.
@@ -252,10 +251,10 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
     }
 
     /// Waits for a flight. The last waiting thread that gives up cancels it.
-    fn wait(&self, flight: &Arc<Flight>, deadline: Deadline, interrupted: Interrupt<'_>) -> Result<()> {
+    fn wait(&self, flight: &Arc<Flight>, call: &mut Call<'_>) -> Result<()> {
         let start = Instant::now();
         let fetcher = self.layout.fetcher(0);
-        let result = wait(&self.handle, flight.over(), deadline, interrupted);
+        let result = wait(&self.handle, flight.over(), call);
         fetcher.counters().wait_ns.add_time(start.elapsed());
         if result.is_err() {
             let mut state = self.lock();

@@ -1,7 +1,8 @@
 //! Read-ahead keeps order, depth and budget, and releases everything when dropped.
 
 use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
-use sapwood_core::{Deadline, ErrorKind};
+use bytes::Bytes;
+use sapwood_core::{Call, Deadline, ErrorKind, Result};
 use sapwood_fetch::{Ahead, Budget, Job, ReadAhead};
 use sapwood_source::CostModel;
 use std::sync::Arc;
@@ -32,8 +33,12 @@ fn ahead(runtime: &Runtime, source: &Arc<TestSource>, jobs_ahead: usize, bytes: 
 /// The same, after the consumer has asked for the first job, which is there.
 fn asked(runtime: &Runtime, source: &Arc<TestSource>, jobs_ahead: usize, bytes: u64) -> ReadAhead<u64> {
     let mut ahead = ahead(runtime, source, jobs_ahead, bytes);
-    ahead.next(Deadline::default(), &mut || false).unwrap().unwrap();
+    next(&mut ahead).unwrap().unwrap();
     ahead
+}
+
+fn next<T: 'static>(ahead: &mut ReadAhead<T>) -> Option<Result<(T, Vec<Bytes>)>> {
+    ahead.next(&mut Call::new(Deadline::default(), &mut || false))
 }
 
 /// Waits, at most half a minute, until `reached`.
@@ -55,11 +60,11 @@ fn jobs_come_in_order_and_then_no_more() {
         let mut ahead = ahead(&runtime, &source, 3, u64::MAX);
         let bytes = content(10 * len);
         for i in 0..10_usize {
-            let (tag, answers) = ahead.next(Deadline::default(), &mut || false).unwrap().unwrap();
+            let (tag, answers) = next(&mut ahead).unwrap().unwrap();
             assert_eq!(tag, i as u64);
             assert!(answers == [&bytes[i * len..(i + 1) * len]], "job {i}");
         }
-        assert!(ahead.next(Deadline::default(), &mut || false).is_none());
+        assert!(next(&mut ahead).is_none());
     }
 }
 
@@ -91,11 +96,11 @@ fn only_the_consumer_s_wait_is_counted() {
     let fetcher = fetcher(&source);
     let limits = Ahead { jobs: 10, bytes: u64::MAX };
     let mut ahead = ReadAhead::new(jobs(), fetcher.clone(), runtime.handle().clone(), limits);
-    ahead.next(Deadline::default(), &mut || false).unwrap().unwrap();
+    next(&mut ahead).unwrap().unwrap();
     assert!(eventually(|| source.request_count() == 10 && source.in_flight() == 0));
     std::thread::sleep(Duration::from_millis(20));
     let first = fetcher.counters().snapshot().wait_ns;
-    while let Some(job) = ahead.next(Deadline::default(), &mut || false) {
+    while let Some(job) = next(&mut ahead) {
         job.unwrap();
     }
     let counted = fetcher.counters().snapshot();
@@ -108,11 +113,11 @@ fn only_the_consumer_s_wait_is_counted() {
 fn an_error_comes_in_its_place_and_ends_it() {
     let (runtime, source) = (runtime(), source(Behaviour::FailsFrom(2 * LEN)));
     let mut ahead = ahead(&runtime, &source, 3, u64::MAX);
-    assert!(ahead.next(Deadline::default(), &mut || false).unwrap().is_ok());
-    assert!(ahead.next(Deadline::default(), &mut || false).unwrap().is_ok());
-    let error = ahead.next(Deadline::default(), &mut || false).unwrap().unwrap_err();
+    assert!(next(&mut ahead).unwrap().is_ok());
+    assert!(next(&mut ahead).unwrap().is_ok());
+    let error = next(&mut ahead).unwrap().unwrap_err();
     assert_eq!((error.kind(), error.offset()), (ErrorKind::Server, Some(2 * LEN)));
-    assert!(ahead.next(Deadline::default(), &mut || false).is_none());
+    assert!(next(&mut ahead).is_none());
 }
 
 #[test]
@@ -123,11 +128,11 @@ fn deadline_and_interruption_end_the_wait_and_abandon_all() {
         assert!(eventually(|| source.in_flight() == 1));
         let deadline =
             if interrupt { Deadline::default() } else { Deadline::after(Duration::from_millis(50)) };
-        let error = ahead.next(deadline, &mut || interrupt).unwrap().unwrap_err();
+        let error = ahead.next(&mut Call::new(deadline, &mut || interrupt)).unwrap().unwrap_err();
         assert_eq!(error.kind(), if interrupt { ErrorKind::Cancelled } else { ErrorKind::Timeout });
         assert_eq!(error.url_str(), Some("test://host/f.root"));
         assert!(eventually(|| source.in_flight() == 0));
-        assert!(ahead.next(Deadline::default(), &mut || false).is_none());
+        assert!(next(&mut ahead).is_none());
     }
 }
 
@@ -154,7 +159,7 @@ fn before_anybody_asks_only_the_first_job_is_fetched_and_only_within_the_budget(
     assert_eq!(sources.each_ref().map(|source| source.request_count()), [1, 0]);
     // It comes all the same when it is asked for.
     for file in &mut files {
-        assert_eq!(file.next(Deadline::default(), &mut || false).unwrap().unwrap().0, 0);
+        assert_eq!(next(file).unwrap().unwrap().0, 0);
     }
 }
 
@@ -164,7 +169,7 @@ fn many_small_jobs_are_fetched_ahead_together() {
     let jobs = (0..10).map(|i| Job { wanted: vec![range(i * 100, 10)], tag: i });
     let limits = Ahead { jobs: 1, bytes: u64::MAX };
     let mut ahead = ReadAhead::new(jobs, fetcher(&source), runtime.handle().clone(), limits);
-    ahead.next(Deadline::default(), &mut || false).unwrap().unwrap();
+    next(&mut ahead).unwrap().unwrap();
     assert!(eventually(|| source.request_count() == 10));
 }
 
@@ -180,7 +185,7 @@ fn the_depth_grows_until_the_link_is_full() {
     let jobs = std::iter::once(job(0, 10)).chain((0..40).map(move |i| job(i << 20, 1 << 20)));
     let limits = Ahead { jobs: 1, bytes: u64::MAX };
     let mut ahead = ReadAhead::new(jobs, fetcher.clone(), runtime.handle().clone(), limits);
-    while let Some(job) = ahead.next(Deadline::default(), &mut || false) {
+    while let Some(job) = next(&mut ahead) {
         job.unwrap();
     }
     // However many are asked for, they come at the same time: a link that is never full.

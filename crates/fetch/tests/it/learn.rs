@@ -3,7 +3,7 @@
 use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
 use bytes::Bytes;
 use proptest::prelude::*;
-use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use sapwood_core::{Call, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_fetch::learn::{ColumnMap, ColumnRange, FetchKind, FetchedColumn, Limits, Reader, Rules};
 use sapwood_source::CostModel;
@@ -89,7 +89,7 @@ impl Case {
         declared: bool,
         patience: Duration,
     ) -> Result<Vec<Bytes>> {
-        let work = |fetched: &[FetchedColumn], _: &mut dyn FnMut() -> bool| {
+        let work = |fetched: &[FetchedColumn], _: &mut Call<'_>| {
             let joined = |fetched: &FetchedColumn| -> (Bytes, u64) {
                 let joined: Vec<u8> = fetched.pieces.iter().flat_map(|(_, bytes)| bytes.to_vec()).collect();
                 let len = joined.len() as u64;
@@ -97,7 +97,9 @@ impl Case {
             };
             Ok(fetched.iter().map(joined).collect())
         };
-        self.reader.touch(columns, window, declared, Deadline::after(patience), &mut || false, &work)
+        let mut never = || false;
+        let mut call = Call::new(Deadline::after(patience), &mut never);
+        self.reader.touch(columns, window, declared, &work, &mut call)
     }
 
     /// Touches columns, and compares what comes with the content of the source.
@@ -316,15 +318,16 @@ fn a_column_that_cannot_be_fetched_fails_alone() {
 #[test]
 fn a_trained_column_that_cannot_be_decoded_fails_alone() {
     let case = Case::prompt(RULES, &[(1, 1.0), (2, 1.0), (3, 1.0)]);
-    let work = |fetched: &[FetchedColumn], _: &mut dyn FnMut() -> bool| {
+    let work = |fetched: &[FetchedColumn], _: &mut Call<'_>| {
         if fetched.iter().any(|fetched| fetched.column == 2) {
             return Err(Error::corrupt("column 2 is damaged"));
         }
         Ok(fetched.iter().map(|_| (Bytes::new(), 0)).collect())
     };
     let touch = |column| {
-        let deadline = Deadline::after(Duration::from_secs(20));
-        case.reader.touch(&[column], 0, false, deadline, &mut || false, &work).map(drop)
+        let mut never = || false;
+        let mut call = Call::new(Deadline::after(Duration::from_secs(20)), &mut never);
+        case.reader.touch(&[column], 0, false, &work, &mut call).map(drop)
     };
     touch(1).unwrap();
     assert_eq!(touch(2).unwrap_err().kind(), ErrorKind::Corrupt);

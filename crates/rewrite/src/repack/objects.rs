@@ -181,7 +181,7 @@ fn each_record<'e>(
     }
     let ahead = Ahead { jobs: 2, bytes: 2 * OBJECTS };
     let mut ahead = ReadAhead::new(jobs, file.fetcher().clone(), runtime()?, ahead);
-    while let Some(answer) = ahead.next(call.step().deadline(), call.interrupt()) {
+    while let Some(answer) = ahead.next(&mut call.step()) {
         let (range, records) = answer?;
         for (entry, record) in entries.get(range).unwrap_or_default().iter().zip(records) {
             work(entry, record).map_err(|error| error.url(file.url()))?;

@@ -52,7 +52,7 @@ fn digest(input: &InputTree, call: &mut Call<'_>) -> Result<[u64; 2]> {
         let fetcher = input.file.fetcher().clone();
         let mut ahead = ReadAhead::new(jobs, fetcher, runtime()?, Ahead { jobs: 4, bytes: BATCH });
         for basket in branch.baskets.iter() {
-            let Some(answer) = ahead.next(call.deadline(), call.interrupt()) else { break };
+            let Some(answer) = ahead.next(call) else { break };
             let bytes = basket.embedded.clone().or_else(|| answer.as_ref().ok()?.1.first().cloned());
             answer?;
             let bytes = bytes.ok_or_else(|| Error::corrupt("a basket was not fetched"))?;

@@ -432,7 +432,7 @@ impl BatchReader {
 
     fn next(&mut self, call: &mut Call<'_>) -> Option<Result<(Range<usize>, Vec<Bytes>)>> {
         match self {
-            BatchReader::Ahead(ahead) => ahead.next(call.deadline(), call.interrupt()),
+            BatchReader::Ahead(ahead) => ahead.next(call),
             BatchReader::Here { jobs, fetcher, asked } => {
                 let job = jobs.next()?;
                 if asked.elapsed() >= HEARTBEAT {

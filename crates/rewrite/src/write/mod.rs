@@ -25,7 +25,6 @@ pub use writer::{DirectoryId, TreeId, Writer, WriterOptions};
 ///
 /// # Errors
 /// `Unsupported` for schemes that cannot be written to; errors of the target.
-
 pub fn create_sink(url: &str) -> Result<Box<dyn Sink>> {
     sapwood_sink::create(url, &OpenOptions::default(), &runtime()?)
 }

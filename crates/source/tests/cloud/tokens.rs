@@ -4,11 +4,11 @@ use super::certificates::{Authority, server};
 use super::{SIZE, check, error_of};
 use sapwood_core::ErrorKind;
 use sapwood_source::open;
-use sapwood_testkit::{Directory, Scripted, answer, part, sample};
+use sapwood_testkit::{ScriptedServer, TestDirectory, answer, part, sample};
 use std::sync::Arc;
 
 /// A server that wants to see one token.
-async fn guarded(authority: &Authority, token: &'static str) -> Scripted {
+async fn guarded(authority: &Authority, token: &'static str) -> ScriptedServer {
     let content = sample(SIZE);
     let wanted = format!("Bearer {token}");
     server(authority, move |request| match request.header("authorization") == Some(&wanted) {
@@ -18,13 +18,13 @@ async fn guarded(authority: &Authority, token: &'static str) -> Scripted {
     .await
 }
 
-fn url(server: &Scripted) -> String {
+fn url(server: &ScriptedServer) -> String {
     format!("https://localhost:{}/f.root", server.port())
 }
 
 #[tokio::test]
 async fn a_fresh_token_is_found_when_the_old_one_is_refused() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let bundle = directory.file("ca.pem", authority.pem());
     let strict = guarded(&authority, "fresh").await;
     let file = directory.file("token", "stale\n");
@@ -57,13 +57,13 @@ async fn a_fresh_token_is_found_when_the_old_one_is_refused() {
 
 #[tokio::test]
 async fn tokens_are_not_shown_without_tls_nor_elsewhere() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let bundle = directory.file("ca.pem", authority.pem());
     let options = directory.options(&[("BEARER_TOKEN", "t"), ("REQUESTS_CA_BUNDLE", &bundle)]);
     let content = sample(SIZE);
 
     let served = content.clone();
-    let plain = Scripted::start(move |request| part(&served, request)).await;
+    let plain = ScriptedServer::start(move |request| part(&served, request)).await;
     open(&format!("{}/f.root", plain.url()), &options).await.unwrap();
     assert!(plain.headers("authorization").iter().all(String::is_empty));
 
@@ -81,7 +81,7 @@ async fn tokens_are_not_shown_without_tls_nor_elsewhere() {
 
 #[tokio::test]
 async fn what_the_user_gives_wins() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let bundle = directory.file("ca.pem", authority.pem());
     let server = guarded(&authority, "given").await;
     let mut options = directory.options(&[("BEARER_TOKEN", "found"), ("REQUESTS_CA_BUNDLE", &bundle)]);
@@ -92,7 +92,7 @@ async fn what_the_user_gives_wins() {
 
 #[tokio::test]
 async fn an_expired_token_is_called_that() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let bundle = directory.file("ca.pem", authority.pem());
     let server = guarded(&authority, "other").await;
     // {"exp": 1000000000}
@@ -108,7 +108,7 @@ async fn an_expired_token_is_called_that() {
 
 #[tokio::test]
 async fn a_public_file_is_read_although_the_token_is_refused() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let bundle = directory.file("ca.pem", authority.pem());
     let content = sample(SIZE);
     let served = content.clone();

@@ -3,12 +3,12 @@
 mod statistics;
 mod wire;
 
-use crate::stripe::{BasketRecord, ProductBaskets, too_long};
+use crate::object::{BasketRecord, ProductBaskets, too_long};
 use crate::{Envelope, Id, ObjectKind, ObjectRef, checksum};
 use bytes::Bytes;
 use sapwood_core::Statistics;
 use sapwood_core::{Error, Result};
-use statistics::Columns;
+use statistics::ListStatistics;
 use std::ops::Range;
 
 /// An object: where it lies, and its name.
@@ -99,7 +99,7 @@ pub struct StripeList {
     starts: Vec<u32>,
     /// For each stripe, the checksum of each basket.
     checksums: Vec<u64>,
-    statistics: Columns,
+    statistics: ListStatistics,
 }
 
 /// The contents and position of a stripe.
@@ -120,9 +120,6 @@ struct Span {
 const INLINE: u32 = u32::MAX;
 
 impl StripeList {
-    /// Stripes of fewer bytes are better kept in the list than in an object.
-    pub const INLINE_LIMIT: u64 = 512;
-
     /// An empty list, for a product with this many branches.
     pub fn new(branches: usize) -> StripeList {
         StripeList {
@@ -134,7 +131,7 @@ impl StripeList {
             inline: Vec::new(),
             starts: Vec::new(),
             checksums: Vec::new(),
-            statistics: Columns::new(branches),
+            statistics: ListStatistics::new(branches),
         }
     }
 

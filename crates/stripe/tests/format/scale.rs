@@ -5,7 +5,7 @@
 
 use sapwood_core::Deadline;
 use sapwood_source::OpenOptions;
-use sapwood_store::{Store, open_store};
+use sapwood_store::open_store;
 use sapwood_stripe::{
     BasketRecord, Change, Dataset, EventIndex, Id, Ids, LayoutOptions, ListBuilder, NewSegment, ObjectName,
     ObjectRef, Product, ProductBaskets, Provenance, Schema, Segment, Snapshot, StripeList, Version, keys,

@@ -1,6 +1,8 @@
 //! Expiry, collection with grace and leases, verification, copies, other bases.
 
-use crate::world::{append, create, made, memory, open, open_at, put, read, run, soon, stored, two_segments};
+use crate::world::{
+    append, create, list, made, memory, open, open_at, put, read, run, soon, stored, two_segments,
+};
 use bytes::Bytes;
 use sapwood_core::ErrorKind;
 use sapwood_store::Store;
@@ -15,7 +17,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const WEEK: GcOptions = GcOptions { grace: Duration::from_secs(7 * 24 * 3600), dry_run: false, alone: false };
 
 /// The clock of the store shows what ours does: versions are dated by that of who writes them.
-fn now(store: &sapwood_store::MemoryStore) {
+fn now(store: &sapwood_testkit::MemoryStore) {
     store.set_clock(SystemTime::now());
 }
 
@@ -212,7 +214,7 @@ fn verification_names_object_product_and_entries() {
         let good = verify(&dataset).await;
         assert!(good.wrong.is_empty() && good.objects == 4 + 4, "{good:?}");
         let segment = &dataset.snapshot().segments[0];
-        let list = dataset.list(&dataset.snapshot().products[1], segment, soon()).await.unwrap().unwrap();
+        let list = list(&dataset, (1, 0)).await.unwrap();
         let basket = list.basket(1, 2).unwrap();
         let Location::Object { object: ObjectName { id, .. }, offset } = basket.place else { panic!() };
         let key = keys::data(id);

@@ -8,10 +8,9 @@ use super::stages::{Stages, can_wait};
 use crate::entries::EntryRead;
 use crate::plan::check_range;
 use crate::scan::Scan;
-use sapwood_core::{Call, Column, Deadline, Error, Interrupt, Result};
+use sapwood_core::{Call, Column, Error, Result};
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::time::Duration;
 
 /// The columns of a table, step by step: what a cut needs of all entries, then the other columns of those that pass.
 ///
@@ -41,7 +40,6 @@ pub struct CutRead {
     /// How many second stages are in flight while the first of the next step is worked on.
     ahead: usize,
     threads: Option<usize>,
-    patience: Duration,
 }
 
 /// What a read with a cut delivers next.
@@ -64,7 +62,7 @@ pub enum CutStage {
 }
 
 impl CutRead {
-    /// Starts to read steps. Each wait has as much time as the call has left now.
+    /// Starts to read steps.
     ///
     /// # Errors
     /// As [`read`](crate::read()); `Usage` without a table.
@@ -78,7 +76,6 @@ impl CutRead {
         for step in &steps {
             check_range(&**main, &step.within)?;
         }
-        let patience = call.deadline().remaining();
         let CutOptions { threads, excluded, costs } = options;
         let start = steps.iter().map(|step| step.within.start).min().unwrap_or(0);
         let range = start..steps.iter().map(|step| step.within.end).max().unwrap_or(start);
@@ -113,7 +110,6 @@ impl CutRead {
             begun: VecDeque::new(),
             ahead,
             threads,
-            patience,
         })
     }
 
@@ -132,8 +128,8 @@ impl CutRead {
     ///
     /// # Errors
     /// As [`read`](crate::read()); `Usage` if the mask of the last step is missing. An error ends the read.
-    pub fn next(&mut self, interrupt: Interrupt<'_>) -> Option<Result<CutStage>> {
-        let stage = self.advance(&mut Call::new(Deadline::after(self.patience), interrupt));
+    pub fn next(&mut self, call: &mut Call<'_>) -> Option<Result<CutStage>> {
+        let stage = self.advance(call);
         self.ended_by(stage).transpose()
     }
 
@@ -143,8 +139,8 @@ impl CutRead {
     /// # Errors
     /// `Usage` if no mask is missing, or for a mask of another length; those of [`EntryRead::start`]. An error ends the
     /// read.
-    pub fn cut(&mut self, mask: Option<&[bool]>, interrupt: Interrupt<'_>) -> Result<()> {
-        let second = self.start_second(mask, &mut Call::new(Deadline::after(self.patience), interrupt));
+    pub fn cut(&mut self, mask: Option<&[bool]>, call: &mut Call<'_>) -> Result<()> {
+        let second = self.start_second(mask, call);
         let second = self.ended_by(second)?;
         self.begun.push_back(second);
         Ok(())

@@ -6,11 +6,10 @@ use crate::pool;
 use crate::selection::Query;
 use crate::table::Table;
 use rayon::prelude::*;
-use sapwood_core::{Call, Column, Deadline, Error, Interrupt, Result};
+use sapwood_core::{Call, Column, Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The entries of a step that pass a cut.
 #[derive(Debug, Clone)]
@@ -31,7 +30,6 @@ pub struct CutScan<F> {
     wanted: Vec<usize>,
     begun: VecDeque<Begun>,
     threads: Option<usize>,
-    patience: Duration,
 }
 
 /// A step whose second stage is being read.
@@ -45,8 +43,7 @@ struct Begun {
 
 impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
     /// A scan of columns, or of members of the objects in them, over some ranges of entries. The closure gets the columns of
-    /// `needed`, of all entries of a range, and returns for each entry whether it passes. Each wait has as much time as the
-    /// call has left now.
+    /// `needed`, of all entries of a range, and returns for each entry whether it passes.
     ///
     /// # Errors
     /// As [`read`](crate::read()).
@@ -59,7 +56,7 @@ impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
         options: CutOptions,
         call: &mut Call<'_>,
     ) -> Result<CutScan<F>> {
-        let (threads, patience) = (options.threads, call.deadline().remaining());
+        let threads = options.threads;
         let mut columns = Vec::with_capacity(queries.len() + needed.len());
         let mut place_of: HashMap<Query, usize> = HashMap::new();
         let mut places = |queries: &[Q]| -> Vec<usize> {
@@ -77,7 +74,7 @@ impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
         let query = CutQuery { tables: vec![table], columns, cut: needed.clone(), groups };
         let steps = ranges.into_iter().map(EntrySelection::from).collect();
         let read = CutRead::new(&query, steps, options, call)?;
-        Ok(CutScan { read, cut, needed, wanted, begun: VecDeque::new(), threads, patience })
+        Ok(CutScan { read, cut, needed, wanted, begun: VecDeque::new(), threads })
     }
 
     /// The passing entries of the next range; `None` after the last.
@@ -85,25 +82,25 @@ impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
     /// # Errors
     /// As [`read`](crate::read()), and those of the closure; `Usage` for a mask of another length than its columns. An error
     /// ends the scan.
-    pub fn next(&mut self, interrupt: Interrupt<'_>) -> Option<Result<PassingEntries>> {
-        let passing = self.advance(interrupt);
+    pub fn next(&mut self, call: &mut Call<'_>) -> Option<Result<PassingEntries>> {
+        let passing = self.advance(call);
         if passing.is_err() {
             self.read.end();
         }
         passing.transpose()
     }
 
-    fn advance(&mut self, interrupt: Interrupt<'_>) -> Result<Option<PassingEntries>> {
-        while let Some(stage) = self.read.next(&mut *interrupt) {
+    fn advance(&mut self, call: &mut Call<'_>) -> Result<Option<PassingEntries>> {
+        while let Some(stage) = self.read.next(call) {
             match stage? {
                 CutStage::First { entries, columns } => {
-                    self.begin(&entries, columns, &mut *interrupt)?;
+                    self.begin(&entries, columns, call)?;
                     if self.read.second().is_empty() {
-                        return self.finish(Vec::new(), false, interrupt).map(Some);
+                        return self.finish(Vec::new(), false, call).map(Some);
                     }
                 }
                 CutStage::Second { columns, passing } => {
-                    return self.finish(columns, passing, interrupt).map(Some);
+                    return self.finish(columns, passing, call).map(Some);
                 }
             }
         }
@@ -111,12 +108,7 @@ impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
     }
 
     /// Cuts a step.
-    fn begin(
-        &mut self,
-        entries: &EntrySelection,
-        first: Vec<Column>,
-        interrupt: Interrupt<'_>,
-    ) -> Result<()> {
+    fn begin(&mut self, entries: &EntrySelection, first: Vec<Column>, call: &mut Call<'_>) -> Result<()> {
         let columns = columns_at(&self.needed, &self.read.first(), &first)?;
         let mask = (self.cut)(&columns)?;
         drop(columns);
@@ -125,7 +117,7 @@ impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
             return Err(Error::usage(message));
         }
         if !self.read.second().is_empty() {
-            self.read.cut(Some(&mask), interrupt)?;
+            self.read.cut(Some(&mask), call)?;
         }
         let places = mask.iter().enumerate().filter(|(_, passes)| **passes).map(|(place, _)| place).collect();
         self.begun.push_back(Begun { entries: entries.passing(&mask), places, first });
@@ -133,16 +125,10 @@ impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
     }
 
     /// The passing entries of the earliest step that was cut.
-    fn finish(
-        &mut self,
-        second: Vec<Column>,
-        passing: bool,
-        interrupt: Interrupt<'_>,
-    ) -> Result<PassingEntries> {
+    fn finish(&mut self, second: Vec<Column>, passing: bool, call: &mut Call<'_>) -> Result<PassingEntries> {
         let Some(Begun { entries, places, first }) = self.begun.pop_front() else {
             return Err(Error::usage("no step was cut"));
         };
-        let mut call = Call::new(Deadline::after(self.patience), interrupt);
         let (of_first, of_second) = (self.read.first(), self.read.second());
         let take = |wanted: &usize| match of_second.iter().position(|column| column == wanted) {
             Some(place) if passing => second.get(place).cloned().ok_or_else(not_delivered),
@@ -150,7 +136,7 @@ impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
             None => column_at(*wanted, &of_first, &first)?.take(&places),
         };
         let pool = pool::computing(self.threads)?;
-        let columns = pool::compute(&pool, &mut call, |_| self.wanted.par_iter().map(take).collect())?;
+        let columns = pool::compute(&pool, call, |_| self.wanted.par_iter().map(take).collect())?;
         Ok(PassingEntries { entries, columns })
     }
 }
@@ -169,7 +155,7 @@ pub fn read_where<Q: Into<Query> + Clone>(
     call: &mut Call<'_>,
 ) -> Result<PassingEntries> {
     let mut scan = CutScan::new(table, queries, vec![entries], needed, cut, options, call)?;
-    scan.next(call.interrupt()).unwrap_or_else(|| Err(not_delivered()))
+    scan.next(call).unwrap_or_else(|| Err(not_delivered()))
 }
 
 /// Some of the columns `delivered`, which are numbered by `numbers`.

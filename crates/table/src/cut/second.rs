@@ -66,6 +66,6 @@ pub(super) fn finish(reads: Vec<EntryRead>, call: &mut Call<'_>) -> Result<Vec<C
 
 /// The next columns of scans, one after the other.
 pub(super) fn next(scans: &mut [Scan], call: &mut Call<'_>) -> Result<Vec<Column>> {
-    let columns = scans.iter_mut().filter_map(|scan| scan.next(call.interrupt()));
+    let columns = scans.iter_mut().filter_map(|scan| scan.next(call));
     Ok(columns.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }

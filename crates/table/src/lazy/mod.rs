@@ -10,7 +10,7 @@ use crate::queries::Queries;
 use crate::selection::Query;
 use crate::table::Table;
 use layout::LazyLayout;
-use sapwood_core::{Call, Column, Error, Interrupt, Result};
+use sapwood_core::{Call, Column, Error, Result};
 use sapwood_fetch::learn::{Accounting, ColumnMap, Fetch, FetchedColumn, Limits, Reader, Rules};
 use sapwood_source::record::RecordedRead;
 use std::ops::Range;
@@ -136,12 +136,11 @@ impl Lazy {
         declared: bool,
         call: &mut Call<'_>,
     ) -> Result<Vec<Column>> {
-        let deadline = call.deadline();
-        let work = |fetched: &[FetchedColumn], interrupt: Interrupt<'_>| {
-            self.layout.decode(fetched, window, self.threads, &mut Call::new(deadline, interrupt))
+        let work = |fetched: &[FetchedColumn], call: &mut Call<'_>| {
+            self.layout.decode(fetched, window, self.threads, call)
         };
         let (table, read) = (&self.layout.table, self.layout.recorded());
-        let touch = || self.reader.touch(queries, window, declared, deadline, call.interrupt(), &work);
+        let touch = || self.reader.touch(queries, window, declared, &work, call);
         let fetcher = table.fetcher(0);
         RecordedRead::touch(read, queries, window, fetcher.counters(), touch)
             .map_err(|error| error.url(table.url()))

@@ -112,7 +112,7 @@ fn each_way(
     let read = sapwood_table::read(&table(), &columns, entries.clone(), THREADS, &mut call);
     let mut call = Call::new(Deadline::after(deadline), interrupt);
     let scan = Scan::new(table(), &columns, vec![entries.clone()], THREADS, &mut call)
-        .and_then(|mut scan| scan.next(interrupt).unwrap_or(Ok(Vec::new())));
+        .and_then(|mut scan| scan.next(&mut call).unwrap_or(Ok(Vec::new())));
     let mut ways = vec![read.map(drop), scan.map(drop)];
     if subject.complete().len() == columns.len() {
         let mut call = Call::new(Deadline::after(deadline), interrupt);

@@ -41,7 +41,7 @@ pub(super) fn scan(
 ) -> Result<Vec<Vec<Column>>> {
     let table = Arc::clone(table) as Arc<dyn Table>;
     let mut scan = Scan::new(table, columns, ranges.to_vec(), THREADS, &mut call(&mut || false))?;
-    std::iter::from_fn(|| scan.next(&mut || false)).collect()
+    std::iter::from_fn(|| scan.next(&mut call(&mut || false))).collect()
 }
 
 pub(super) fn whole_columns(subject: &Subject) {

@@ -1,4 +1,4 @@
-//! What came beside the entries of the segments: other trees, histograms, provenance; of all segments as of merged files.
+//! The auxiliary files of the segments: other trees, histograms, provenance, read as if the input files were merged.
 
 use super::memory::MemorySink;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -9,8 +9,7 @@ use sapwood_rewrite::repack::objects::{copy_objects, copy_process_ids};
 use sapwood_rewrite::repack::output::OutputFile;
 use sapwood_rewrite::repack::plan::RepackPlan;
 use sapwood_rewrite::repack::{Input, RepackOptions, RepackReport, copy_trees};
-use sapwood_root::is_tree;
-use sapwood_root::{File, KeyEntry};
+use sapwood_root::{File, KeyEntry, is_tree};
 use sapwood_source::MemorySource;
 use sapwood_store::Store;
 use sapwood_stripe::{ObjectRef, Snapshot, keys};
@@ -19,36 +18,36 @@ use sapwood_tfile::write::{FileWriter, Origin};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// What is beside the trees of all segments together may have so many bytes.
+/// Most bytes of the auxiliary files of all segments together.
 const LARGEST: u64 = 1 << 30;
-/// Requests that are in flight together.
+/// Requests in flight.
 const TOGETHER: usize = 16;
-/// Trees of CMS that say how all was made: what several segments have in common is there once.
+/// Trees of CMS that describe the provenance: entries that several segments share are kept once.
 const SETS: [&str; 3] = ["MetaData", "ParameterSets", "Parentage"];
 
-/// The files that came beside the entries, and what several of them have as one.
+/// The auxiliary files of all segments, and objects that were merged from several of them.
 #[derive(Debug)]
-pub struct Beside {
+pub struct AuxiliaryFiles {
     url: String,
     counters: Arc<Counters>,
-    /// Path of the tree of the dataset.
+    /// Path of the dataset's tree.
     tree: String,
     files: Vec<(File, Vec<KeyEntry>)>,
-    /// The same, as they are handed out: what is made of them is counted.
+    /// The same, as handed out: decoding them is counted.
     counted: Vec<(MemorySource, OnceLock<File>)>,
-    /// By their paths.
+    /// Files with one merged object each, by the object's path.
     joined: Mutex<HashMap<String, File>>,
 }
 
-impl Beside {
-    /// Reads what is beside the entries of a version at `url`.
+impl AuxiliaryFiles {
+    /// Reads the auxiliary files of a version at `url`.
     pub(super) fn read(
         url: &str,
         snapshot: &Snapshot,
         store: impl Fn(u32) -> Result<Arc<dyn Store>>,
         counters: Arc<Counters>,
         call: &mut Call<'_>,
-    ) -> Result<Beside> {
+    ) -> Result<AuxiliaryFiles> {
         let objects = objects(snapshot, store, call).map_err(|error| error.url(url))?;
         let (mut files, mut counted) = (Vec::with_capacity(objects.len()), Vec::with_capacity(objects.len()));
         for object in objects {
@@ -57,7 +56,7 @@ impl Beside {
             files.push((file, keys));
             counted.push((object, OnceLock::new()));
         }
-        Ok(Beside {
+        Ok(AuxiliaryFiles {
             url: url.to_owned(),
             counters,
             counted,
@@ -72,7 +71,7 @@ impl Beside {
         self.files.iter().map(|(file, _)| file)
     }
 
-    /// The keys of all segments, those that several have once; without that of the tree of the dataset.
+    /// The keys of all segments, each path once; without that of the dataset's tree.
     pub fn keys(&self) -> Vec<KeyEntry> {
         let (mut seen, mut keys) = (HashSet::new(), Vec::new());
         for (_, own) in &self.files {
@@ -84,7 +83,7 @@ impl Beside {
         keys
     }
 
-    /// The file to look in for what is at a path, and the cycle that is meant there.
+    /// The file that holds a path, and the cycle to look for in it.
     pub fn holder(
         &self,
         path: &str,
@@ -111,9 +110,9 @@ impl Beside {
         Ok(Some((self.joined().entry(path.to_owned()).or_insert(file).clone(), None)))
     }
 
-    /// A file, opened so that what is made of it is counted.
+    /// A file, opened so that decoding it is counted.
     fn counted(&self, place: usize, call: &mut Call<'_>) -> Result<File> {
-        let missing = || Error::corrupt("a file that came beside the entries is missing");
+        let missing = || Error::corrupt("an auxiliary file is missing");
         let (object, opened) = self.counted.get(place).ok_or_else(missing)?;
         if let Some(file) = opened.get() {
             return Ok(file.clone());
@@ -127,13 +126,13 @@ impl Beside {
     }
 }
 
-/// How what came with several segments becomes one.
+/// The options for merging the auxiliary files of several segments.
 pub(super) fn joining(threads: Option<usize>) -> RepackOptions {
     let sets = SETS.map(str::to_owned).to_vec();
     RepackOptions { sets, threads, ..RepackOptions::default() }
 }
 
-/// The files that came beside the entries of the segments, in their order.
+/// The auxiliary files of the segments, in order.
 ///
 /// # Errors
 /// `Limit` if they are too large; `Checksum` or `Corrupt` if one is damaged or lost; those of the stores.
@@ -145,7 +144,7 @@ fn objects(
     let places = || snapshot.segments.iter().filter_map(|segment| segment.auxiliary.as_ref());
     let sum = places().fold(0_u64, |sum, place| sum.saturating_add(place.len));
     if sum > LARGEST {
-        let message = format!("what is beside the tree has {sum} bytes, {LARGEST} can be held");
+        let message = format!("the auxiliary files have {sum} bytes; at most {LARGEST} fit in memory");
         return Err(Error::new(ErrorKind::Limit, message));
     }
     let deadline = call.deadline();
@@ -156,7 +155,7 @@ fn objects(
     wait(read.buffered(TOGETHER).try_collect(), call)
 }
 
-/// A whole object, as it was written.
+/// A whole object, verified.
 async fn whole(store: &dyn Store, place: &ObjectRef, deadline: Deadline) -> Result<MemorySource> {
     let key = keys::data(place.id);
     let url = format!("{}/{key}", store.url());
@@ -165,15 +164,15 @@ async fn whole(store: &dyn Store, place: &ObjectRef, deadline: Deadline) -> Resu
     match object {
         Ok(object) => Ok(MemorySource::named(url, None, object)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let lost = "what came beside the entries of a segment is lost: its object is not in the store";
+            let lost = "the auxiliary file of a segment is lost: its object is not in the store";
             Err(Error::corrupt(lost).url(url).caused_by(error))
         }
         Err(error) => Err(error.url(url)),
     }
 }
 
-/// A file with what some files have at a path: their trees one behind the other, the sum of their histograms, or the
-/// first of what is neither.
+/// A file with the merged object at a path: the concatenated trees, the sum of the histograms, or the first object of
+/// another kind.
 fn join(
     inputs: &[Input],
     path: &str,
@@ -188,7 +187,7 @@ fn join(
     let mut plan = RepackPlan::new(&mut inputs, &options, &mut report.notes, call)?;
     plan.objects.retain(|(entry, _)| entry.path == path);
     let sink = MemorySink::new(usize::try_from(LARGEST).unwrap_or(usize::MAX));
-    let file = FileWriter::new("beside.root", "", Compression::default(), Origin::now())?;
+    let file = FileWriter::new("auxiliary.root", "", Compression::default(), Origin::now())?;
     let mut output = OutputFile::new(file, Box::new(sink.clone()));
     output.file.descriptions().unite(&plan.descriptions);
     copy_process_ids(&plan.process_ids, &mut inputs, &mut output, call)?;

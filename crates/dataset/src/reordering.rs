@@ -1,36 +1,36 @@
-//! How much of a tree is held at once to bring its entries into another order: what is too much is refused.
+//! Limits the memory for reordering the entries of a tree.
 
-use super::segment::Part;
+use super::segment::InputProduct;
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_rewrite::repack::input::InputTree;
 use std::collections::HashMap;
 
-/// So many bytes may be held for the entries of one batch, compressed and decompressed.
+/// Most bytes for the entries of one batch, compressed and uncompressed.
 const MOST: u64 = 2 << 30;
 
-/// Baskets of branches that begin at the same entries: their first entries, and the bytes of all that begin there.
+/// Baskets of branches that begin at the same entries: their first entries, and the bytes of all baskets that begin there.
 type Baskets = (Vec<u64>, Vec<u64>);
 
-/// That the baskets with the entries of any batch can be held at once.
+/// Checks that the baskets with the entries of any batch fit in memory together.
 ///
 /// # Errors
-/// `Limit` if they are too much.
-pub(super) fn check(input: &InputTree, parts: &[Part], order: &[u64], batch: u64) -> Result<()> {
+/// `Limit` if they are too large.
+pub(super) fn check(input: &InputTree, parts: &[InputProduct], order: &[u64], batch: u64) -> Result<()> {
     let most = most(&baskets(input, parts), order, batch);
     if most <= MOST {
         return Ok(());
     }
     let message = format!(
-        "the entries come in so different an order that {} MB of the tree are needed for {batch} of them, {} MB can be held",
+        "reordering {batch} entries needs {} MB of the tree at once; the limit is {} MB",
         most / 1_000_000,
         MOST / 1_000_000
     );
     Err(Error::new(ErrorKind::Limit, message)
         .url(input.file.url())
-        .hint("write the tree in the order of the dataset, or add its products one after the other"))
+        .hint("write the tree in the order of the dataset, or add its products one by one"))
 }
 
-fn baskets(input: &InputTree, parts: &[Part]) -> Vec<Baskets> {
+fn baskets(input: &InputTree, parts: &[InputProduct]) -> Vec<Baskets> {
     let mut alike: HashMap<Vec<u64>, Vec<u64>> = HashMap::new();
     for &branch in parts.iter().flat_map(|part| &part.branches) {
         let Some(outline) = input.branch(branch) else { continue };
@@ -46,7 +46,7 @@ fn baskets(input: &InputTree, parts: &[Part]) -> Vec<Baskets> {
     alike.into_iter().collect()
 }
 
-/// The most bytes that a batch needs.
+/// The largest number of bytes that a batch needs.
 fn most(baskets: &[Baskets], order: &[u64], batch: u64) -> u64 {
     let batch = usize::try_from(batch).unwrap_or(usize::MAX).max(1);
     let needed = |entries: &[u64]| -> u64 {
@@ -77,8 +77,8 @@ mod tests {
         let order: Vec<u64> = (0..30).collect();
         assert_eq!(most(&baskets, &order, 10), 407);
         assert_eq!(most(&baskets, &order, 15), 607);
-        let scattered: Vec<u64> = (0..30).map(|entry| entry * 7 % 30).collect();
-        assert_eq!(most(&baskets, &scattered, 10), 707);
+        let reordering: Vec<u64> = (0..30).map(|entry| entry * 7 % 30).collect();
+        assert_eq!(most(&baskets, &reordering, 10), 707);
         assert_eq!(most(&baskets, &[], 10), 0);
     }
 }

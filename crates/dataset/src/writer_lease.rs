@@ -1,64 +1,63 @@
-//! The lease of who writes: what is under it is not collected. It is renewed for as long as the writing takes.
+//! A writer's lease, renewed in the background: objects stored under it are not collected.
 
 use sapwood_core::{Call, Deadline, ErrorKind, Result};
 use sapwood_stripe::{Change, CommitOutcome, Dataset, Lease, LeaseKind, Provenance};
-use sapwood_table::pool::runtime;
-use sapwood_table::pool::wait;
+use sapwood_table::pool::{runtime, wait};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-/// For how long a lease keeps what was written if the writer is heard of no more.
+/// How long a lease lasts after its last renewal.
 const LASTS: Duration = Duration::from_secs(1800);
-/// It is renewed so often.
-const RENEWED: Duration = Duration::from_secs(300);
-/// Ending it is not worth more: it lapses by itself.
+/// Time between renewals.
+const RENEWAL: Duration = Duration::from_secs(300);
+/// Longest wait for the end of a lease, which would also lapse by itself.
 const ENDING: Duration = Duration::from_secs(30);
 
 /// A writer's lease on a dataset.
 #[derive(Debug)]
-pub struct Held {
+pub struct WriterLease {
     lease: Arc<Mutex<Lease>>,
     renewing: JoinHandle<()>,
     deadline: Deadline,
 }
 
-/// Does some writing under a lease, which ends with it; unless nobody can say whether a commit was made.
-pub(crate) fn while_held<T>(
+/// Runs `work` under a lease, which ends with it, unless it is unknown whether a commit succeeded.
+pub(crate) fn with_writer_lease<T>(
     dataset: &Dataset,
     call: &mut Call<'_>,
-    work: impl FnOnce(&Held, &mut Call<'_>) -> Result<T>,
+    work: impl FnOnce(&WriterLease, &mut Call<'_>) -> Result<T>,
 ) -> Result<T> {
-    let held = Held::begin(dataset, call)?;
-    let done = work(&held, call);
-    held.end_after(done)
+    let lease = WriterLease::begin(dataset, call)?;
+    let done = work(&lease, call);
+    lease.end_after(done)
 }
 
-impl Held {
-    /// Begins one for as long as somebody writes.
-    pub fn begin(dataset: &Dataset, call: &mut Call<'_>) -> Result<Held> {
-        Held::lasting(dataset, LASTS, call)
+impl WriterLease {
+    /// Begins a lease of the default duration.
+    pub fn begin(dataset: &Dataset, call: &mut Call<'_>) -> Result<WriterLease> {
+        WriterLease::lasting(dataset, LASTS, call)
     }
 
-    /// Begins one that lasts so long after it was renewed last.
-    pub fn lasting(dataset: &Dataset, lasts: Duration, call: &mut Call<'_>) -> Result<Held> {
+    /// Begins a lease that lasts this long after its last renewal.
+    pub fn lasting(dataset: &Dataset, lasts: Duration, call: &mut Call<'_>) -> Result<WriterLease> {
         let handle = runtime()?;
         let begun = dataset.lease(LeaseKind::Writer, lasts, call.deadline().within(lasts));
         let lease = Arc::new(Mutex::new(wait(begun, call)?));
         let renewed = Arc::clone(&lease);
         let renewing = handle.spawn(async move {
             loop {
-                tokio::time::sleep(RENEWED).await;
-                if let Err(error) = renewed.lock().await.renew(Deadline::after(RENEWED)).await {
+                tokio::time::sleep(RENEWAL).await;
+                if let Err(error) = renewed.lock().await.renew(Deadline::after(RENEWAL)).await {
                     log::warn!("a writer's lease was not renewed: {error}");
                 }
             }
         });
-        Ok(Held { lease, renewing, deadline: call.deadline() })
+        Ok(WriterLease { lease, renewing, deadline: call.deadline() })
     }
 
-    /// Makes a change whose objects were written under the lease.
+    /// Commits a change whose objects were stored under the lease.
     ///
     /// # Errors
     /// Those of [`Dataset::commit_under`].
@@ -77,7 +76,7 @@ impl Held {
         wait(committed, call)
     }
 
-    /// Makes it last from now on, and leaves it to who commits; its key.
+    /// Renews it once more and returns its key, for the process that will commit.
     ///
     /// # Errors
     /// `Conflict` if it has lapsed; those of the store.
@@ -91,7 +90,7 @@ impl Held {
         wait(kept, call)
     }
 
-    /// Ends it with what it was for; unless nobody can say whether a commit was made.
+    /// Ends it and returns the result, unless it is unknown whether a commit succeeded: then the lease stays.
     pub fn end_after<T>(self, done: Result<T>) -> Result<T> {
         if done.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::CommitUnknown) {
             self.end();
@@ -99,7 +98,7 @@ impl Held {
         done
     }
 
-    /// Ends it. If that fails, it lapses by itself.
+    /// Ends it. If that fails, the lease lapses by itself.
     pub fn end(self) {
         self.renewing.abort();
         let ended = async {
@@ -113,7 +112,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for WriterLease {
     fn drop(&mut self) {
         self.renewing.abort();
     }

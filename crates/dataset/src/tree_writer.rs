@@ -1,7 +1,7 @@
-//! The tree of all products as one record: that of the first schema, with the branches of the others.
+//! Writes the tree of all products as one record: the record of the first schema, with the branches of the others.
 
-use super::schema::Origin;
-use super::template::{Schema, Template};
+use super::schema::BranchOrigin;
+use super::template::{Template, TemplateSchema};
 use bytes::Bytes;
 use sapwood_codec::Compression;
 use sapwood_core::{Call, Error, Result};
@@ -13,47 +13,47 @@ use sapwood_tfile::write::{DirectoryId, NewKey};
 use sapwood_ttree::{BasketHeader, BranchChange, ClusterChange, TreeChange};
 use std::collections::HashMap;
 
-/// The basket of a branch.
+/// A basket of a product's branch.
 #[derive(Debug)]
 pub struct ProductBasket {
-    /// Place of the product, and of the branch in the product.
+    /// Index of the product.
     pub product: usize,
-    /// The branch, by its place in the product.
+    /// Index of the branch in the product.
     pub branch: usize,
-    /// First entry in the segment, and number of entries.
+    /// First entry, in the segment.
     pub first_entry: u64,
     /// Number of entries.
     pub entries: u64,
-    /// The record of the basket; empty if the branch has none.
+    /// The record of the basket; empty if the branch has no basket.
     pub record: Bytes,
 }
 
-/// A tree that is written: that of the first schema, with the branches of the others.
+/// A tree that is being written: the tree of the first schema, with the branches of the others.
 #[derive(Debug, Clone)]
-pub struct Grafted {
+pub struct UnionTreeWriter {
     name: String,
     title: String,
     class_name: String,
     outline: sapwood_ttree::TreeOutline,
-    /// By the places of the outline's branches; none for those of no product.
+    /// For each branch of the outline; `None` for branches of no product, which are dropped.
     branches: Vec<Option<BranchChange>>,
-    /// For each product, the places of its branches.
+    /// For each product, the indices of its branches in the outline.
     places: Vec<Vec<usize>>,
-    /// For each product, the place of its schema.
+    /// For each product, the index of its schema.
     schemas: Vec<usize>,
     of_path: HashMap<String, usize>,
     entries: u64,
     clusters: Vec<u64>,
 }
 
-impl Grafted {
+impl UnionTreeWriter {
     /// The tree of a template, without entries.
     ///
     /// # Errors
-    /// `Corrupt` if the products do not fit the schemas; those of reading.
-    pub fn new(template: &Template, call: &mut Call<'_>) -> Result<Grafted> {
+    /// `Corrupt` if the products do not match the schemas; those of reading.
+    pub fn new(template: &Template, call: &mut Call<'_>) -> Result<UnionTreeWriter> {
         let no_schema = || Error::corrupt("the dataset has no schema");
-        let Schema { tree: first, .. } = template.schemas.first().ok_or_else(no_schema)?;
+        let TemplateSchema { tree: first, .. } = template.schemas.first().ok_or_else(no_schema)?;
         let mut outline = (*first.outline).clone();
         let mut starts = vec![0];
         for schema in template.schemas.iter().skip(1) {
@@ -70,7 +70,7 @@ impl Grafted {
                 let (Some(slot), Some(known), Some(own)) =
                     (branches.get_mut(place), outline.branches.get(place), schema.tree.branch(branch))
                 else {
-                    return Err(Error::corrupt("a product has a branch that its schema lacks"));
+                    return Err(Error::corrupt("a product has a branch that is not in its schema"));
                 };
                 *slot = Some(BranchChange {
                     basket_size: i32::try_from(own.basket_size).unwrap_or(i32::MAX),
@@ -81,7 +81,7 @@ impl Grafted {
             }
             places.push(own);
         }
-        Ok(Grafted {
+        Ok(UnionTreeWriter {
             name: first.name.clone(),
             title: first.title.clone(),
             class_name: first.meta.class_name.clone(),
@@ -95,7 +95,7 @@ impl Grafted {
         })
     }
 
-    /// Readers take no more items than the largest number that any of the segments says.
+    /// Raises the maxima of counters to those of a segment's tree: ROOT reads no more items than the maximum.
     pub(super) fn raise(&mut self, tree: &InputTree) {
         for (branch, outline) in tree.outline.branches.iter().enumerate() {
             let place = self.of_path.get(tree.path(branch)).copied();
@@ -109,7 +109,7 @@ impl Grafted {
         }
     }
 
-    /// Path of the directory that a tree at `path` is in.
+    /// The directory part of the tree's path.
     pub fn parent<'p>(&self, path: &'p str) -> &'p str {
         path.strip_suffix(&self.name).unwrap_or("")
     }
@@ -130,7 +130,7 @@ impl Grafted {
             let header = BasketHeader::parse(&basket.record)?;
             header.check_record(&basket.record)?;
             if header.entries as u64 != basket.entries || header.record_len != basket.record.len() {
-                return Err(Error::corrupt("a basket is not what its stripe says"));
+                return Err(Error::corrupt("a basket does not match its stripe"));
             }
             let key = basket.record.slice(..header.key_len);
             let payload = basket.record.slice(header.key_len..);
@@ -144,7 +144,7 @@ impl Grafted {
         Ok(())
     }
 
-    /// Ends a segment of so many entries, in batches of `batch`.
+    /// Ends a segment of this many entries, in batches of `batch`.
     pub fn end_segment(&mut self, entries: u64, batch: u64) {
         let batch = batch.max(1);
         let mut left = entries;
@@ -170,7 +170,7 @@ impl Grafted {
         output.flush()
     }
 
-    /// The tree's record, behind a key of so many bytes.
+    /// The tree's record, after a key of this length.
     fn emit(&mut self, key_len: u32, compression: Compression) -> Result<Vec<u8>> {
         for change in self.branches.iter_mut().flatten() {
             change.compression = compression.number();
@@ -185,19 +185,21 @@ impl Grafted {
         self.outline.emit(key_len, &change)
     }
 
-    /// The tree as the record that a file would have of it, but for its baskets; and where each branch comes from.
-    pub(super) fn into_record(mut self, compression: Compression) -> Result<(TreeRecord, Vec<Origin>)> {
-        // Those that are left follow each other as before.
-        let mut kept: Vec<(usize, Origin)> = Vec::new();
+    /// The tree as its record in a file, without baskets; and the origin of each branch.
+    pub(super) fn into_record(mut self, compression: Compression) -> Result<(TreeRecord, Vec<BranchOrigin>)> {
+        // The remaining branches keep their order.
+        let mut kept: Vec<(usize, BranchOrigin)> = Vec::new();
         for (product, (places, schema)) in self.places.iter().zip(&self.schemas).enumerate() {
             let own = places.iter().enumerate();
-            kept.extend(own.map(|(branch, &place)| (place, Origin { product, branch, schema: *schema })));
+            kept.extend(
+                own.map(|(branch, &place)| (place, BranchOrigin { product, branch, schema: *schema })),
+            );
         }
         kept.sort_unstable_by_key(|(place, _)| *place);
         let key_len = NewKey::new(&self.class_name, &self.name, &self.title, true).len();
         let payload = self.emit(key_len, compression)?.into();
         let origins = kept.into_iter().map(|(_, origin)| origin).collect();
-        let Grafted { name, title, class_name, .. } = self;
+        let UnionTreeWriter { name, title, class_name, .. } = self;
         Ok((TreeRecord { name, title, class_name, key_len, payload }, origins))
     }
 }

@@ -1,4 +1,4 @@
-"""Charts as SVG that stands in a page: axes, points with spread, curves, stacked bars."""
+"""Charts as SVG for a page: axes, points with spread, curves, stacked bars."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...display.markup import escape
+from ..display.markup import escape
 
 WIDTH, HEIGHT = 620.0, 320.0
 LEFT, RIGHT, TOP, BOTTOM = 84.0, 18.0, 16.0, 46.0
@@ -16,7 +16,7 @@ DARK_COLOURS = ("#46b58c", "#eda45a", "#6fa3e6", "#d975ad", "#a3a9b3", "#cdb04f"
 
 
 class Mark(NamedTuple):
-    """A point of a chart: where, from where to where it spread, and what it is."""
+    """A point of a chart: its position, its spread, and its texts."""
 
     x: float
     y: float
@@ -28,7 +28,7 @@ class Mark(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A text and the mark it stands at; a mark of a curve has lines to its left and right."""
+    """The text of a mark; a mark of a curve has lines to its left and right."""
 
     x: float
     y: float
@@ -38,7 +38,7 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """Marks of one colour, joined by a line if they are a curve."""
+    """Marks of one colour, connected by a line if they are a curve."""
 
     name: str
     marks: Sequence[Mark]
@@ -47,23 +47,23 @@ class Series:
 
 @dataclass(frozen=True)
 class Axis:
-    """What stands along a side, and how values are written there."""
+    """An axis: its title, and the format and positions of its ticks."""
 
     title: str
     text: Callable[[float], str] = lambda value: f"{value:,g}"
     is_log: bool = False
     from_zero: bool = False
     at: Sequence[float] = ()
-    """Where ticks are, in place of round values."""
+    """Positions of ticks, instead of round values."""
 
     def scale(self, values: Sequence[float], begin: float, end: float) -> Callable[[float], float]:
-        """Where a value lies between two positions."""
+        """A function that maps values to positions between two ends."""
         low, high = self.span(values)
         first, last = self._at(low), self._at(high)
         return lambda value: begin + (self._at(value) - first) / (last - first) * (end - begin)
 
     def span(self, values: Sequence[float]) -> tuple[float, float]:
-        """The least and the most that is shown."""
+        """The least and the greatest value of the axis."""
         low, high = min(values), max(values)
         if self.is_log:
             margin = max((high / low) ** 0.06, 1.08)
@@ -72,7 +72,7 @@ class Axis:
         return (0.0, 1.06 * high or 1.0) if self.from_zero else (low - margin, high + margin)
 
     def ticks(self, values: Sequence[float]) -> list[float]:
-        """Round values inside the span."""
+        """Round values within the span."""
         low, high = self.span(values)
         if self.at:
             return sorted({value for value in self.at if low <= value <= high})
@@ -84,7 +84,7 @@ class Axis:
 
 
 def chart(x: Axis, y: Axis, series: Sequence[Series], front: Sequence[Mark] = ()) -> str:
-    """Marks and curves; ``front`` is drawn as a line behind them. Empty if there is nothing to draw."""
+    """Marks and curves, in front of a line through ``front``. Empty if there is nothing to draw."""
     marks = [mark for one in series for mark in one.marks]
     if not marks:
         return ""
@@ -116,7 +116,7 @@ def chart(x: Axis, y: Axis, series: Sequence[Series], front: Sequence[Mark] = ()
 def bars(
     names: Sequence[str], shares: Sequence[tuple[str, Sequence[float]]], text: Callable[[float], str]
 ) -> str:
-    """A horizontal bar for each row, of parts that add up; ``names`` are those of the parts."""
+    """A horizontal stacked bar for each row; ``names`` are those of the parts."""
     if not shares:
         return ""
     left, step = 12.0, 46.0
@@ -140,7 +140,7 @@ def bars(
 
 
 def _colour(number: int) -> str:
-    """The class of a series; the style gives it the colour."""
+    """The CSS class of a series, which gives it its colour."""
     return f"c{number % len(COLOURS)}"
 
 
@@ -156,13 +156,13 @@ STYLE = (
     "svg .spread{stroke-width:1.2;opacity:.55}svg .hollow{fill:#fff;stroke-width:2.4}"
     "svg .front{fill:none;stroke:#b9c2cc;stroke-width:6;stroke-linejoin:round;opacity:.6}"
 )
-"""Of charts on a light page."""
+"""The style of charts on a light page."""
 DARK_STYLE = (
     "svg text{fill:#d5d9de}svg .tick{fill:#9aa1a9}svg .grid{stroke:#2d3238}svg .axis{stroke:#858c94}"
     + _colours(DARK_COLOURS)
     + "svg .hollow{fill:#16191d}svg .front{stroke:#4a525b}"
 )
-"""What is different on a dark page."""
+"""The differences on a dark page."""
 
 
 def _document(parts: Iterable[str], height: float, legend: Sequence[tuple[str, str]]) -> str:
@@ -180,7 +180,7 @@ def _document(parts: Iterable[str], height: float, legend: Sequence[tuple[str, s
 
 
 def standalone(svg: str, title: str) -> str:
-    """A chart as a document of its own."""
+    """A chart as a separate document."""
     head, body = svg.split(">", 1)
     inside = (
         f'<title>{escape(title)}</title><style>{STYLE}</style><rect width="100%" height="100%" fill="#fff"/>'
@@ -189,7 +189,7 @@ def standalone(svg: str, title: str) -> str:
 
 
 def _legend_rows(legend: Sequence[tuple[str, str]]) -> Iterator[list[tuple[float, str, str]]]:
-    """The entries of a legend with their places, row by row."""
+    """The entries of a legend with their positions, row by row."""
     row: list[tuple[float, str, str]] = []
     x = LEFT
     for colour, name in legend:
@@ -231,11 +231,11 @@ def _mark(mark: Mark, x: float, y: float, low: float, high: float) -> str:
 
 
 def _labels(labels: Sequence[Label]) -> Iterator[str]:
-    """Texts beside their marks, those of curves above or below; none where there is no room."""
+    """Texts beside their marks; for curves, above or below. A text without room is omitted."""
     taken = [(one.x - 4, one.y - 4, one.x + 4, one.y + 4) for one in labels]
     for x, y, text, is_of_curve in sorted(labels):
         width = 6.8 * len(text)
-        # What stands at the end of a curve is moved inside.
+        # A label at the end of a curve is moved inside the chart.
         middle = min(max(x - width / 2, LEFT + 2), WIDTH - 5 - width)
         places = [(middle, y - 18), (middle, y + 8)]
         if not is_of_curve:
@@ -250,7 +250,7 @@ def _labels(labels: Sequence[Label]) -> Iterator[str]:
 
 
 def _overlap(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether two boxes (left, top, right, bottom) have something in common."""
+    """Whether two boxes (left, top, right, bottom) overlap."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
@@ -260,7 +260,7 @@ def _line(points: Sequence[tuple[float, float]], kind: str) -> str:
 
 
 def _powers(low: float, high: float) -> list[float]:
-    """The powers of ten; of few decades, 2 and 5 times as much as well."""
+    """The powers of ten; for few decades, also 2 and 5 times these."""
     factors = (1, 2, 5) if high / low < 300 else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     return [factor * 10.0**power for power in powers for factor in factors]
@@ -274,6 +274,6 @@ def _steps(low: float, high: float) -> list[float]:
 
 
 def n(value: float) -> str:
-    """A number as short as an SVG allows at a tenth of a pixel."""
+    """A number in its shortest form, rounded to a tenth of a pixel."""
     text = f"{value:.1f}".removesuffix(".0")
     return "0" if text == "-0" else text

@@ -1,23 +1,23 @@
 //! A store in memory with a clock that tests move.
 
-use super::key;
-use super::store::{CreateOutcome, ObjectInfo, Store};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_store::{CreateOutcome, ObjectInfo, Store, check_key, check_prefix};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// The time of its clock at first.
+/// The initial time of its clock.
 const BEGIN: Duration = Duration::from_secs(1_700_000_000);
 
 /// Objects in memory. Its clock stands still until it is moved.
 ///
 /// ```
 /// use sapwood_core::Deadline;
-/// use sapwood_store::{CreateOutcome, MemoryStore, Store};
+/// use sapwood_store::{CreateOutcome, Store};
+/// use sapwood_testkit::MemoryStore;
 /// let store = MemoryStore::new("memory:a");
 /// let create = || futures::executor::block_on(store.create("k", "v".into(), Deadline::default()));
 /// assert!(matches!(create()?, CreateOutcome::Done));
@@ -27,6 +27,7 @@ const BEGIN: Duration = Duration::from_secs(1_700_000_000);
 pub struct MemoryStore {
     url: String,
     inner: Mutex<Inner>,
+    atomic: bool,
 }
 
 struct Inner {
@@ -38,7 +39,13 @@ impl MemoryStore {
     /// An empty store that errors call `url`.
     pub fn new(url: impl Into<String>) -> Self {
         let inner = Inner { objects: BTreeMap::new(), clock: SystemTime::UNIX_EPOCH + BEGIN };
-        MemoryStore { url: url.into(), inner: Mutex::new(inner) }
+        MemoryStore { url: url.into(), inner: Mutex::new(inner), atomic: true }
+    }
+
+    /// The same, with a faulty `create`, which checks whether an object exists before it writes, not atomically.
+    #[must_use]
+    pub fn without_atomic_create(self) -> Self {
+        MemoryStore { atomic: false, ..self }
     }
 
     /// Moves the clock forward.
@@ -84,7 +91,7 @@ impl fmt::Debug for MemoryStore {
 
 fn in_time(deadline: Deadline) -> Result<()> {
     match deadline.has_passed() {
-        true => Err(Error::new(ErrorKind::Timeout, "the deadline passed before this was begun")),
+        true => Err(Error::new(ErrorKind::Timeout, "the deadline passed before the operation began")),
         false => Ok(()),
     }
 }
@@ -94,7 +101,7 @@ fn missing() -> Error {
 }
 
 /// A range of the content of an object.
-pub(super) fn slice(content: &Bytes, range: Option<ByteRange>) -> Result<Bytes> {
+fn slice(content: &Bytes, range: Option<ByteRange>) -> Result<Bytes> {
     let Some(range) = range else { return Ok(content.clone()) };
     let bounds = usize::try_from(range.start).ok().zip(range.start.checked_add(range.len));
     let end = bounds.and_then(|(_, end)| usize::try_from(end).ok()).filter(|end| *end <= content.len());
@@ -115,13 +122,13 @@ impl Store for MemoryStore {
         range: Option<ByteRange>,
         deadline: Deadline,
     ) -> BoxFuture<'a, Result<Bytes>> {
-        self.act(key, key::check(key), deadline, move |inner| {
+        self.act(key, check_key(key), deadline, move |inner| {
             inner.objects.get(key).ok_or_else(missing).and_then(|(content, _)| slice(content, range))
         })
     }
 
     fn put<'a>(&'a self, key: &'a str, content: Bytes, deadline: Deadline) -> BoxFuture<'a, Result<()>> {
-        self.act(key, key::check(key), deadline, move |inner| {
+        self.act(key, check_key(key), deadline, move |inner| {
             inner.write(key, content);
             Ok(())
         })
@@ -133,17 +140,30 @@ impl Store for MemoryStore {
         content: Bytes,
         deadline: Deadline,
     ) -> BoxFuture<'a, Result<CreateOutcome>> {
-        self.act(key, key::check(key), deadline, move |inner| {
-            if inner.objects.contains_key(key) {
-                return Ok(CreateOutcome::Exists);
+        let atomic = self.act(key, check_key(key), deadline, {
+            let content = content.clone();
+            move |inner| {
+                if inner.objects.contains_key(key) {
+                    return Ok(CreateOutcome::Exists);
+                }
+                if self.atomic {
+                    inner.write(key, content);
+                }
+                Ok(CreateOutcome::Done)
             }
-            inner.write(key, content);
-            Ok(CreateOutcome::Done)
+        });
+        Box::pin(async move {
+            let outcome = atomic.await?;
+            if !self.atomic && matches!(outcome, CreateOutcome::Done) {
+                tokio::task::yield_now().await;
+                self.lock().write(key, content);
+            }
+            Ok(outcome)
         })
     }
 
     fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<ObjectInfo>>> {
-        self.act(prefix, key::check_prefix(prefix), deadline, move |inner| {
+        self.act(prefix, check_prefix(prefix), deadline, move |inner| {
             let from = (Bound::Included(prefix.to_owned()), Bound::Unbounded);
             let below = inner.objects.range(from).take_while(|(key, _)| key.starts_with(prefix));
             Ok(below.map(|(key, object)| stored(key, object)).collect())
@@ -151,13 +171,13 @@ impl Store for MemoryStore {
     }
 
     fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<ObjectInfo>> {
-        self.act(key, key::check(key), deadline, move |inner| {
+        self.act(key, check_key(key), deadline, move |inner| {
             inner.objects.get(key).map(|object| stored(key, object)).ok_or_else(missing)
         })
     }
 
     fn delete<'a>(&'a self, keys: &'a [String], deadline: Deadline) -> BoxFuture<'a, Result<()>> {
-        let legal = keys.iter().try_for_each(|key| key::check(key));
+        let legal = keys.iter().try_for_each(|key| check_key(key));
         self.act("", legal, deadline, move |inner| {
             keys.iter().for_each(|key| drop(inner.objects.remove(key)));
             Ok(())
