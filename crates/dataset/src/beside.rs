@@ -15,7 +15,7 @@ use sapwood_source::MemorySource;
 use sapwood_store::Store;
 use sapwood_stripe::{ObjectRef, Snapshot, keys};
 use sapwood_table::pool::wait;
-use sapwood_tfile::write::{FileWriter, Origin};
+use sapwood_tfile::write::{FileStamp, FileWriter};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -188,7 +188,7 @@ fn join(
     let mut survey = Survey::new(&mut inputs, &options, &mut report.notes, call)?;
     survey.objects.retain(|(entry, _)| entry.path == path);
     let sink = MemorySink::new(usize::try_from(LARGEST).unwrap_or(usize::MAX));
-    let file = FileWriter::new("beside.root", "", Compression::default(), Origin::now())?;
+    let file = FileWriter::new("beside.root", "", Compression::default(), FileStamp::now())?;
     let mut output = Output::new(file, Box::new(sink.clone()));
     output.file.descriptions().unite(&survey.descriptions);
     copy_process_ids(&survey.process_ids, &mut inputs, &mut output, &options, call)?;

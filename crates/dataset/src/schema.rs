@@ -3,7 +3,7 @@
 use sapwood_core::{Error, ErrorKind, Result, Segments, Step};
 use sapwood_stripe::{Schema, Snapshot};
 use sapwood_tfile::{FileHeader, Record, StreamerInfos, TFile};
-use sapwood_ttree::{Baskets, Branch, BranchKind, Tree};
+use sapwood_ttree::{Baskets, Branch, BranchKind, TTree};
 use std::collections::{HashMap, HashSet};
 
 /// Clusters of a tree: more than this, and their list is too long to be kept.
@@ -14,7 +14,7 @@ const MOST_CLUSTERS: u64 = 1 << 24;
 pub(super) struct Parsed {
     pub(super) header: FileHeader,
     pub(super) streamers: StreamerInfos,
-    tree: Tree,
+    tree: TTree,
 }
 
 impl Parsed {
@@ -28,7 +28,7 @@ impl Parsed {
             let key = done(file.find(&known, path)?)?;
             let record = done(file.record(&known, &key)?)?;
             let streamers = done(file.streamers(&known)?)?;
-            let tree = Tree::parse(&key.class_name, &record.payload, record.key_len, size, &streamers)?;
+            let tree = TTree::parse(&key.class_name, &record.payload, record.key_len, size, &streamers)?;
             Ok(Parsed { header: file.header, streamers, tree })
         })();
         parsed.map_err(|error: Error| broken(schema, error))
@@ -74,7 +74,7 @@ pub struct Origin {
 /// The tree of a snapshot, without baskets.
 #[derive(Debug)]
 pub(super) struct Union {
-    pub(super) tree: Tree,
+    pub(super) tree: TTree,
     /// Of each branch.
     pub(super) origins: Vec<Origin>,
 }
@@ -104,7 +104,7 @@ impl Union {
                 branch.baskets = Baskets::default();
             }
         }
-        let tree = Tree {
+        let tree = TTree {
             entries,
             cluster_starts: cluster_starts(snapshot, entries)?,
             // What the writer counted is in the schemas, of the entries that it saw.
@@ -138,7 +138,7 @@ fn origins(snapshot: &Snapshot, schemas: &[Parsed]) -> Result<Vec<(Origin, usize
 
 /// From the indices of a schema's tree to those of the union.
 struct Places<'a> {
-    tree: &'a Tree,
+    tree: &'a TTree,
     schema: usize,
     index_of: &'a HashMap<(usize, usize), usize>,
     by_path: &'a HashMap<String, usize>,

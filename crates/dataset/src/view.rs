@@ -143,7 +143,7 @@ impl View {
     }
 
     /// The tree, and where each of its branches comes from.
-    pub fn tree(&self) -> Result<(sapwood_ttree::Tree, Vec<Origin>)> {
+    pub fn tree(&self) -> Result<(sapwood_ttree::TTree, Vec<Origin>)> {
         let union = Union::new(&self.snapshot, &self.schemas).map_err(|error| error.url(self.url()))?;
         Ok((union.tree, union.origins))
     }

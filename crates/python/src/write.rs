@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use sapwood::Deadline;
 use sapwood::write::{
-    BranchSpec, Class, ClusterSize, ColumnView, Compression, Member, Storage, TreeId, Value, VectorItem,
+    BranchSpec, Class, ClassMember, ClusterSize, ColumnView, Compression, Storage, TreeId, Value, VectorItem,
     WriterOptions, create_sink, split,
 };
 use sapwood::{Error, Primitive, Result};
@@ -225,7 +225,7 @@ fn storage(form: &Bound<'_, PyTuple>) -> PyResult<Storage> {
 /// A class of split objects.
 fn class(form: &Bound<'_, PyTuple>) -> PyResult<Arc<Class>> {
     let members: Vec<(String, Bound<'_, PyTuple>)> = form.get_item(2)?.extract()?;
-    let members = members.into_iter().map(|(name, form)| Ok(Member { name, storage: storage(&form)? }));
+    let members = members.into_iter().map(|(name, form)| Ok(ClassMember { name, storage: storage(&form)? }));
     Ok(Arc::new(Class { name: form.get_item(1)?.extract()?, members: members.collect::<PyResult<_>>()? }))
 }
 

@@ -2,8 +2,10 @@
 
 mod objects;
 
-pub(crate) use objects::{BYTE_COUNT_MASK, CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
-pub use objects::{ObjectBase, ObjectHeader, ObjectSlot, TNamed};
+pub use objects::{
+    BYTE_COUNT_MASK, CLASS_MASK, IS_REFERENCED, MAP_OFFSET, NEW_CLASS_TAG, ObjectBase, ObjectHeader,
+    ObjectSlot, TNamed,
+};
 
 use sapwood_core::{Error, ErrorKind, Result};
 
@@ -65,6 +67,11 @@ impl<'a> Cursor<'a> {
     }
 
     numbers!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
+
+    /// Reads a file offset: 8 bytes if it is `wide`, else 4.
+    pub(crate) fn file_offset(&mut self, wide: bool) -> Result<u64> {
+        if wide { self.u64() } else { self.u32().map(u64::from) }
+    }
 
     /// Reads one byte as a boolean: anything but 0 is true.
     ///
@@ -235,17 +242,6 @@ impl<'a> Cursor<'a> {
     /// `Corrupt` if there is no zero byte.
     pub fn cstring(&mut self) -> Result<String> {
         Ok(String::from_utf8_lossy(self.cstring_bytes()?).into_owned())
-    }
-
-    /// Reads a `std::string` that is a member of its own: a version header, then the format of a `TString`.
-    ///
-    /// # Errors
-    /// `Truncated` or `Corrupt` if the bytes run out or the byte count is wrong.
-    pub fn std_string(&mut self) -> Result<String> {
-        let header = self.read_header()?;
-        let string = self.tstring()?;
-        self.check_end(&header)?;
-        Ok(string)
     }
 }
 

@@ -6,7 +6,7 @@ use sapwood_core::{Error, ErrorKind, Result};
 /// Bytes of the longest header (root-io-spec FileHeader §2).
 pub(crate) const HEADER_LEN: u64 = 75;
 /// Added to the version in files with 8-byte offsets.
-const LARGE: i32 = 1_000_000;
+pub(crate) const LARGE: i32 = 1_000_000;
 
 /// The header of a ROOT file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,15 +53,14 @@ impl FileHeader {
         let version = cursor.i32()?;
         let large = version >= LARGE;
         let begin = u64::from(cursor.u32()?);
-        let offset = |cursor: &mut Cursor<'_>| if large { cursor.u64() } else { cursor.u32().map(u64::from) };
-        let end = offset(&mut cursor)?;
-        let seek_free = offset(&mut cursor)?;
+        let end = cursor.file_offset(large)?;
+        let seek_free = cursor.file_offset(large)?;
         let nbytes_free = cursor.u32()?;
         cursor.skip(4)?; // nfree is advisory: FileHeader §5.4
         let nbytes_name = cursor.u32()?;
         let units = cursor.u8()?;
         let compression = cursor.i32()?;
-        let seek_info = offset(&mut cursor)?;
+        let seek_info = cursor.file_offset(large)?;
         let nbytes_info = cursor.u32()?;
         // The smallest old files can end before the UUID, which is not needed.
         let uuid = cursor.u16().and_then(|_| cursor.array()).unwrap_or_default();

@@ -4,9 +4,9 @@ use crate::Cursor;
 use sapwood_core::{ByteRange, Result};
 
 /// Versions above this have 8-byte offsets (root-io-spec Record §2).
-const LARGE: u16 = 1000;
+pub(crate) const LARGE: u16 = 1000;
 /// The address bits of `fSeekPdir` in a large key; the rest is `fPidOffset` (Record §3.6).
-const ADDRESS: u64 = 0x0000_FFFF_FFFF_FFFF;
+pub(crate) const ADDRESS: u64 = 0x0000_FFFF_FFFF_FFFF;
 /// Bytes by which a key of an old key list is longer than it says, as it names its class `TDirectoryFile`
 /// where the record names it `TDirectory` (root-io-spec Directory §6.5).
 const RENAMED: usize = 4;
@@ -53,11 +53,8 @@ impl Key {
         let datime = cursor.u32()?;
         let key_len = cursor.i16()?;
         let cycle = cursor.i16()?.unsigned_abs();
-        let (offset, parent) = if version > LARGE {
-            (cursor.u64()?, cursor.u64()? & ADDRESS)
-        } else {
-            (u64::from(cursor.u32()?), u64::from(cursor.u32()?))
-        };
+        let wide = version > LARGE;
+        let (offset, parent) = (cursor.file_offset(wide)?, cursor.file_offset(wide)? & ADDRESS);
         let (Ok(nbytes), Ok(object_len), Ok(key_len)) =
             (u32::try_from(nbytes), u32::try_from(object_len), u32::try_from(key_len))
         else {

@@ -4,7 +4,7 @@
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_sink::{Leftover, Sink};
 use sapwood_source::may_succeed_later;
-use sapwood_tfile::write::{Datime, Origin};
+use sapwood_tfile::write::{Datime, FileStamp};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ pub(super) type Stage = (usize, usize);
 #[derive(Debug)]
 pub struct Progress {
     /// When and as what the file was begun.
-    origin: Origin,
+    origin: FileStamp,
     /// What is to be kept next, and when; none where nothing can be.
     note: Option<Vec<u8>>,
     /// Where the last basket ends that it tells of.
@@ -71,7 +71,7 @@ impl Progress {
     pub fn none() -> Progress {
         let now = Instant::now();
         Progress {
-            origin: Origin::now(),
+            origin: FileStamp::now(),
             note: None,
             end: 0,
             due: now,
@@ -111,7 +111,7 @@ impl Progress {
         Ok(progress)
     }
 
-    pub fn origin(&self) -> Origin {
+    pub fn origin(&self) -> FileStamp {
         self.origin
     }
 
@@ -211,10 +211,10 @@ fn take(notes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-fn parse(mut notes: &[u8]) -> Option<(Origin, Before)> {
+fn parse(mut notes: &[u8]) -> Option<(FileStamp, Before)> {
     let (time, rest) = notes.split_first_chunk()?;
     let (uuid, rest) = rest.split_first_chunk()?;
-    let origin = Origin { time: Datime(u32::from_le_bytes(*time)), uuid: *uuid };
+    let origin = FileStamp { time: Datime(u32::from_le_bytes(*time)), uuid: *uuid };
     notes = rest;
     let mut before = Before { baskets_at: take(&mut notes)?, ..Before::default() };
     let mut stage = None;

@@ -4,17 +4,17 @@ use super::Cursor;
 use sapwood_core::Result;
 
 /// Marks a word as a byte count (root-io-spec Buffer §1).
-pub(crate) const BYTE_COUNT_MASK: u32 = 0x4000_0000;
+pub const BYTE_COUNT_MASK: u32 = 0x4000_0000;
 /// Tag: a class name follows.
-pub(crate) const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
+pub const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
 /// Tag: the class was named earlier in the record.
-pub(crate) const CLASS_MASK: u32 = 0x8000_0000;
+pub const CLASS_MASK: u32 = 0x8000_0000;
 /// Added to positions in the object map, because 0 and 1 have meanings of their own (Buffer §6.2).
-pub(crate) const MAP_OFFSET: u64 = 2;
+pub const MAP_OFFSET: u32 = 2;
 /// Bit of a version word: the collection is streamed member by member (Buffer §3.1).
 const MEMBER_WISE: i16 = 0x4000;
 /// `TObject::kIsReferenced`: a process id follows the bits (Buffer §7).
-const IS_REFERENCED: u32 = 0x10;
+pub const IS_REFERENCED: u32 = 0x10;
 /// Objects nested deeper than this are not real.
 const MAX_DEPTH: u32 = 200;
 /// Longer class names are not real; this bounds the search for the end of a name.
@@ -271,12 +271,14 @@ impl<'a> Cursor<'a> {
 
     /// What references call an object whose byte count stands at `position`.
     fn id_of(&self, position: usize) -> u64 {
-        position as u64 + self.key_len + MAP_OFFSET
+        position as u64 + self.key_len + u64::from(MAP_OFFSET)
     }
 
     /// Where in the payload the thing stands that a reference means.
     pub(crate) fn position_of(&self, id: u64) -> Option<usize> {
-        usize::try_from(id.checked_sub(self.key_len + MAP_OFFSET)?).ok().filter(|&p| p < self.record.len())
+        usize::try_from(id.checked_sub(self.key_len + u64::from(MAP_OFFSET))?)
+            .ok()
+            .filter(|&p| p < self.record.len())
     }
 }
 

@@ -218,7 +218,7 @@ impl<'a> Emitter<'a> {
 
     /// What references call the thing at a position.
     fn id(&self, place: usize) -> Result<u32> {
-        let id = u32::try_from(place as u64 + self.key_len + MAP_OFFSET).ok();
+        let id = u32::try_from(place as u64 + self.key_len + u64::from(MAP_OFFSET)).ok();
         id.filter(|id| *id < BYTE_COUNT_MASK).ok_or_else(too_long)
     }
 }

@@ -1,16 +1,9 @@
 //! The counterpart of [`Cursor`](crate::Cursor): big-endian values, and ROOT's object framing, into the bytes of one record.
 
+use crate::{BYTE_COUNT_MASK, CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
 use sapwood_core::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 
-/// Marks a word as a byte count (root-io-spec Buffer §1).
-const BYTE_COUNT_MASK: u32 = 0x4000_0000;
-/// Tag: a class name follows.
-const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
-/// Tag: the class was named earlier in the record.
-const CLASS_MASK: u32 = 0x8000_0000;
-/// Added to positions in the object map (Buffer §6.2).
-const MAP_OFFSET: u32 = 2;
 /// The longest object that a byte count can frame, and ROOT's limit of a record (root-io-spec Record §5).
 const OBJECT_MAX: usize = 0x3FFF_FFFE;
 
@@ -64,6 +57,11 @@ impl RecordBuffer {
     /// Writes one byte, 0 or 1.
     pub fn bool(&mut self, value: bool) {
         self.u8(u8::from(value));
+    }
+
+    /// Writes a file offset: 8 bytes if it is `wide`, else 4.
+    pub(crate) fn file_offset(&mut self, offset: u64, wide: bool) {
+        if wide { self.u64(offset) } else { self.u32(u32::try_from(offset).unwrap_or_default()) }
     }
 
     /// Writes bytes as they are.
@@ -193,6 +191,17 @@ impl RecordBuffer {
             buffer.tstring("");
             buffer.count(count);
             buffer.i32(0); // fLowerBound
+            slots(buffer);
+        });
+    }
+
+    /// Writes a `TList` that stands here as a member: its head, and what `slots` writes for `count` pointers, each with
+    /// its option.
+    pub fn tlist(&mut self, name: &str, count: usize, slots: impl FnOnce(&mut RecordBuffer)) {
+        self.object(5, |buffer| {
+            buffer.tobject(0);
+            buffer.tstring(name);
+            buffer.count(count);
             slots(buffer);
         });
     }

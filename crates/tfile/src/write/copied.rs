@@ -2,6 +2,7 @@
 
 use super::file::{DirectoryId, FileWriter, RecordPosition};
 use super::key::NewKey;
+use crate::key::{ADDRESS, LARGE};
 use crate::{Cursor, Key};
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Result};
@@ -9,10 +10,6 @@ use sapwood_core::{Error, ErrorKind, Result};
 /// Where a key says how long its record is, its version, and where its record lies (root-io-spec Record §2).
 const VERSION_AT: usize = 4;
 const SEEK_AT: usize = 18;
-/// Versions above this have 8-byte offsets.
-const LARGE: u16 = 1000;
-/// The address bits of `fSeekPdir` in a large key; the rest is `fPidOffset` (Record §3.6).
-const ADDRESS: u64 = 0x0000_FFFF_FFFF_FFFF;
 
 impl FileWriter {
     /// True if the record of this key can be copied to the end of the file, and its process ids be counted from
@@ -122,12 +119,12 @@ pub fn is_wide(key: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::write::Origin;
+    use crate::write::FileStamp;
     use sapwood_codec::Compression;
 
     #[test]
     fn a_record_keeps_all_but_its_place() {
-        let mut file = FileWriter::new("a.root", "", Compression::default(), Origin::now()).unwrap();
+        let mut file = FileWriter::new("a.root", "", Compression::default(), FileStamp::now()).unwrap();
         let top = file.top();
         let offset = file.end();
         let old = NewKey { pid_offset: 2, ..NewKey::new("X", "x", "title", true) };
@@ -154,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_narrow_key_has_no_process_ids() {
-        let mut file = FileWriter::new("a.root", "", Compression::default(), Origin::now()).unwrap();
+        let mut file = FileWriter::new("a.root", "", Compression::default(), FileStamp::now()).unwrap();
         let narrow = [0; 40];
         assert!(file.can_take(&narrow, 0) && !file.can_take(&narrow, 1));
         assert!(file.copied(file.top(), &narrow, Bytes::new(), 1).is_err());

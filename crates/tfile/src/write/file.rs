@@ -1,9 +1,9 @@
 //! Writes a file: places its records, and writes its lists at the end.
 
-use super::directory::{self, Directory, ListedKey};
+use super::directory::{self, DirectoryRecord, ListedKey};
 use super::free::{self, BIG_FILE};
 use super::key::{NewKey, RecordExtent};
-use super::{Descriptions, Origin, RecordBuffer, header};
+use super::{Descriptions, FileStamp, RecordBuffer, header};
 use crate::{FileHeader, Key};
 use bytes::Bytes;
 use sapwood_codec::{Compression, with_encoder};
@@ -24,8 +24,8 @@ const STREAMERS: [&str; 3] = ["TList", "StreamerInfo", "Doubly linked list"];
 ///
 /// ```
 /// use sapwood_codec::Compression;
-/// use sapwood_tfile::write::{FileWriter, Origin};
-/// let mut file = FileWriter::new("hello.root", "", Compression::default(), Origin::now())?;
+/// use sapwood_tfile::write::{FileWriter, FileStamp};
+/// let mut file = FileWriter::new("hello.root", "", Compression::default(), FileStamp::now())?;
 /// let top = file.top();
 /// let placed = file.object(top, "TObjString", "greeting", "", |buffer| {
 ///     buffer.object(1, |buffer| {
@@ -42,9 +42,9 @@ const STREAMERS: [&str; 3] = ["TList", "StreamerInfo", "Doubly linked list"];
 #[derive(Debug)]
 pub struct FileWriter {
     pub(super) header: FileHeader,
-    pub(super) origin: Origin,
+    pub(super) stamp: FileStamp,
     pub(super) compression: Compression,
-    pub(super) directories: Vec<Directory>,
+    pub(super) directories: Vec<DirectoryRecord>,
     pub(super) free: Vec<ByteRange>,
     pub(super) descriptions: Descriptions,
     pub(super) waiting: Vec<Piece>,
@@ -84,7 +84,7 @@ impl FileWriter {
     ///
     /// # Errors
     /// `Limit` if the name or the title is too long.
-    pub fn new(name: &str, title: &str, compression: Compression, origin: Origin) -> Result<FileWriter> {
+    pub fn new(name: &str, title: &str, compression: Compression, stamp: FileStamp) -> Result<FileWriter> {
         let key = NewKey::new("TFile", name, title, false);
         let mut strings = RecordBuffer::new(0);
         strings.tstring(name);
@@ -96,14 +96,14 @@ impl FileWriter {
             return Err(Error::new(ErrorKind::Limit, "the name and the title of the file are too long")
                 .hint("together they can have 4,900 characters"));
         }
-        let top = Directory {
+        let top = DirectoryRecord {
             name: name.to_owned(),
             title: title.to_owned(),
             offset: BEGIN,
             parent: 0,
             fields_at: nbytes_name,
-            created: origin.time,
-            uuid: origin.uuid,
+            created: stamp.time,
+            uuid: stamp.uuid,
             keys: Vec::new(),
             room: directory::FIELDS_LEN,
             seek_keys: 0,
@@ -116,7 +116,7 @@ impl FileWriter {
             offset: BEGIN,
             parent: 0,
             cycle: 1,
-            datime: origin.time,
+            datime: stamp.time,
             payload_len,
             object_len: payload_len,
         };
@@ -132,11 +132,11 @@ impl FileWriter {
             compression: compression.number(),
             seek_info: 0,
             nbytes_info: 0,
-            uuid: origin.uuid,
+            uuid: stamp.uuid,
         };
         let mut file = FileWriter {
             header,
-            origin,
+            stamp,
             compression,
             directories: Vec::new(),
             free: Vec::new(),
@@ -148,7 +148,7 @@ impl FileWriter {
         head.resize(usize::try_from(BEGIN).unwrap_or_default(), 0);
         head.extend(key.image(&place, &[])?);
         head.extend(strings);
-        head.extend(top.fields(origin.time)?);
+        head.extend(top.fields(stamp.time)?);
         file.directories.push(top);
         file.header.end = 0;
         file.append(head.into(), true);
@@ -212,7 +212,7 @@ impl FileWriter {
         let key = NewKey::new("TDirectory", name, title, self.wide());
         let len = directory::FIELDS_LEN;
         let place = self.place(parent, 1, &key, len, len)?;
-        let (record, directory) = directory::record(&key, place, &self.origin)?;
+        let (record, directory) = directory::record(&key, place, &self.stamp)?;
         let image = record.get(..key.len() as usize).unwrap_or_default().to_vec();
         self.append(record.into(), true);
         self.list(parent, &key, 1, image.into())?;
@@ -331,7 +331,7 @@ impl FileWriter {
         let records =
             changed.iter().rev().filter_map(|&index| self.directories.get(index)).map(|directory| {
                 let offset = directory.offset + u64::from(directory.fields_at);
-                Ok(Piece { offset, bytes: directory.fields(self.origin.time)?.into(), provisional: false })
+                Ok(Piece { offset, bytes: directory.fields(self.stamp.time)?.into(), provisional: false })
             });
         let records = records.collect::<Result<Vec<_>>>()?;
         if self.baseline.is_some() {
@@ -416,7 +416,7 @@ impl FileWriter {
         Ok((if smaller { payload } else { object }.into(), object_len))
     }
 
-    pub(super) fn get(&self, directory: DirectoryId) -> Result<&Directory> {
+    pub(super) fn get(&self, directory: DirectoryId) -> Result<&DirectoryRecord> {
         self.directories.get(directory.0).ok_or_else(|| Error::usage("a directory of another file"))
     }
 
@@ -429,7 +429,7 @@ impl FileWriter {
         object_len: usize,
     ) -> Result<RecordExtent> {
         let parent = self.get(directory)?.offset;
-        let datime = key.datime.unwrap_or(self.origin.time);
+        let datime = key.datime.unwrap_or(self.stamp.time);
         Ok(RecordExtent { offset: self.header.end, parent, cycle, datime, payload_len, object_len })
     }
 

@@ -1,14 +1,14 @@
-//! A walk through all directories that continues where one of them is damaged.
+//! A listing of all directories that continues when one of them is damaged.
 
-use crate::find::{KeyEntry, MAX_DEPTH, MAX_PATH};
+use crate::find::{KeyEntry, MAX_DEPTH, MAX_PATH, too_deep};
 use crate::reader::Reader;
-use crate::{Directory, TFile};
+use crate::{Directory, Key, TFile};
 use sapwood_core::{ByteRange, Error, Result, Segments, Step};
 use std::collections::HashSet;
 
 /// The contents of all directories of a file, as far as they can be read.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub struct PartialListing {
     /// Every key, each directory before its contents.
     pub entries: Vec<KeyEntry>,
     /// Path and key list of every directory that could be read; the root directory has an empty path.
@@ -18,21 +18,20 @@ pub struct Survey {
 }
 
 impl TFile {
-    /// Lists all keys, as [`list`](TFile::list) does, but collects errors of directories next to what could
-    /// be read.
+    /// Lists all keys, as [`list`](TFile::list) does, but continues after a damaged directory.
     ///
     /// # Errors
     /// None at present; the signature matches that of the other parsers.
-    pub fn survey(&self, known: &Segments) -> Result<Step<Survey>> {
+    pub fn list_partial(&self, known: &Segments) -> Result<Step<PartialListing>> {
         let mut walk = DirectoryWalk {
             reader: self.reader(known),
             visited: HashSet::from([self.root.offset]),
             list_bytes: 0,
-            survey: Survey::default(),
+            listing: PartialListing::default(),
         };
         walk.add(&self.root, "", 0);
         let complete = !walk.reader.is_waiting();
-        Ok(walk.reader.finish(complete.then_some(walk.survey)))
+        Ok(walk.reader.finish(complete.then_some(walk.listing)))
     }
 }
 
@@ -42,39 +41,41 @@ struct DirectoryWalk<'a> {
     visited: HashSet<u64>,
     /// Bytes of the key lists met so far. In a valid file they do not overlap, which bounds the walk.
     list_bytes: u64,
-    survey: Survey,
+    listing: PartialListing,
 }
 
 impl DirectoryWalk<'_> {
     fn add(&mut self, directory: &Directory, path: &str, depth: usize) {
         if let Some(range) = directory.key_list {
             self.list_bytes = self.list_bytes.saturating_add(range.len);
-            self.survey.key_lists.push((path.to_owned(), range));
+            self.listing.key_lists.push((path.to_owned(), range));
         }
         for key in &directory.keys {
             let path = if path.is_empty() { key.name.clone() } else { format!("{path}/{}", key.name) };
-            self.survey.entries.push(KeyEntry { path: path.clone(), key: key.clone() });
+            self.listing.entries.push(KeyEntry { path: path.clone(), key: key.clone() });
             if !key.is_directory() {
                 continue;
             }
-            let refused = if !self.visited.insert(key.offset) {
-                Some("the directory is in the file twice, or contains itself")
-            } else if depth >= MAX_DEPTH || path.len() > MAX_PATH {
-                Some("directories are nested too deep")
-            } else if self.list_bytes > self.reader.size() {
-                Some("the key lists of the directories overlap")
-            } else {
-                None
-            };
-            if let Some(why) = refused {
-                self.survey.broken.push((path, Error::corrupt(why).at(key.offset)));
-                continue;
-            }
-            match Directory::read(&mut self.reader, key.offset, key.key_len) {
+            match self.read(key, &path, depth) {
                 Ok(Some(below)) => self.add(&below, &path, depth + 1),
                 Ok(None) => {}
-                Err(error) => self.survey.broken.push((path, error)),
+                Err(error) => self.listing.broken.push((path, error)),
             }
         }
+    }
+
+    /// Reads a directory unless that could go on forever. `None` if bytes are missing.
+    fn read(&mut self, key: &Key, path: &str, depth: usize) -> Result<Option<Directory>> {
+        let corrupt = |message: String| Err(Error::corrupt(message).at(key.offset));
+        if !self.visited.insert(key.offset) {
+            return corrupt(format!("the directory '{path}' is in the file twice, or contains itself"));
+        }
+        if depth >= MAX_DEPTH || path.len() > MAX_PATH {
+            return Err(too_deep(key));
+        }
+        if self.list_bytes > self.reader.size() {
+            return corrupt(format!("the key lists of the directories above '{path}' overlap"));
+        }
+        Directory::read(&mut self.reader, key.offset, key.key_len)
     }
 }
