@@ -12,8 +12,8 @@ use sapwood_core::{Error, ErrorKind, Result};
 /// A reader of big-endian values that cannot leave its bytes.
 ///
 /// A cursor sees a whole record, but reads only up to its [`end`](Cursor::end): nested objects are read by
-/// [nested](Cursor::nested) cursors, which stop where the object's byte count says and still can follow
-/// references to other parts of the record.
+/// [nested](Cursor::nested) cursors, which stop at the end given by the object's byte count, but can still
+/// follow references to other parts of the record.
 ///
 /// ```
 /// use sapwood_tfile::Cursor;
@@ -58,8 +58,7 @@ impl<'a> Cursor<'a> {
         Cursor { record: payload, position: 0, end, key_len: u64::from(key_len), offset: 0, depth: 0 }
     }
 
-    /// Makes errors count from `offset`: the file offset of the first byte. By default, they count from the
-    /// first byte.
+    /// Sets the file offset of the first byte, from which errors count. The default is 0.
     #[must_use]
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.offset = offset;
@@ -152,7 +151,7 @@ impl<'a> Cursor<'a> {
     /// Moves to a position, at most the end.
     ///
     /// # Errors
-    /// `Corrupt` if it lies behind the end.
+    /// `Corrupt` if it is beyond the end.
     pub fn seek(&mut self, position: usize) -> Result<()> {
         if position > self.end {
             return Err(self.corrupt(format!("position {position} lies behind the end, {}", self.end)));
@@ -161,11 +160,11 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Reads a count (`i32`) of items of at least `item_size` bytes each; a count that the remaining bytes
-    /// cannot hold is an error.
+    /// Reads a count (`i32`) of items of at least `item_size` bytes each, and checks it against the bytes
+    /// left.
     ///
     /// # Errors
-    /// `Corrupt` if the count is negative or larger than what is left can hold.
+    /// `Corrupt` if the count is negative or too large for the bytes left.
     pub fn count(&mut self, item_size: usize) -> Result<usize> {
         let at = self.position;
         let count = self.i32()?;
@@ -188,7 +187,7 @@ impl<'a> Cursor<'a> {
         Error::corrupt(message).at(self.offset_of(position))
     }
 
-    /// The offset by which errors name a position.
+    /// The file offset of a position, as in errors.
     pub fn offset_of(&self, position: usize) -> u64 {
         self.offset.saturating_add(position as u64)
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Bytes of the longest directory record: two versions, two dates, two lengths, three offsets, a UUID
 /// (root-io-spec Directory §7.1).
 const FIELDS_LEN: u64 = 60;
-/// The least bytes that a key takes in a key list.
+/// Minimum size of a key in a key list.
 const KEY_MIN_LEN: usize = 29;
 
 /// A directory: the keys of what it holds.
@@ -21,7 +21,7 @@ pub struct Directory {
     pub created: u32,
     /// `fDatimeM`: when it was last changed, packed as [`Key::datime`].
     pub modified: u32,
-    /// The range of its key list; `None` if it was never saved, and so is empty.
+    /// The range of its key list; `None` if it was never saved and is therefore empty.
     pub key_list: Option<ByteRange>,
     /// Its UUID; `None` in files before ROOT 3.03/07 and of some other writers.
     pub uuid: Option<[u8; 16]>,
@@ -38,9 +38,9 @@ impl Directory {
             .max_by_key(|key| key.cycle)
     }
 
-    /// Reads the directory whose record lies at `offset`, with `fields_at` bytes before its fields.
+    /// Reads the directory whose record is at `offset`, with `fields_at` bytes before its fields.
     ///
-    /// `None` if bytes are missing; the reader knows which.
+    /// `None` if bytes are missing; the reader keeps their ranges.
     pub(crate) fn read(reader: &mut Reader<'_>, offset: u64, fields_at: u32) -> Result<Option<Directory>> {
         let start = offset.saturating_add(u64::from(fields_at));
         let Some(fields) = reader.get_up_to(start, FIELDS_LEN, "the directory")? else { return Ok(None) };

@@ -50,9 +50,9 @@ pub enum ElementKind {
     },
     /// `TStreamerBasicType`: a number or a fixed array of numbers.
     BasicType,
-    /// `TStreamerBasicPointer`: as many numbers as another member says.
+    /// `TStreamerBasicPointer`: as many numbers as another member counts.
     BasicPointer(Count),
-    /// `TStreamerLoop`: as many objects as another member says.
+    /// `TStreamerLoop`: as many objects as another member counts.
     Loop(Count),
     /// `TStreamerObject`: an object of a class derived from `TObject`.
     Object,
@@ -189,7 +189,7 @@ impl StreamerElement {
     ) -> Result<StreamerElement> {
         let header = body.read_header()?;
         let mut element = if class_name == "TStreamerSTLstring" {
-            // The only one with two levels: it is a TStreamerSTL (StreamerInfo §8).
+            // The only class with two levels: it derives from TStreamerSTL (StreamerInfo §8).
             let stl = StreamerElement::parse("TStreamerSTL", body, file_version)?;
             StreamerElement { kind: ElementKind::StlString, ..stl }
         } else {
@@ -216,7 +216,7 @@ impl StreamerElement {
         }
         if let ElementKind::Stl { stl_type, .. } = &mut self.kind {
             let name = self.type_name.trim_start_matches("const ").trim_start_matches("std::");
-            // The meanings of 5 and 6 were once swapped.
+            // Some ROOT versions swapped the meanings of 5 and 6.
             match name {
                 _ if !(5..=6).contains(stl_type) => {}
                 _ if name.starts_with("set") => *stl_type = 6,
@@ -238,7 +238,7 @@ fn element_with_tail(class_name: &str, version: i16, body: &mut Cursor<'_>) -> R
     element.kind = match class_name {
         "TStreamerBase" => ElementKind::Base {
             version: if version > 2 { body.i32()? } else { -1 },
-            // The checksum hides in the second dimension: StreamerInfo §9.
+            // The checksum is stored in the second dimension: StreamerInfo §9.
             checksum: max_index[1].cast_unsigned(),
         },
         "TStreamerBasicType" => ElementKind::BasicType,

@@ -5,7 +5,7 @@ use sapwood_core::{Error, ErrorKind, Result, Segments, Step};
 
 /// Directories nested deeper than this come from a damaged file.
 pub(crate) const MAX_DEPTH: usize = 100;
-/// Directories with longer paths are not real; this bounds the memory of a listing.
+/// Longer paths come from a damaged file; this bounds the memory of a listing.
 pub(crate) const MAX_PATH: usize = 4096;
 
 /// A key and where it was found.
@@ -19,7 +19,7 @@ pub struct KeyEntry {
 
 impl TFile {
     /// The key at a path: `name`, `dir/name`, `dir/name;2`. Without a cycle, the highest is taken; every part
-    /// may have one. Names that contain a slash are found as well.
+    /// may have one. Names may contain slashes.
     ///
     /// # Errors
     /// `Missing` if there is none: the message lists the contents of its directory. `Truncated` or `Corrupt`

@@ -41,8 +41,8 @@ impl FileHeader {
     /// Parses the first bytes of a file: at least 75, or all of a smaller file.
     ///
     /// # Errors
-    /// `NotRoot` if the file is something else (the message says what it looks like), `Truncated` if the
-    /// header is cut off, `Corrupt` if it contradicts itself.
+    /// `NotRoot` if the file is something else (the message names the likely format), `Truncated` if the
+    /// header is cut off, `Corrupt` if it is inconsistent.
     pub fn parse(first_bytes: &[u8]) -> Result<FileHeader> {
         if first_bytes.get(..4) != Some(b"root") {
             return Err(not_root(first_bytes));
@@ -86,7 +86,7 @@ impl FileHeader {
         self.seek_info > self.begin && self.nbytes_info > 0
     }
 
-    /// The checks that ROOT makes as well (FileHeader §10).
+    /// The same checks as in ROOT (FileHeader §10).
     fn check(self) -> Result<FileHeader> {
         let FileHeader { begin, end, nbytes_name, .. } = self;
         if begin > end {
@@ -101,7 +101,7 @@ impl FileHeader {
     }
 }
 
-/// The error for a file that is not a ROOT file: what it is instead, as far as its first bytes show.
+/// The error for a file in another format, named if its first bytes identify it.
 fn not_root(first_bytes: &[u8]) -> Error {
     let shown = &first_bytes[..first_bytes.len().min(16)];
     let starts_with = |prefix: &[u8]| {

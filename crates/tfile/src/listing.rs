@@ -37,9 +37,9 @@ impl TFile {
 
 struct DirectoryWalk<'a> {
     reader: Reader<'a>,
-    /// Offsets of the directories met so far: a cycle ends at the second visit.
+    /// Offsets of the directories so far: a cycle ends at the second visit.
     visited: HashSet<u64>,
-    /// Bytes of the key lists met so far. In a valid file they do not overlap, which bounds the walk.
+    /// Total length of the key lists so far. In a valid file they do not overlap, which bounds the walk.
     list_bytes: u64,
     listing: PartialListing,
 }

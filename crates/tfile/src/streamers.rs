@@ -100,7 +100,7 @@ impl StreamerInfos {
             .or_else(|| self.newest(&element.name))
     }
 
-    /// True if a class is, or is derived from, `base`, as far as the file describes.
+    /// True if a class is `base` or derives from it, according to the file.
     pub fn derives_from(&self, class_name: &str, base: &str) -> bool {
         let mut met = HashSet::new();
         let mut open = vec![class_name];

@@ -1,4 +1,4 @@
-//! Descriptions of classes, as they are written: those of ours, and those that are taken over from other files.
+//! The class descriptions of a new file: own ones, and ones copied from other files.
 
 use super::RecordBuffer;
 use crate::elements::HAS_RANGE;
@@ -9,12 +9,12 @@ use std::collections::HashSet;
 
 /// `TStreamerInfo::kIsCompiled`, which every writer sets (root-io-spec WritingObjects §7.1).
 const COMPILED: u32 = 1 << 16;
-/// What the type code of an STL collection is on file.
+/// The type code of an STL collection on file.
 const STL_ON_FILE: i32 = 500;
-/// Name of the list, among the descriptions, of the rules by which ROOT converts old classes.
+/// Name of the list of rules by which ROOT converts old classes, stored among the descriptions.
 const RULES: &str = "listOfRules";
 
-/// The descriptions of the classes that a file holds objects of: each version of each class once.
+/// The descriptions of the classes of a file's objects: one per class version.
 #[derive(Debug, Clone, Default)]
 pub struct Descriptions {
     infos: Vec<Description>,
@@ -22,8 +22,7 @@ pub struct Descriptions {
     met: HashSet<(String, i32, u32)>,
 }
 
-/// The description of one version of a class: its bytes, but for tags of classes, which change from one record to
-/// another.
+/// The description of one version of a class: its bytes without class tags, which differ between records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Description {
     class_name: String,
@@ -41,9 +40,9 @@ struct Description {
 }
 
 impl Descriptions {
-    /// Takes over all descriptions in the record of another file; `file_version` is of that file's header.
+    /// Copies all descriptions from the record of another file; `file_version` is the version in its header.
     ///
-    /// Their bytes are kept, except in files of before ROOT 3.
+    /// Their bytes are kept, except in files older than ROOT 3.
     ///
     /// # Errors
     /// `Corrupt` or `Truncated` if the record is broken.
@@ -62,7 +61,7 @@ impl Descriptions {
         }
     }
 
-    /// Adds the description of a class, unless it is there.
+    /// Adds the description of a class, unless it is present.
     ///
     /// # Errors
     /// `Limit` if it is too long.
@@ -78,7 +77,7 @@ impl Descriptions {
         self.met.contains(&(class_name.to_owned(), version, checksum))
     }
 
-    /// How many there are, and rules.
+    /// Number of descriptions and rules.
     pub(super) fn len(&self) -> usize {
         self.infos.len() + self.rules.len()
     }
@@ -88,7 +87,7 @@ impl Descriptions {
         self.infos.is_empty()
     }
 
-    /// Adds all those of `other` that are not there.
+    /// Adds all descriptions of `other` that are missing.
     pub fn unite(&mut self, other: &Descriptions) {
         other.infos.iter().for_each(|info| self.insert(info.clone()));
         other.rules.iter().for_each(|rule| self.insert_rule(rule.clone()));

@@ -1,4 +1,4 @@
-//! A directory that is written: its record, and the list of its keys.
+//! Writes a directory: its record, and the list of its keys.
 
 use super::free::BIG_FILE;
 use super::key::{NewKey, RecordExtent};
@@ -13,7 +13,7 @@ pub(super) const FIELDS_LEN: usize = 60;
 /// `TDirectoryFile`'s class version.
 const VERSION: u16 = 5;
 
-/// A directory and the keys of what is in it.
+/// A directory and its keys.
 #[derive(Debug, Clone)]
 pub(super) struct DirectoryRecord {
     pub(super) name: String,
@@ -40,7 +40,7 @@ pub(super) struct DirectoryRecord {
 pub(super) struct ListedKey {
     pub(super) name: String,
     pub(super) cycle: i16,
-    /// The key as it stands before the record.
+    /// The bytes of the key at the head of the record.
     pub(super) image: Bytes,
 }
 
@@ -59,7 +59,7 @@ impl DirectoryRecord {
         let newest = self.keys.iter().filter(run).map(|key| key.cycle.unsigned_abs()).max();
         let next = newest.map_or(1, |cycle| i16::try_from(cycle.saturating_add(1)).unwrap_or(i16::MAX));
         let cycle = cycle.unwrap_or(next);
-        // Only copies of old cycles are not the highest of their name.
+        // Only copies of old cycles do not have the highest cycle of their name.
         let older = |key: &ListedKey| key.name == name && key.cycle.unsigned_abs() < cycle.unsigned_abs();
         let last = self.keys.iter().rposition(|key| key.name == name);
         let place = self.keys.iter().position(older).or(last.map(|last| last + 1));

@@ -15,7 +15,7 @@ const BEGIN: u64 = 100;
 const VERSION: u32 = 64_004;
 /// Objects up to this length are not compressed, baskets aside (root-io-spec Compression §6).
 const SMALL: usize = 256;
-/// From this end on, keys are wide: a record that is prepared here may be placed up to 1 GB later.
+/// Keys are wide in files longer than this: a record may be placed up to 1 GB after it was prepared.
 const WIDE_FROM: u64 = BIG_FILE / 2;
 /// ROOT's names in the record of the streamer information.
 const STREAMERS: [&str; 3] = ["TList", "StreamerInfo", "Doubly linked list"];
@@ -208,7 +208,7 @@ impl FileWriter {
         if self.get(parent)?.keys.iter().any(|key| key.name == name) {
             return Err(Error::usage(format!("'{name}' already exists")));
         }
-        // The class is TDirectoryFile, but the file says TDirectory: WritingFiles §5.2.
+        // The class is TDirectoryFile, but the file has TDirectory: WritingFiles §5.2.
         let key = NewKey::new("TDirectory", name, title, self.wide());
         let len = directory::FIELDS_LEN;
         let place = self.place(parent, 1, &key, len, len)?;
@@ -310,7 +310,8 @@ impl FileWriter {
 
     /// Finishes the file: the class descriptions, the key lists, the free segments; then the provisional
     /// bytes again, the header last. In a [resumed](FileWriter::resume) file, the header comes before the
-    /// records of directories, which refer to bytes behind the old end. An unchanged file gives no pieces.
+    /// records of directories, which refer to bytes behind the old end. For an unchanged file, there are no
+    /// pieces.
     ///
     /// # Errors
     /// `Limit` if a list is too long.
@@ -387,7 +388,7 @@ impl FileWriter {
         let payload = loop {
             let end = self.header.end + u64::from(key.len()) + len as u64;
             let payload = free::payload(&self.free, end)?;
-            // It gets longer only if the list itself moves the end beyond the limit.
+            // The list becomes longer only if it moves the end of the file beyond the limit.
             if payload.len() <= len {
                 break payload;
             }

@@ -1,4 +1,4 @@
-//! Writes the file header: last, when everything has its place.
+//! Writes the file header, last, when all offsets are known.
 
 use super::RecordBuffer;
 use super::free::BIG_FILE;

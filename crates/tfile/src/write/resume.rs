@@ -1,4 +1,4 @@
-//! Resumes an existing file: new records go behind its end, and its contents stay unchanged.
+//! Resumes an existing file: new records go after its end, and its contents stay unchanged.
 
 use super::directory::{DirectoryRecord, ListedKey};
 use super::file::Baseline;
@@ -16,14 +16,14 @@ use std::collections::{HashMap, HashSet};
 const OLDEST: u32 = 40_000;
 
 impl FileWriter {
-    /// Resumes a file of `size` bytes: records go behind its end; before that, only the header and the
-    /// records of changed directories are written. These come from [`finish`](FileWriter::finish), in an
-    /// order in which the file can be read after each of them. `compression` applies to objects; `None` takes
-    /// that of the file's header.
+    /// Resumes a file of `size` bytes: records go after its end; before that, only the header and the records
+    /// of changed directories are written. These come from [`finish`](FileWriter::finish), in an order in
+    /// which the file can be read after each of them. `compression` applies to objects; `None` takes that of
+    /// the file's header.
     ///
     /// # Errors
-    /// As [`TFile::open`]; `Truncated` if the file is shorter than it says, `Unsupported` if it was written
-    /// by a ROOT version before 4.
+    /// As [`TFile::open`]; `Truncated` if the file is shorter than its header states, `Unsupported` if it was
+    /// written by a ROOT version before 4.
     pub fn resume(
         known: &Segments,
         size: u64,
@@ -118,7 +118,7 @@ fn needed<T>(step: Step<T>) -> Vec<ByteRange> {
 struct DirectoryWalk<'a> {
     reader: Reader<'a>,
     visited: HashSet<u64>,
-    /// Bytes of the lists met so far, which do not overlap in a valid file: this bounds the walk.
+    /// Total length of the lists so far. In a valid file they do not overlap, which bounds the walk.
     list_bytes: u64,
     found: Vec<DirectoryRecord>,
 }
