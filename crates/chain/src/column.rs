@@ -4,7 +4,7 @@ use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use sapwood_dataset::BasketForm;
 use sapwood_rewrite::repack::baskets::BasketEncoding;
-use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, References, inflated};
+use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, References, uncompressed_record};
 
 /// A branch.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub(super) struct PlainBasket {
 
 impl PlainBasket {
     pub(super) fn new(basket: BasketRef, bytes: &Bytes, references: &References) -> Result<PlainBasket> {
-        let record = if basket.embedded.is_some() { bytes.clone() } else { inflated(bytes)? };
+        let record = if basket.embedded.is_some() { bytes.clone() } else { uncompressed_record(bytes)? };
         let entries = Entries::parse(&record, basket.embedded.is_some(), references)?;
         if entries.len() as u64 != basket.entries {
             let message =

@@ -17,7 +17,7 @@ use sapwood_rewrite::repack::output::OutputFile as RootFile;
 use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, LayoutOptions, NewSegment, Provenance, SegmentLayout, plan};
 use sapwood_table::pool::wait;
-use sapwood_tfile::write::{DirectoryId, FileWriter, Origin};
+use sapwood_tfile::write::{DirectoryId, FileStamp, FileWriter};
 use std::sync::Arc;
 
 /// What an output is made for.
@@ -81,7 +81,7 @@ pub(super) fn open_output<'o>(
         }
         ChainOutput::Root(sink, name) => {
             let template = template()?;
-            let file = FileWriter::new(&name, "", compression, Origin::now())?;
+            let file = FileWriter::new(&name, "", compression, FileStamp::now())?;
             let mut output = RootFile::new(file, sink);
             for schema in &template.schemas {
                 let file = &schema.tree.file;
