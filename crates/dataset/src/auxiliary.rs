@@ -14,7 +14,7 @@ use sapwood_source::MemorySource;
 use sapwood_store::Store;
 use sapwood_stripe::{ObjectRef, Snapshot, keys};
 use sapwood_table::pool::wait;
-use sapwood_tfile::write::{FileWriter, Origin};
+use sapwood_tfile::write::{FileStamp, FileWriter};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -184,7 +184,7 @@ fn join(
     let mut plan = RepackPlan::new(&mut inputs, &options, &mut report.notes, call)?;
     plan.objects.retain(|(entry, _)| entry.path == path);
     let sink = MemorySink::new(usize::try_from(LARGEST).unwrap_or(usize::MAX));
-    let file = FileWriter::new("auxiliary.root", "", Compression::default(), Origin::now())?;
+    let file = FileWriter::new("auxiliary.root", "", Compression::default(), FileStamp::now())?;
     let mut output = OutputFile::new(file, Box::new(sink.clone()));
     output.file.descriptions().unite(&plan.descriptions);
     copy_process_ids(&plan.process_ids, &mut inputs, &mut output, call)?;

@@ -44,4 +44,4 @@ pub use sapwood_table::{
     ExcludedEntries, Lazy, LazyOptions, PassingEntries, Query, Scan, Table, count_excluded,
 };
 pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
-pub use sapwood_ttree::{BasketRef, Branch, BranchKind, Meaning, Outcome};
+pub use sapwood_ttree::{BasketRef, Branch, BranchKind, BranchType, Meaning};

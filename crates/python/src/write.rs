@@ -1,14 +1,15 @@
 //! `Writer`: a file with trees and objects, from arrays and plain values.
 
 use crate::arguments::{Target, cluster_size};
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
 use numpy::{PyReadonlyArray1, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use sapwood::write::{
-    BranchSpec, Class, ColumnView, Compression, Member, Storage, TreeId, Value, VectorItem, WriterOptions,
-    split,
+    BranchSpec, Class, ClassMember, ColumnView, Compression, Storage, TreeId, Value, VectorItem,
+    WriterOptions, split,
 };
 use sapwood::{Error, Primitive, Result};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -217,7 +218,7 @@ fn storage(form: &Bound<'_, PyTuple>) -> PyResult<Storage> {
 /// A class of split objects.
 fn class(form: &Bound<'_, PyTuple>) -> PyResult<Arc<Class>> {
     let members: Vec<(String, Bound<'_, PyTuple>)> = form.get_item(2)?.extract()?;
-    let members = members.into_iter().map(|(name, form)| Ok(Member { name, storage: storage(&form)? }));
+    let members = members.into_iter().map(|(name, form)| Ok(ClassMember { name, storage: storage(&form)? }));
     Ok(Arc::new(Class { name: form.get_item(1)?.extract()?, members: members.collect::<PyResult<_>>()? }))
 }
 

@@ -1,4 +1,4 @@
-//! What the recording of a job notes of a read: its columns, and which chunks they take.
+//! Records a read for the recording of a job: its columns and their chunks.
 
 use crate::queries::column_name;
 use crate::selection::Query;
@@ -6,7 +6,7 @@ use crate::table::{Chunk, ColumnPlan, Table};
 use sapwood_source::record::{ReadRecording, RecordedBasket};
 use std::ops::Range;
 
-/// A read of some columns begins. None if nothing is recorded.
+/// Records the begin of a read. None if nothing is recorded.
 pub(crate) fn begin<Q: Into<Query> + Clone>(
     kind: &str,
     table: &dyn Table,
@@ -20,7 +20,7 @@ pub(crate) fn begin<Q: Into<Query> + Clone>(
     ReadRecording::begin(kind, table.fetcher(0).recorded(), table.path(), names)
 }
 
-/// An entry range of it was planned.
+/// Records an entry range of a read, and its chunks.
 pub(crate) fn range<'p>(
     read: Option<&ReadRecording>,
     table: &dyn Table,

@@ -8,7 +8,7 @@ use sapwood_tfile::Key;
 use sapwood_ttree::integers;
 use sapwood_ttree::{
     BasketBytes, BasketHeader, BasketRef, Counts, Entries, Interpretation, Layout, Meaning, References,
-    decode, inflated,
+    decode, uncompressed_record,
 };
 
 /// The result of checking an item.
@@ -73,7 +73,7 @@ impl StoredBasket<'_> {
     fn check_content(&self) -> Result<()> {
         match Entries::parse(self.bytes, self.basket.embedded.is_some(), &References::None) {
             Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
-            Err(_) if self.basket.embedded.is_none() => inflated(self.bytes).map(drop),
+            Err(_) if self.basket.embedded.is_none() => uncompressed_record(self.bytes).map(drop),
             _ => Ok(()),
         }
     }
@@ -106,7 +106,7 @@ impl StoredBasket<'_> {
     }
 
     fn interpretation(&self) -> Option<&Interpretation> {
-        match &self.tree.tree.outcomes().get(self.branch)?.meaning {
+        match &self.tree.tree.branch_types().get(self.branch)?.meaning {
             Meaning::Column(interpretation) => Some(interpretation),
             Meaning::Group | Meaning::Unsupported(_) => None,
         }

@@ -96,7 +96,7 @@ fn values(
 }
 
 fn column(tree: &CheckedTree, branch: usize) -> Option<&Interpretation> {
-    match &tree.tree.outcomes().get(branch)?.meaning {
+    match &tree.tree.branch_types().get(branch)?.meaning {
         Meaning::Column(interpretation) => Some(interpretation),
         Meaning::Group | Meaning::Unsupported(_) => None,
     }

@@ -8,7 +8,7 @@ use sapwood_root::{File, Tree};
 use sapwood_root::{RNTUPLES, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
-use sapwood_tfile::{Key, KeyEntry, Record, StreamerInfos, Survey, TFile};
+use sapwood_tfile::{Key, KeyEntry, PartialListing, Record, StreamerInfos, TFile};
 use std::collections::HashSet;
 
 /// Most bytes, of those read to make the index, to keep so that they are not read again.
@@ -99,10 +99,10 @@ impl<'f> IndexBuilder<'f> {
         call: &mut Call<'_>,
     ) -> Result<FileIndex> {
         let mut index = FileIndex { is_complete: true, ..FileIndex::default() };
-        let survey = damage(self.parse(call, TFile::survey))?.unwrap_or_else(|error| {
+        let listing = damage(self.parse(call, TFile::list_partial))?.unwrap_or_else(|error| {
             findings.add(VerifyFinding::damage(None, FindingLocation::of("/"), &error));
             index.is_complete = false;
-            Survey::default()
+            PartialListing::default()
         });
         let streamers = damage(self.parse(call, TFile::streamers))?;
         let streamers = streamers.unwrap_or_else(|error| {
@@ -111,12 +111,12 @@ impl<'f> IndexBuilder<'f> {
             StreamerInfos::default()
         });
         if trees.is_none() {
-            self.bookkeeping(&mut index, &survey, findings, call)?;
+            self.bookkeeping(&mut index, &listing, findings, call)?;
         }
         index.compiler = Some(Compiler::with_identities(streamers.clone()));
         let mut elsewhere: Vec<(String, Vec<IndexItem>)> = Vec::new();
         let mut left = self.tfile.size;
-        for entry in survey.entries {
+        for entry in listing.entries {
             let chosen = trees.is_none_or(|trees| trees.iter().any(|tree| is_named(&entry, tree)));
             let class = entry.key.class_name.as_str();
             let holds_tree = is_tree(class, &streamers);
@@ -181,7 +181,7 @@ impl<'f> IndexBuilder<'f> {
     fn bookkeeping(
         &mut self,
         index: &mut FileIndex,
-        survey: &Survey,
+        listing: &PartialListing,
         findings: &mut FindingList,
         call: &mut Call<'_>,
     ) -> Result<()> {
@@ -193,12 +193,12 @@ impl<'f> IndexBuilder<'f> {
             let error = Error::new(ErrorKind::Truncated, message);
             findings.add(VerifyFinding::damage(Some(range), FindingLocation::default(), &error));
         }
-        index.is_complete &= survey.broken.is_empty();
-        for (path, error) in &survey.broken {
+        index.is_complete &= listing.broken.is_empty();
+        for (path, error) in &listing.broken {
             let range = error.offset().map(|start| ByteRange { start, len: 0 });
             findings.add(VerifyFinding::damage(range, FindingLocation::of(format!("{path}/")), error));
         }
-        for (number, (path, range)) in survey.key_lists.iter().enumerate() {
+        for (number, (path, range)) in listing.key_lists.iter().enumerate() {
             let kind = ItemKind::KeyList(u32::try_from(number).unwrap_or(u32::MAX));
             index.items.push(IndexItem { offset: range.start, len: range.len, kind });
             index.key_lists.push(path.clone());
@@ -253,7 +253,7 @@ impl<'f> IndexBuilder<'f> {
         let class = entry.key.class_name.as_str();
         // No bound, so that baskets beyond the end of the file are reported one by one, not with their whole branch.
         let (payload, len, size) = (&record.payload, record.key_len, u64::MAX);
-        let meta = sapwood_ttree::Tree::parse(class, payload, len, size, streamers)?;
+        let meta = sapwood_ttree::TTree::parse(class, payload, len, size, streamers)?;
         let baskets: usize = meta.stored_branches().map(|branch| branch.baskets.len()).sum();
         let report = TreeReport {
             path: entry.path.clone(),

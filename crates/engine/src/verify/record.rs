@@ -8,7 +8,7 @@ use sapwood_root::Object;
 use sapwood_root::RNTUPLES;
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Key, KeyEntry, Record};
-use sapwood_ttree::inflated;
+use sapwood_ttree::uncompressed_record;
 
 /// Checks that a record agrees with its key in a directory, and that its object can be read; `inside` is false if the
 /// content is checked elsewhere.
@@ -46,7 +46,7 @@ fn check_record(entry: &KeyEntry, bytes: &Bytes) -> Result<Record> {
 pub(super) fn unowned(offset: u64, bytes: &Bytes) -> Result<()> {
     let key = Key::parse_at(bytes, offset)?;
     match key.class_name.as_str() {
-        "TBasket" => inflated(bytes).map(drop),
+        "TBasket" => uncompressed_record(bytes).map(drop),
         // Pages of RNTuples are compressed differently.
         "RBlob" => Ok(()),
         _ => Record::decode(&key, bytes).map(drop),

@@ -14,7 +14,7 @@ pub(super) fn check_branches(tree: Option<&mut CheckedTree>, findings: &mut Find
     let Some(checked) = tree else { return };
     let (name, entries, record) = (checked.name(), checked.tree.entries(), checked.tree.record_offset());
     let mut lost = Vec::new();
-    for (branch, outcome) in checked.tree.branches().iter().zip(checked.tree.outcomes()) {
+    for (branch, outcome) in checked.tree.branches().iter().zip(checked.tree.branch_types()) {
         let group = matches!(outcome.meaning, Meaning::Group) || !branch.children.is_empty();
         for (message, entries, severity) in faults(branch, entries, group) {
             let location =

@@ -148,7 +148,7 @@ fn compare(name: &str, tree: &Tree, content: &[u8], url: &str) -> usize {
         if other.branches()[own].broken.as_ref().is_some_and(|why| why.contains("is in no product")) {
             continue;
         }
-        assert_eq!(other.outcomes()[own].typename, tree.outcomes()[index].typename, "{name}: {path}");
+        assert_eq!(other.branch_types()[own].typename, tree.branch_types()[index].typename, "{name}: {path}");
         let (Ok(expected), found) = (read(tree, &[index]), read(&other, &[own])) else { continue };
         let expected = Column::concat(vec![expected[0].clone(), expected[0].clone()]).unwrap();
         assert_eq!(found.unwrap()[0], expected, "{name}: {path}");

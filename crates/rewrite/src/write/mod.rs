@@ -16,7 +16,7 @@ pub use sapwood_core::FilePiece;
 pub use sapwood_sink::Sink;
 pub use sapwood_streamer::write::Value;
 pub use sapwood_ttree::write::{
-    BranchSpec, Class, ClusterSize, ColumnView, Member, Storage, VectorItem, split,
+    BranchSpec, Class, ClassMember, ClusterSize, ColumnView, Storage, VectorItem, split,
 };
 pub use writer::{DirectoryId, TreeId, Writer, WriterOptions};
 

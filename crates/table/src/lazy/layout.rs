@@ -1,4 +1,4 @@
-//! Where the chunks of a lazy reader's columns are, window by window, and how they become columns.
+//! The chunks of a lazy reader's columns, window by window, and their decoding.
 
 use crate::plan::{decode, in_parallel, plan};
 use crate::queries::Queries;
@@ -28,7 +28,7 @@ pub(super) struct LazyLayout {
 #[derive(Debug)]
 struct LazyColumn {
     queries: Queries,
-    /// Other queries read the same column.
+    /// True if other queries read the same column.
     shares: bool,
 }
 
@@ -49,7 +49,7 @@ impl LazyLayout {
         LazyLayout { table, windows, columns, recorded }
     }
 
-    /// The columns that were fetched, decoded on all threads, and the bytes of each.
+    /// Decodes fetched columns on all threads. Returns each with its size in bytes.
     pub(super) fn decode(
         &self,
         fetched: &[FetchedColumn],
@@ -105,7 +105,7 @@ impl ColumnMap for LazyLayout {
         self.windows.len()
     }
 
-    /// A column that cannot be planned has no pieces: decoding it says why.
+    /// A column that cannot be planned has no pieces; decoding it reports the error.
     fn pieces(&self, column: usize, window: usize) -> Vec<ColumnRange> {
         let (Some(lazy), Some(entries)) = (self.columns.get(column), self.windows.get(window)) else {
             return Vec::new();
