@@ -1,4 +1,4 @@
-"""Draws seconds against round trip: a panel for each protocol and layout, a line for each reader.
+"""Draws seconds against round-trip time: a panel for each protocol and layout, a line for each reader.
 
 python bench/remote_plot.py build/bench/remote.json docs/images/remote.svg
 """
@@ -29,7 +29,7 @@ SECONDS = [0.1, 1, 10, 100, 1000]
 
 
 def panel(axes: Any, table: Table) -> None:
-    """The readers over one protocol; dotted: scaled from a part of the run, triangle: stopped."""
+    """The readers over one protocol; dotted: extrapolated from a part of the run, triangle: stopped."""
     for client in dict.fromkeys(point.client for point in table.points):
         points = [each for each in table.points if each.client == client and each.rtt_ms and each.seconds]
         points.sort(key=lambda each: each.rtt_ms)
@@ -63,11 +63,11 @@ def panel(axes: Any, table: Table) -> None:
 
 
 def draw(records: list[dict[str, Any]], path: Path) -> None:
-    """Writes the picture of all points over links without limit."""
+    """Draws all points over links without a bandwidth limit."""
     tables = [each for each in column_tables(records) if not each.megabits]
     files = list(dict.fromkeys(each.file for each in tables))
     protocols = list(dict.fromkeys(each.protocol for each in tables))
-    # Text remains text, and the same figures give the same file.
+    # Keep text as text, and make the file reproducible.
     plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sapwood", "font.size": 9})
     size = (3.9 * len(protocols), 3.3 * len(files))
     figure, grid = plt.subplots(

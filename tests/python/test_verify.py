@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import http_fake as web
+import nano_like
 import numpy as np
 import pytest
 
@@ -233,9 +234,6 @@ def test_zeros_anywhere_cost_exactly_the_baskets_that_they_overlap(folder: Path)
 
 
 def _nano(folder: Path) -> Path:
-    sys.path.append(str(Path(__file__).parents[2] / "scripts"))
-    import nano_like
-
     path = folder / "nano.root"
     if not path.exists():
         nano_like.write(path, 2000)

@@ -283,7 +283,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(ClosedFileError):
         file["u"] = {"x": [1]}
-    with pytest.raises(UsageError, match=r"exists: to replace it, use sapwood\.recreate"):
+    with pytest.raises(UsageError, match=r"exists; to replace it, use sapwood\.recreate"):
         sapwood.create(path)
     with sapwood.recreate(path) as file:
         tree = file.mktree("t", {"x": "int64"})

@@ -9,7 +9,7 @@ use sapwood_dataset::Template;
 use sapwood_sink::Sink;
 use sapwood_stripe::checksum;
 
-/// A flat file that is written.
+/// A flat file being written.
 pub(super) struct FlatOutput {
     sink: Box<dyn Sink>,
     end: u64,
@@ -18,12 +18,12 @@ pub(super) struct FlatOutput {
     index: Vec<u8>,
     blocks: u64,
     bytes: Vec<u64>,
-    /// Checksum of all that is in front of the blocks.
+    /// Checksum of the bytes before the blocks.
     front: u64,
 }
 
 impl FlatOutput {
-    /// Begins one.
+    /// Begins the file.
     pub(super) fn new(
         sink: Box<dyn Sink>,
         template: &Template,

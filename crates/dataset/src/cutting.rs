@@ -11,7 +11,7 @@ use sapwood_fetch::{Ahead, FileIndex, Job};
 use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, parse_entries};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_table::pool::{compute, read_ahead};
-use sapwood_tfile::write::{Origin, pid_offset};
+use sapwood_tfile::write::{FileStamp, pid_offset};
 use sapwood_ttree::{BasketRef, Entries};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -111,7 +111,7 @@ impl<'a> SegmentCutter<'a> {
         pool: &'a ThreadPool,
     ) -> Result<SegmentCutter<'a>> {
         let (mut slots, mut files) = (Vec::with_capacity(branches.len()), Vec::new());
-        let datime = Origin::now().time;
+        let datime = FileStamp::now().time;
         for &(branch, stripe) in branches {
             let Some(outline) = input.branch(branch) else {
                 return Err(Error::corrupt("a branch is missing"));

@@ -4,12 +4,10 @@ use crate::keys::Keys;
 use crate::opening;
 use crate::reach::ReachedSource;
 use crate::sibling::sibling_url;
+use crate::{OpenOptions, ReplicaOptions};
 use sapwood_core::{Call, Counters, Error, ErrorKind, ParseStep, Result, Segments, redact};
 use sapwood_fetch::Fetcher;
-use sapwood_source::{
-    CountingSource, MemorySource, OpenOptions, OpenedSource, ReplicaOptions, Source, Trace, is_document,
-    record,
-};
+use sapwood_source::{CountingSource, MemorySource, OpenedSource, Source, Trace, is_document, record};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
 use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
@@ -72,7 +70,7 @@ impl RootFile {
     /// # Errors
     /// Those of [`sapwood_source::open`]; `NotRoot`, `Truncated` or `Corrupt` if it is not a valid ROOT file.
     pub fn open(url: &str, options: OpenOptions, call: &mut Call<'_>) -> Result<RootFile> {
-        let counters = Arc::clone(&options.counters);
+        let counters = Arc::clone(&options.source.counters);
         let begin = Instant::now();
         let opened = pool::wait(opening::open(url, &options, Trace::new(begin)), call)
             .map_err(|error| explained(error, url, &counters))?;
@@ -92,7 +90,7 @@ impl RootFile {
         let others = options.replicas.urls.iter().filter(|url| !is_document(url));
         let urls = others.map(|url| sibling_url(url, name)).collect::<Result<_>>()?;
         let replicas = ReplicaOptions { urls, documents: Vec::new(), sources: options.replicas.sources };
-        let options = OpenOptions { deadline: call.deadline(), replicas, ..options.clone() };
+        let options = OpenOptions { replicas, ..options.until(call.deadline()) };
         RootFile::open(&sibling_url(origin, name)?, options, call)
     }
 
@@ -107,7 +105,7 @@ impl RootFile {
         call: &mut Call<'_>,
     ) -> Result<RootFile> {
         let VirtualFile { source, mut known, size, header, streamers } = file;
-        let counters = Arc::clone(&origin.1.counters);
+        let counters = Arc::clone(&origin.1.source.counters);
         let fetcher = Fetcher::new(source, counters).with_budget(pool::budget()?).with_known(known.clone());
         let (keys, _) = Keys::open(&fetcher, &mut known, size, call)?;
         let streamers = OnceLock::from(Arc::new(streamers));

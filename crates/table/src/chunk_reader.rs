@@ -1,5 +1,5 @@
-//! Batches of chunks, fetched ahead of their reader from one or more files, and the chunks that these show to be needed.
-//! A chunk that consecutive batches need is fetched once.
+//! Reads chunks in batches, ahead of their use, and then the chunks that the index chunks of a batch ask for. A chunk
+//! that consecutive batches need is fetched once.
 
 use crate::plan::{FetchedChunks, needed};
 use crate::pool;
@@ -13,28 +13,28 @@ use std::ops::Range;
 /// Where some chunks are.
 pub(crate) type FileRanges = Vec<(FileIndex, ByteRange)>;
 
-/// Fetches batches of chunks ahead of its reader.
+/// Fetches batches of chunks ahead of their use.
 #[derive(Debug)]
 pub(crate) struct ChunkReader {
     batches: ReadAhead<BatchTag>,
     fetched: BatchChunks,
 }
 
-/// What a batch is for.
+/// The chunks of a batch.
 #[derive(Debug)]
 struct BatchTag {
-    /// The chunks that are fetched with it.
+    /// Those that are fetched with it.
     fetched: Vec<ChunkId>,
-    /// Its chunks that the batch after it needs, too.
+    /// Those that the next batch needs as well.
     kept: HashSet<ChunkId>,
 }
 
-/// The chunks that are at hand.
+/// The chunks in memory.
 #[derive(Debug, Default)]
 pub(crate) struct BatchChunks {
-    /// Those of the batch.
+    /// Those of the current batch.
     batch: FetchedChunks,
-    /// Those that others showed to be needed, and the entries that they hold values of.
+    /// Those that index chunks asked for, each with the entries that need it.
     rest: HashMap<ChunkId, (Range<u64>, Bytes)>,
 }
 
@@ -49,7 +49,7 @@ impl BatchChunks {
         self.stored(id).cloned().map(ChunkContent::Stored)
     }
 
-    /// True if a chunk has to be fetched. One of the batch that reaches beyond `entries` stays for the next.
+    /// True if a chunk has to be fetched. A chunk of the batch that reaches beyond `entries` is kept for the next.
     fn is_missing(&mut self, chunk: &Chunk, entries: &Range<u64>) -> bool {
         let id = chunk.id();
         if !self.rest.contains_key(&id) && chunk.entries.end > entries.end {
@@ -61,7 +61,7 @@ impl BatchChunks {
 }
 
 impl ChunkReader {
-    /// Starts with the first batch at once.
+    /// Starts to fetch the first batch.
     ///
     /// # Errors
     /// `Io` if no threads can be started.
@@ -78,11 +78,11 @@ impl ChunkReader {
         Ok(ChunkReader { batches, fetched: BatchChunks::default() })
     }
 
-    /// Waits for the next batch. Returns which of its chunks the batch after it needs, too: the others are forgotten
-    /// by [`release`](ChunkReader::release).
+    /// Waits for the next batch. Returns the chunks that the batch after it needs as well; pass them to
+    /// [`release`](ChunkReader::release).
     ///
     /// # Errors
-    /// Those of fetching; `Timeout` or `Cancelled` as the call says.
+    /// Those of fetching; `Timeout` or `Cancelled`.
     pub(crate) fn next(&mut self, call: &mut Call<'_>) -> Result<HashSet<ChunkId>> {
         let Some(batch) = self.batches.next(call) else { return Ok(HashSet::new()) };
         let (tag, bytes) = batch?;
@@ -90,10 +90,10 @@ impl ChunkReader {
         Ok(tag.kept)
     }
 
-    /// Fetches what the plans for `entries` need beyond the batch, as its chunks say: all of it in one round trip.
+    /// Fetches the chunks that the plans for `entries` need beyond the batch, in one round trip.
     ///
     /// # Errors
-    /// As [`next`](ChunkReader::next); those of decoding the chunks that say what is needed.
+    /// As [`next`](ChunkReader::next); those of decoding the index chunks.
     pub(crate) fn fetch_rest<'p>(
         &mut self,
         plans: impl IntoIterator<Item = &'p dyn ColumnPlan>,
@@ -124,25 +124,25 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// The chunks that are at hand.
+    /// The chunks in memory.
     pub(crate) fn fetched(&self) -> &BatchChunks {
         &self.fetched
     }
 
-    /// Forgets all chunks of the batch but these.
+    /// Drops all chunks of the batch but these.
     pub(crate) fn release(&mut self, kept: &HashSet<ChunkId>) {
         self.fetched.batch.retain(|id, _| kept.contains(id));
     }
 }
 
-/// What to fetch for each batch: all of it but what the batch before it fetched.
+/// The chunks to fetch for each batch, without those that the previous batch fetched.
 fn jobs(batches: &[FileRanges]) -> Vec<Job<BatchTag>> {
     let id = |(file, range): &(FileIndex, ByteRange)| ChunkId { file: *file, offset: range.start };
     let none = FileRanges::new();
     let jobs = batches.iter().enumerate().map(|(number, batch)| {
-        let before = number.checked_sub(1).and_then(|before| batches.get(before)).unwrap_or(&none);
+        let previous = number.checked_sub(1).and_then(|before| batches.get(before)).unwrap_or(&none);
         let next = batches.get(number + 1).unwrap_or(&none);
-        let new = batch.iter().filter(|chunk| before.binary_search(chunk).is_err());
+        let new = batch.iter().filter(|chunk| previous.binary_search(chunk).is_err());
         let wanted: FileRanges = new.copied().collect();
         let kept = batch.iter().filter(|chunk| next.binary_search(chunk).is_ok());
         Job {

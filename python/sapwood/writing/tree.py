@@ -96,7 +96,7 @@ class WritableTree:
         layout = TreeLayout("", None, DEFAULT_BASKET, DEFAULT_CLUSTER, None, {})
         tree = cls(core, path, None, layout, compression)
         with core_errors():
-            tree._number, tree._entries, stored = core.tree_again(path)
+            tree._number, tree._entries, stored = core.existing_tree(path)
         tree._schema = Schema.of_branches(stored)
         return tree
 

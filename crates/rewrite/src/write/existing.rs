@@ -6,7 +6,7 @@ use sapwood_core::{Error, ErrorKind, ParseStep, Result, Segments, redact};
 use sapwood_sink::{LocalUpdate, Sink};
 use sapwood_tfile::write::{Datime, FileWriter};
 use sapwood_tfile::{Key, Record, StreamerInfos};
-use sapwood_ttree::Tree;
+use sapwood_ttree::TTree;
 use sapwood_ttree::write::{ClusterSize, TreeBuilder};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -67,7 +67,7 @@ impl ExistingFile {
             return Err(Error::unsupported(message));
         }
         let record = Record::decode(key, &self.bytes(key)?)?;
-        let tree = Tree::parse(
+        let tree = TTree::parse(
             &key.class_name,
             &record.payload,
             record.key_len,

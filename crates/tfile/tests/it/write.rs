@@ -4,11 +4,11 @@ use crate::Fetched;
 use bytes::Bytes;
 use sapwood_codec::Compression;
 use sapwood_core::FilePiece;
-use sapwood_tfile::write::{Datime, FileWriter, NewKey, Origin};
+use sapwood_tfile::write::{Datime, FileStamp, FileWriter, NewKey};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, TFile};
 
-const ORIGIN: Origin =
-    Origin { time: Datime(2_079_000_000), uuid: *b"\x01\x02\x03\x04\x05\x06\x47\x08\x89abcdefg" };
+const ORIGIN: FileStamp =
+    FileStamp { time: Datime(2_079_000_000), uuid: *b"\x01\x02\x03\x04\x05\x06\x47\x08\x89abcdefg" };
 
 pub(crate) fn new_file() -> FileWriter {
     FileWriter::new("test.root", "a title", Compression::default(), ORIGIN).unwrap()
@@ -219,17 +219,10 @@ fn a_file_of_more_than_two_gigabytes() {
 }
 
 fn description() -> StreamerInfo {
-    let element = |name: &str, kind, type_code, type_name: &str, checksum: u32| StreamerElement {
-        name: name.to_owned(),
+    let element = |name: &str, kind, type_code, type_name: &str| StreamerElement {
         title: "what it is".to_owned(),
-        kind,
-        type_code,
         size: 4,
-        array_length: 0,
-        array_dims: vec![],
-        max_index: [0, checksum.cast_signed(), 0, 0, 0],
-        type_name: type_name.to_owned(),
-        range: None,
+        ..StreamerElement::new(name, kind, type_code, type_name)
     };
     StreamerInfo {
         name: "Hit".to_owned(),
@@ -238,16 +231,10 @@ fn description() -> StreamerInfo {
         format: 9,
         without_tobject: false,
         elements: vec![
-            element(
-                "TObject",
-                ElementKind::Base { version: 1, checksum: 0x901b_c02d },
-                66,
-                "BASE",
-                0x901b_c02d,
-            ),
-            element("x", ElementKind::BasicType, 3, "int", 0),
-            element("y", ElementKind::Stl { stl_type: 1, content_type: 5 }, 300, "vector<float>", 0),
-            element("s", ElementKind::StlString, 300, "string", 0),
+            element("TObject", ElementKind::Base { version: 1, checksum: 0x901b_c02d }, 66, "BASE"),
+            element("x", ElementKind::BasicType, 3, "int"),
+            element("y", ElementKind::Stl { stl_type: 1, content_type: 5 }, 300, "vector<float>"),
+            element("s", ElementKind::StlString, 300, "string"),
         ],
     }
 }

@@ -113,16 +113,16 @@ def run(
     kind, place = check_place(output, [source, options.get("replicas")], overwrite, opened.deadline)
     if chain not in ("read", "full"):
         raise UsageError(f"chain must be 'read' or 'full', not {chain!r}")
-    running = {
-        "full": chain == "full",
-        "lanes": lanes,
-        "threads": opened.threads,
-        "batch": batch,
-        "entries": entries,
-        "compression": None if compression is None else Compression.of(compression).code,
-        "stripe_size": None if stripe_size is None else memory_size(stripe_size),
-        "group": group,
-    }
+    running = _core.ChainOptions(
+        full=chain == "full",
+        lanes=lanes,
+        threads=opened.threads,
+        batch=batch,
+        entries=entries,
+        compression=None if compression is None else Compression.of(compression).code,
+        stripe_size=None if stripe_size is None else memory_size(stripe_size),
+        group=group,
+    )
     text = os.fspath(source)
     kept: Tree | None = None
     if text.startswith(EMPTY):
