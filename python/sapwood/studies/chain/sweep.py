@@ -110,7 +110,7 @@ def measure(
         outputs: as in :func:`sapwood.chain.run`.
         chains: ``"read"``, ``"full"``, or both.
         batches: events per batch.
-        stripe_sizes: uncompressed bytes per object of datasets.
+        stripe_sizes: sizes of datasets' objects, in bytes of the source.
         group: whether small products share objects, in datasets.
         lanes: batches that are processed at the same time.
         threads: numbers of threads, which the lanes share.
