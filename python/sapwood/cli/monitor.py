@@ -23,7 +23,7 @@ def monitor(
     database: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH", help="The SQLite database. [default: ~/.local/state/sapwood/monitor.sqlite]"
+            metavar="PATH", help="SQLite database. [default: ~/.local/state/sapwood/monitor.sqlite]"
         ),
     ] = None,
     days: Annotated[float, typer.Option(min=0.01, help="Days after which packets are deleted.")] = 7.0,

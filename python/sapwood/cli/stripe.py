@@ -40,6 +40,10 @@ Version: TypeAlias = Annotated[
 Compression: TypeAlias = Annotated[
     str | None, typer.Option(metavar="ALGORITHM[:LEVEL]", help="Compression of baskets; by default zstd:5.")
 ]
+ObjectSize: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Size of an object, in bytes of the source; by default 1 MiB."),
+]
 Really: TypeAlias = Annotated[
     bool, typer.Option("--yes", help="Make the change, instead of printing what it would be.")
 ]
@@ -65,10 +69,7 @@ class Writing:
     """How products are written."""
 
     compression: Compression = None
-    stripe_size: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Size of an object, in bytes of the source; by default 1 MiB."),
-    ] = None
+    stripe_size: ObjectSize = None
     who: Who = None
 
 
@@ -170,10 +171,7 @@ def commit(
 @command
 def consolidate(
     dataset: Dataset,
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Size of an object, in bytes of the source; by default 1 MiB."),
-    ] = None,
+    target: ObjectSize = None,
     product: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this product; all others stay unchanged. Repeatable."),
