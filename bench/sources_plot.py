@@ -44,7 +44,7 @@ def rates(samples: list[tuple[float, list[int]]], begin: float, place: int) -> S
 def draw(record: dict[str, Any], path: Path) -> None:
     """Draws one run with a fault."""
     (run,) = record["runs"]
-    fetched: list[Fetched] = [tuple(one) for one in run["told"]["trace"]]
+    fetched: list[Fetched] = [tuple(one) for one in run["report"]["trace"]]
     protocols = dict(zip(run["ports"], record["protocols"], strict=True))
     end, failed = max(one[1] for one in fetched), run["failed"] - run["begin"]
     size = max(one[2] + one[3] for one in fetched) / 1e6
@@ -91,7 +91,7 @@ def draw(record: dict[str, Any], path: Path) -> None:
 def main() -> None:
     source, target = map(Path, sys.argv[1:])
     records = json.loads(source.read_text())["records"]
-    traced = [each for each in records if "trace" in each["runs"][0].get("told", {})]
+    traced = [each for each in records if "trace" in each["runs"][0].get("report", {})]
     if traced:
         draw(traced[0], target)
     else:

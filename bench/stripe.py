@@ -186,7 +186,7 @@ def changes(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]
         target = Path(folder, "again.root")
         written = repacked(file, target)
         size = target.stat().st_size
-    yield {"part": "anew", "store": store.name, "bytes": size, **written}
+    yield {"part": "rewritten", "store": store.name, "bytes": size, **written}
 
 
 def writers(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]:

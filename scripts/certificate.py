@@ -42,12 +42,12 @@ def make(folder: Path) -> Certificate:
     made = Certificate(*places)
     authority_key, request, names = folder / "authority.key", folder / "server.csr", folder / "names.cnf"
     names.write_text(NAMES)
-    new, good, asked = ["-newkey", "rsa:2048", "-nodes"], ["-days", DAYS], ["-subj", "/CN=localhost"]
+    new, valid, subject = ["-newkey", "rsa:2048", "-nodes"], ["-days", DAYS], ["-subj", "/CN=localhost"]
     owner = ["-subj", "/CN=sapwood test authority"]
-    _openssl("req", "-x509", *new, *good, *owner, "-keyout", authority_key, "-out", made.authority)
-    _openssl("req", *new, *asked, "-keyout", made.key, "-out", request)
+    _openssl("req", "-x509", *new, *valid, *owner, "-keyout", authority_key, "-out", made.authority)
+    _openssl("req", *new, *subject, "-keyout", made.key, "-out", request)
     signer: list[str | Path] = ["-CA", made.authority, "-CAkey", authority_key, "-set_serial", "1"]
-    _openssl("x509", "-req", "-in", request, *signer, *good, "-extfile", names, "-out", made.certificate)
+    _openssl("x509", "-req", "-in", request, *signer, *valid, "-extfile", names, "-out", made.certificate)
     made.authorities.mkdir(exist_ok=True)
     digest = _openssl("x509", "-noout", "-hash", "-in", made.authority).strip()
     shutil.copyfile(made.authority, made.authorities / f"{digest}.0")

@@ -89,12 +89,12 @@ class Server:
         """The URL of the folder, without a final slash."""
         return f"{self.scheme}://localhost:{self.port}"
 
-    def asked(self) -> list[tuple[str, int, int]]:
+    def requests(self) -> list[tuple[str, int, int]]:
         """The answered requests: method, status, number of ranges (0: the whole file)."""
         rows = [line.split("\t") for line in self.log.read_text().splitlines()]
         return [
-            (method, int(status), 0 if asked == "-" else asked.count(",") + 1)
-            for method, status, asked in rows
+            (method, int(status), 0 if ranges == "-" else ranges.count(",") + 1)
+            for method, status, ranges in rows
         ]
 
 

@@ -1,4 +1,4 @@
-"""`sapwood ls`: what is in a file, or in a directory of files."""
+"""`sapwood ls`: the keys in a file, or the files in a directory."""
 
 from __future__ import annotations
 
