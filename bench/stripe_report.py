@@ -29,6 +29,11 @@ def of_part(records: list[Record], part: str) -> Iterator[Record]:
     return (record for record in records if record["part"] == part)
 
 
+def line(record: Record) -> str:
+    """A progress line for a record."""
+    return " ".join(str(record[key]) for key in ("store", "part", "mode", "reader") if key in record)
+
+
 def value(record: Record, quantity: str) -> float:
     """The median of a quantity."""
     return float(median(run[quantity] for run in record["runs"]))
