@@ -396,7 +396,7 @@ impl<'c> Runner<'c> {
         Ok(())
     }
 
-    /// The number of items of a counted member: its counter, unless its flag says that there are none.
+    /// The number of items of a counted member: its counter, unless its flag is 0.
     fn counted(
         &self,
         register: usize,
