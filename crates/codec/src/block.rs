@@ -24,18 +24,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// The two letters of the tag.
-    pub fn tag(self) -> &'static str {
-        match self {
-            Algorithm::Zlib => "ZL",
-            Algorithm::OldZlib => "CS",
-            Algorithm::Lzma => "XZ",
-            Algorithm::Lz4 => "L4",
-            Algorithm::Zstd => "ZS",
-        }
-    }
-
-    /// The tag, as bytes.
-    pub(crate) fn tag_bytes(self) -> [u8; 2] {
+    pub fn tag(self) -> [u8; 2] {
         match self {
             Algorithm::Zlib => *b"ZL",
             Algorithm::OldZlib => *b"CS",
@@ -118,7 +107,7 @@ impl BlockEncoding {
     /// The tag of a block, and the byte after it.
     pub(crate) fn tag_of(self, algorithm: Algorithm) -> [u8; 3] {
         let ([t0, t1], width) = match self {
-            BlockEncoding::Bytes => (algorithm.tag_bytes(), usize::from(algorithm.method())),
+            BlockEncoding::Bytes => (algorithm.tag(), usize::from(algorithm.method())),
             BlockEncoding::Planes(width) => (*b"ZP", width),
             BlockEncoding::Steps => (*b"ZT", steps::WIDTH),
         };

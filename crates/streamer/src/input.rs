@@ -136,7 +136,7 @@ impl<'a> StreamInput<'a> {
     pub(crate) fn count(&mut self, smallest: usize) -> Result<usize> {
         let count = self.u32()? as usize;
         if count > self.remaining() / smallest.max(1) {
-            return Err(self.error(format!("{count} items are announced, which cannot follow")));
+            return Err(self.error(format!("a count of {count} items is too large for the bytes left")));
         }
         Ok(count)
     }

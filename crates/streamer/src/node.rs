@@ -100,7 +100,7 @@ pub enum Node {
 
 /// Why an object of a class without a description cannot be read.
 pub(crate) fn undescribed(class: &str) -> String {
-    format!("the file does not tell what {class} looks like")
+    format!("the file does not describe the class {class}")
 }
 
 /// A ROOT container of pointers.

@@ -69,7 +69,7 @@ impl BasketHeader {
             let features = cursor.u8()?;
             if features != GENERATE_OFFSETS {
                 return Err(Error::unsupported(format!(
-                    "a basket asks for unknown features {features:#04x}"
+                    "a basket requires unknown features {features:#04x}"
                 ))
                 .hint("it was written by a newer ROOT"));
             }
@@ -110,7 +110,7 @@ impl BasketHeader {
     pub fn check_record(&self, record: &[u8]) -> Result<()> {
         if self.record_len > record.len() || self.key_len > self.record_len || self.end != self.key_len {
             return Err(Error::corrupt(format!(
-                "a basket's header of {} bytes contradicts its key ({} of {} bytes) in a record of {}",
+                "a basket's header of {} bytes does not match its key ({} of {} bytes) in a record of {}",
                 self.end,
                 self.key_len,
                 self.record_len,
@@ -125,7 +125,7 @@ impl BasketHeader {
         };
         if self.object_len > available || self.data_len > self.object_len {
             return Err(Error::corrupt(format!(
-                "a basket announces {} bytes of entries and {} of content; its payload holds {available}",
+                "a basket's header states {} bytes of entries and {} of content; its payload holds {available}",
                 self.data_len, self.object_len
             )));
         }
@@ -172,7 +172,7 @@ impl BasketHeader {
             }
             None => Err(Error::new(
                 ErrorKind::Truncated,
-                format!("a basket stores {} bytes and announces {}", payload.len(), place.len()),
+                format!("a basket stores {} bytes; its header states {}", payload.len(), place.len()),
             )),
         }
     }
@@ -252,7 +252,7 @@ impl<'a> Content<'a> {
         };
         let (data, table) = plain.split_at_checked(header.data_len).ok_or_else(|| {
             Error::corrupt(format!(
-                "a basket announces {} bytes of entries in {} bytes of content",
+                "a basket's header states {} bytes of entries in {} bytes of content",
                 header.data_len, header.object_len
             ))
         })?;
@@ -295,7 +295,11 @@ impl<'a> Content<'a> {
             None => {
                 return Err(Error::new(
                     ErrorKind::Truncated,
-                    format!("an embedded basket announces {} bytes and has {}", header.data_len, rest.len()),
+                    format!(
+                        "the header of an embedded basket states {} bytes; it has {}",
+                        header.data_len,
+                        rest.len()
+                    ),
                 ));
             }
         };
@@ -365,5 +369,5 @@ fn length(cursor: &mut Cursor<'_>, what: &str) -> Result<usize> {
     let at = cursor.position();
     let value = cursor.i32()?;
     usize::try_from(value)
-        .map_err(|_| cursor.corrupt_at(at, format!("a basket announces {value} for {what}")))
+        .map_err(|_| cursor.corrupt_at(at, format!("a basket's header states {value} for {what}")))
 }

@@ -45,7 +45,7 @@ pub struct Friend {
 }
 
 /// One branch, with everything needed to find and decode its data.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Branch {
     /// `TBranch::fName`, as on file.
     pub name: String,
@@ -90,9 +90,10 @@ pub struct Branch {
 }
 
 /// The class of a branch, and the members specific to it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub enum BranchKind {
     /// `TBranch`: leaves of numbers or strings.
+    #[default]
     Plain,
     /// `TBranchElement`: an object, a member of one, or a split collection.
     Element(BranchElement),

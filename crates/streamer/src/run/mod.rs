@@ -364,7 +364,7 @@ impl<'c> Runner<'c> {
             let before = input.remaining();
             self.read(node, input, out)?;
             if input.remaining() == before {
-                return Err(Error::unsupported("objects have bytes of which their description says nothing"));
+                return Err(Error::unsupported("objects have bytes that their description does not cover"));
             }
         }
         Ok(())
@@ -412,7 +412,7 @@ impl<'c> Runner<'c> {
         let most = input.remaining() / content.smallest().max(1);
         match usize::try_from(count) {
             Ok(count) if count <= most => Ok(count),
-            _ => Err(input.error(format!("{count} items are announced, which cannot follow"))),
+            _ => Err(input.error(format!("a count of {count} items is too large for the bytes left"))),
         }
     }
 }

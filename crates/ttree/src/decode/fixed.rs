@@ -45,7 +45,7 @@ fn decode_slice(number: Number, stride: usize, slice: &BasketSlice<'_>, place: &
         let bytes = content
             .data
             .get(slice.wanted.start * stride..slice.wanted.end * stride)
-            .ok_or_else(|| Error::corrupt("a basket has fewer entries than it announces"))?;
+            .ok_or_else(|| Error::corrupt("a basket has fewer entries than its header states"))?;
         number.decode(bytes, place);
         Ok(())
     })

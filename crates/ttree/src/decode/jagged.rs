@@ -251,11 +251,11 @@ fn body_of_entry(item: ItemLayout, entry: &[u8]) -> Result<&[u8]> {
         [_, _, _, _, _, _, count @ ..] => {
             let count = <[u8; 4]>::try_from(count).map(u32::from_be_bytes).unwrap_or_default();
             if count as usize != body.len() / item.size {
-                return Err(wrong(&format!("announces {count} items")));
+                return Err(wrong(&format!("has a count of {count} items")));
             }
         }
         // One byte: 0 if nothing follows (ElementTypes §4).
-        [0] if !body.is_empty() => return Err(wrong("says that nothing follows, and something does")),
+        [0] if !body.is_empty() => return Err(wrong("has bytes after a flag of 0")),
         _ => {}
     }
     Ok(body)

@@ -71,7 +71,8 @@ fn not_as_described(program: &Program, error: Error) -> Error {
     if error.kind() != ErrorKind::Corrupt || !program.follows_descriptions() {
         return error;
     }
-    let message = format!("an object is not what the file says of its class: {}", error.message());
+    let message =
+        format!("an object does not match the file's description of its class: {}", error.message());
     let unsupported = Error::unsupported(message).hint(
         "its streamer may be written by hand, or the basket be damaged; members before it can be read by their paths",
     );

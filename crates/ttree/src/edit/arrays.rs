@@ -128,5 +128,5 @@ pub(super) fn cluster_arrays(clusters: &[(u64, u64)]) -> Vec<u8> {
 }
 
 pub(super) fn too_many(what: &str) -> Error {
-    Error::unsupported(format!("there are more {what} than ROOT can count"))
+    Error::unsupported(format!("there are too many {what} for ROOT"))
 }

@@ -26,7 +26,7 @@ impl TreeOutline {
     /// `Unsupported` if the tree's version cannot store a value; `Corrupt` if the change is for another tree.
     pub fn emit(&self, key_len: u32, change: &TreeChange) -> Result<Vec<u8>> {
         if change.branches.len() != self.branches.len() {
-            return Err(Error::corrupt("a change is not of this tree"));
+            return Err(Error::corrupt("a change is for another tree"));
         }
         let mut edits = Edits::default();
         self.drop_branches(change, &mut edits)?;

@@ -59,10 +59,7 @@ fn structure(index: usize, branch: &Branch, leaves: &[Leaf]) -> BranchType {
         members.push(member);
     }
     let Some(node) = Node::structure(members) else {
-        return BranchType::unsupported(
-            "struct",
-            "a leaf is counted by one that is no integer or stands behind it",
-        );
+        return BranchType::unsupported("struct", "the count of a leaf is not an integer or comes after it");
     };
     BranchType::program(format!("struct {{{};}}", names.join("; ")), node)
 }

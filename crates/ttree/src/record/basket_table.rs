@@ -62,9 +62,8 @@ impl BasketTable<'_> {
     /// The baskets that hold entries, checked to be in ascending order and inside a file of `file_size`
     /// bytes, if that is known.
     pub(super) fn baskets(&self, file_size: Option<u64>) -> Result<Vec<BasketRef>> {
-        let count = usize::try_from(self.write_basket).map_err(|_| {
-            Error::corrupt(format!("the branch says that it has {} baskets", self.write_basket))
-        })?;
+        let count = usize::try_from(self.write_basket)
+            .map_err(|_| Error::corrupt(format!("the branch has {} baskets", self.write_basket)))?;
         let mut embedded = self.embedded.iter().peekable();
         let mut baskets: Vec<BasketRef> = Vec::new();
         // Slot `count` holds the open basket, if any; higher slots have no meaning (TBranch §5).
@@ -123,7 +122,7 @@ impl BasketTable<'_> {
         let range = ByteRange::new(seek, bytes)?;
         if file_size.is_some_and(|size| range.end() > size) {
             return Err(
-                Error::corrupt(format!("basket {index} ({range}) lies behind the end of the file")).at(seek)
+                Error::corrupt(format!("basket {index} ({range}) is beyond the end of the file")).at(seek)
             );
         }
         (basket.offset, basket.len) = (range.start, range.len);

@@ -66,9 +66,8 @@ impl<'a> Parser<'a> {
             }
             _ if walker.is_outlining() => {
                 let info = self.streamers.select(class_name, header.version, None);
-                let info = info.ok_or_else(|| {
-                    Error::unsupported(format!("branches of class {class_name} are not known"))
-                })?;
+                let info =
+                    info.ok_or_else(|| Error::unsupported(format!("unknown branch class {class_name}")))?;
                 DescribedClasses::new(self.streamers).members(walker, info, Some("TBranch"))?;
             }
             _ => {}
@@ -135,7 +134,7 @@ impl<'a> Parser<'a> {
             at.file_name = begin..walker.position();
         }
         if header.end.is_some_and(|end| end != walker.position()) && version > NEWEST {
-            return Err(Error::unsupported(format!("class version {version} of TBranch is not known")));
+            return Err(Error::unsupported(format!("unknown class version {version} of TBranch")));
         }
         walker.close(&header, "TBranch")?;
 

@@ -220,9 +220,8 @@ fn size(element: &StreamerElement, code: i32) -> Result<usize> {
         9 | 19 => Some(Number::packed(element.range, code == 9)),
         _ => basic(code).map(Number::Plain),
     };
-    let number = number.ok_or_else(|| {
-        Error::unsupported(format!("a number of type code {code}, '{}', is not known", element.name))
-    })?;
+    let number = number
+        .ok_or_else(|| Error::unsupported(format!("unknown type code {code} of '{}'", element.name)))?;
     Ok(number.size_on_file())
 }
 
@@ -235,6 +234,6 @@ fn is_plain(type_name: &str) -> bool {
 }
 
 fn undescribed(what: &str, at: usize) -> Error {
-    Error::unsupported(format!("how {what} is stored is not known, {at} bytes into the record of the tree"))
-        .hint("trees that hold such objects can be read, but not written again")
+    Error::unsupported(format!("the layout of {what} is unknown, {at} bytes into the record of the tree"))
+        .hint("trees with such objects can be read, but not rewritten")
 }

@@ -32,7 +32,7 @@ pub(super) struct Parser<'a> {
 }
 
 /// A branch whose relatives are still references.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Node {
     /// The branch, without its leaves, indices and path.
     pub(super) branch: Branch,
@@ -73,39 +73,15 @@ impl<'a> Parser<'a> {
     /// Adds a branch of which only the class is known; returns its index.
     pub(super) fn add_node(&mut self, at: usize, class_name: &str) -> Result<usize> {
         if self.nodes.len() > self.payload.len() / SMALLEST_BRANCH {
-            return Err(Error::corrupt("the record announces more branches than it can hold"));
+            return Err(Error::corrupt("the record has more branches than it can hold"));
         }
         let kind = match class_name {
             "TBranch" => BranchKind::Plain,
             other => BranchKind::Other(other.to_owned()),
         };
-        self.nodes.push(Node {
-            branch: Branch {
-                name: String::new(),
-                path: String::new(),
-                title: String::new(),
-                parent: None,
-                children: Vec::new(),
-                kind,
-                entries: 0,
-                first_entry: 0,
-                entry_offset_len: 0,
-                compression: -1,
-                basket_size: 0,
-                split_level: 0,
-                total_bytes: 0,
-                zip_bytes: 0,
-                file_name: String::new(),
-                io_bits: 0,
-                leaves: Vec::new(),
-                baskets: Baskets::from(Vec::new()),
-                broken: None,
-            },
-            children: Vec::new(),
-            leaves: Vec::new(),
-            counts: [None; 2],
-            outline: None,
-        });
+        let branch =
+            Branch { kind, compression: -1, baskets: Baskets::from(Vec::new()), ..Branch::default() };
+        self.nodes.push(Node { branch, ..Node::default() });
         self.nodes_at.push(at);
         Ok(self.nodes.len() - 1)
     }

@@ -118,8 +118,7 @@ impl<'a> TreePayload<'a> {
             if header.version <= NEWEST {
                 return error;
             }
-            Error::unsupported(format!("class version {} of TTree is not known", header.version))
-                .caused_by(error)
+            Error::unsupported(format!("unknown class version {} of TTree", header.version)).caused_by(error)
         })?;
         let outline = if walker.is_outlining() {
             walker.close(&header, "TTree")?;
@@ -282,7 +281,7 @@ fn members_after_branches<'a>(
                 let (pointer, node) = parser.branch_pointer(walker)?;
                 (members.at.branch_ref, members.reference) = (Some(pointer), node);
             }
-            other => return Err(Error::unsupported(format!("the member {other} of TTree is not known"))),
+            other => return Err(Error::unsupported(format!("unknown member {other} of TTree"))),
         }
     }
     Ok(())
@@ -296,7 +295,7 @@ fn leaves(walker: &mut Walker<'_>) -> Result<PointerArray> {
                 return Ok(());
             }
             let at = walker.position();
-            Err(Error::unsupported(format!("a {class} of no branch, {at} bytes into the record")))
+            Err(Error::unsupported(format!("a {class} without a branch, {at} bytes into the record")))
         })
     })
 }

@@ -137,7 +137,7 @@ impl Cutter {
     fn shift(&mut self, entries: &Entries, old: usize, new: usize) -> Result<()> {
         let index = entries.starts.partition_point(|&start| start as usize <= old).saturating_sub(1);
         let (Some(&start), Some(&origin)) = (entries.starts.get(index), entries.origins.get(index)) else {
-            return Err(Error::corrupt("a reference stands in no entry"));
+            return Err(Error::corrupt("a reference is outside of all entries"));
         };
         let position = self.key_len as usize + new - (old - start as usize);
         let word = self.data.get_mut(new..).unwrap_or_default();
@@ -194,9 +194,9 @@ impl Cutter {
         match i32::try_from(size) {
             Ok(size) if even => Ok(size),
             _ => Err(Error::unsupported(
-                "the entries of a branch differ in size, and it has no tables that tell them",
+                "the entries of a branch differ in size, and it has no offset tables",
             )
-            .hint("such baskets can be copied whole: give no basket or cluster size and no entries")),
+            .hint("such baskets can only be copied whole: pass no basket size, cluster size or entry range")),
         }
     }
 }

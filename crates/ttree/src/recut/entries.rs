@@ -58,7 +58,7 @@ impl Entries {
     ) -> Result<Entries> {
         let ends = starts.last().is_some_and(|&end| end as usize == data.len());
         if !ends || !starts.is_sorted() || starts.len() != origins.len() + 1 {
-            return Err(Error::corrupt("entries do not begin where it is said"));
+            return Err(Error::corrupt("the starts of entries do not match their data"));
         }
         let tags = references.find(&data, places(&starts, &origins));
         Ok(Entries { data, starts, origins, tags })
@@ -116,8 +116,9 @@ fn starts(header: &BasketHeader, content: &Content<'_>) -> Result<Vec<u32>> {
     let bounds = match content.bounds {
         Bounds::Every(size) => Bounds::Every(size_of_each(size, entries, content.data.len())?),
         Bounds::FromCounts => {
-            return Err(Error::unsupported("a basket does not store where its entries begin")
-                .hint("such baskets can be copied whole: give no basket or cluster size and no entries"));
+            return Err(Error::unsupported("a basket does not store the offsets of its entries").hint(
+                "such baskets can only be copied whole: pass no basket size, cluster size or entry range",
+            ));
         }
         stored => stored,
     };
@@ -135,9 +136,9 @@ fn size_of_each(size: usize, entries: usize, len: usize) -> Result<usize> {
         Some(each) if each * entries == len => Ok(each),
         None => Ok(0),
         Some(_) => Err(Error::unsupported(format!(
-            "a basket holds {entries} entries in {len} bytes and does not say where each begins"
+            "a basket holds {entries} entries in {len} bytes without their offsets"
         ))
-        .hint("such baskets can be copied whole: give no basket or cluster size and no entries")),
+        .hint("such baskets can only be copied whole: pass no basket size, cluster size or entry range")),
     }
 }
 
@@ -148,5 +149,5 @@ fn places<'e>(starts: &'e [u32], origins: &'e [u32]) -> impl Iterator<Item = (Ra
 }
 
 fn too_long() -> Error {
-    Error::corrupt("a basket is longer than its offsets can say")
+    Error::corrupt("a basket is too long for its offsets")
 }

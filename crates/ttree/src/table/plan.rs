@@ -166,7 +166,7 @@ impl ColumnPlan for BranchRead<'_> {
             Some(counts) => {
                 let column = counts.decode(chunks, None, None, counters)?;
                 let (offsets, values) = integers(&column)
-                    .ok_or_else(|| Error::corrupt("items are counted by a branch that holds no integers"))?;
+                    .ok_or_else(|| Error::corrupt("the count branch does not hold integers"))?;
                 let counts = Counts { first_entry: counts.entries.start, offsets, values: &values };
                 self.values.decode(chunks, Some(counts), likely, counters)?
             }

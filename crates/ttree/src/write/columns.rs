@@ -88,7 +88,7 @@ pub(super) fn check(branches: &[BranchSpec], columns: &[ColumnView<'_>], entries
 
 fn check_column(form: &Form, column: &ColumnView<'_>, entries: usize) -> Result<()> {
     if column.length != entries {
-        return Err(Error::usage(format!("it has {} entries, where others have {entries}", column.length)));
+        return Err(Error::usage(format!("it has {} entries; others have {entries}", column.length)));
     }
     if column.buffers.len() != form.buffer_count() {
         return Err(Error::usage(format!("{} buffers were given for {form:?}", column.buffers.len())));
@@ -144,7 +144,7 @@ fn check_counts(
         let items = offsets.range(entry).len();
         if count as usize != items {
             return Err(Error::usage(format!(
-                "entry {entry} of what was given has {items} items, where '{}' says {count}",
+                "entry {entry} has {items} items, but '{}' counts {count}",
                 counter.name
             ))
             .hint("branches that share a counter must have lists of the same lengths"));
