@@ -13,7 +13,7 @@ from ._run import command
 
 @command
 def example(
-    path: Annotated[str, typer.Argument(metavar="OUT.root", help="The file to write.")] = "nano.root",
+    target: Annotated[str, typer.Argument(metavar="OUT.root", help="The file to write.")] = "nano.root",
     events: Annotated[
         int, typer.Option("--events", "-n", metavar="N", min=0, help="How many events.")
     ] = 50_000,
@@ -29,6 +29,6 @@ def example(
     from ..options.outputs import ROOT, check_output
     from ..writing.example import example
 
-    path = check_output(path, ROOT, inputs=[], overwrite=force)
-    example(path, events=events, seed=seed, overwrite=force)
-    print_line(f"{path}: {events:,} events in the tree Events")
+    target = check_output(target, ROOT, inputs=[], overwrite=force)
+    example(target, events=events, seed=seed, overwrite=force)
+    print_line(f"{target}: {events:,} events in the tree Events")

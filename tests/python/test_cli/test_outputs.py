@@ -67,6 +67,7 @@ OUTPUTS = {
     ),
     ("layout", "output"): Output("layout SOURCE:Events OUT", ".svg", standard_output=True),
     ("report", "svg"): Output("report SOURCE:Events run --svg OUT", ".svg"),
+    ("example", "target"): Output("example OUT -n 10", ".root", wrong=".svg"),
     ("repack", "target"): Output("repack SOURCE OUT", ".root", wrong=".svg"),
     ("slim", "target"): Output("slim SOURCE OUT --keep run", ".root", wrong=".parquet"),
     ("skim", "target"): Output("skim SOURCE OUT --cut run<10", ".root", wrong=".csv"),

@@ -161,6 +161,7 @@ CALLS: dict[str, list[Arguments]] = {
         lambda w: [w.file, w.new(".csv")],
         lambda w: [w.unreadable, w.new(".feather")],
     ],
+    "example": [lambda w: [w.new(".root"), "-n", "10"]],
     "repack": [lambda w: [w.file, w.new(".root")], lambda w: [w.unreadable, w.new(".root")]],
     "slim": [lambda w: [w.file, w.new(".root"), "--keep", "x*"]],
     "skim": [lambda w: [w.file, w.new(".root"), "--entries", ":2", "--cut", "1 < 2"]],
