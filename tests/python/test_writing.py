@@ -138,7 +138,7 @@ def test_columns_share_the_counter_that_is_among_them(tmp_path: Path) -> None:
     with sapwood.recreate(tmp_path / "out.root") as file:
         file["Events"] = data
         assert file["Events"].keys() == ["nJet", "Jet_pt", "Jet_eta", "nother", "other"]
-        with pytest.raises(UsageError, match=r"entry 1 .* 2 items, where 'nJet' says 1 .*Jet_pt"):
+        with pytest.raises(UsageError, match=r"entry 1 .* 2 items, but 'nJet' counts 1 .*Jet_pt"):
             file["Events"].extend({**data, "nJet": np.array([1, 1])})
     with sapwood.open(f"{tmp_path}/out.root:Events") as tree:
         assert tree["Jet_eta"].array().tolist() == [[0.1], [0.2, 0.3]]

@@ -29,7 +29,7 @@ pub(crate) enum PointerValue<'a> {
         class: &'a str,
         /// The position of the pointer, which references to the object name.
         at: usize,
-        /// The object, if a byte count says where it ends; otherwise, it comes next in the outer input.
+        /// The object, if a byte count gives its end; otherwise, it comes next in the outer input.
         body: Option<StreamInput<'a>>,
     },
     /// The number of an object that is stored elsewhere.
@@ -136,7 +136,7 @@ impl<'a> StreamInput<'a> {
     pub(crate) fn count(&mut self, smallest: usize) -> Result<usize> {
         let count = self.u32()? as usize;
         if count > self.remaining() / smallest.max(1) {
-            return Err(self.error(format!("{count} items are announced, which cannot follow")));
+            return Err(self.error(format!("a count of {count} items is too large for the bytes left")));
         }
         Ok(count)
     }
@@ -246,7 +246,7 @@ impl<'a> StreamInput<'a> {
     /// An entry or object ends where its last member does (Buffer §9).
     ///
     /// # Errors
-    /// `Unsupported` if bytes are left over: they are not what the description says.
+    /// `Unsupported` if bytes are left over: they do not match the description.
     pub fn finish(&self, what: &str) -> Result<()> {
         if self.is_at_end() {
             return Ok(());

@@ -35,7 +35,7 @@ pub enum Node {
     FlaggedToEnd(Box<Node>),
     /// Items to the end of the entry: the column of a member of a split collection (ReadingEntries §3.2).
     ToEnd(Box<Node>),
-    /// As many items as an earlier member says; after a flag byte, if `flag` (ElementTypes §4).
+    /// As many items as an earlier member counts; after a flag byte, if `flag` (ElementTypes §4).
     Counted {
         /// The register with the count.
         register: usize,
@@ -73,7 +73,7 @@ pub enum Node {
     /// A pointer or, in files of ROOT before 5.15/09, an object of this class: an item of a counted array of
     /// pointers (ElementTypes §7).
     PointerOrObject(String, MemberSelection),
-    /// An object of a class that contains objects of its own class: compiled when one is met.
+    /// An object of a class that contains objects of its own class: compiled when one occurs.
     Later(String, MemberSelection),
     /// ROOT's own containers of pointers (StreamerInfo §4 and §5, Containers §1).
     Pointers(Pointers, Box<Node>),
@@ -100,7 +100,7 @@ pub enum Node {
 
 /// Why an object of a class without a description cannot be read.
 pub(crate) fn undescribed(class: &str) -> String {
-    format!("the file does not tell what {class} looks like")
+    format!("the file does not describe the class {class}")
 }
 
 /// A ROOT container of pointers.

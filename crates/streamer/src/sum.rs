@@ -46,7 +46,7 @@ pub fn add_histogram(class_name: &str, sum: &mut [u8], other: &[u8]) -> Result<O
     let (mine, theirs) = match walks {
         Ok((Some(mine), Some(theirs))) => (mine, theirs),
         Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
-        _ => return Ok(Some(format!("this version of {class_name}, or its state, is not known"))),
+        _ => return Ok(Some(format!("unknown version or state of {class_name}"))),
     };
     if mine.shape != theirs.shape {
         return Ok(Some("bins or errors differ".to_owned()));

@@ -154,7 +154,7 @@ impl<'a> Cursor<'a> {
     /// `Corrupt` if it is beyond the end.
     pub fn seek(&mut self, position: usize) -> Result<()> {
         if position > self.end {
-            return Err(self.corrupt(format!("position {position} lies behind the end, {}", self.end)));
+            return Err(self.corrupt(format!("position {position} is beyond the end, {}", self.end)));
         }
         self.position = position;
         Ok(())
@@ -234,14 +234,6 @@ impl<'a> Cursor<'a> {
         self.skip(1)?;
         Ok(bytes)
     }
-
-    /// Reads a string that ends with a zero byte.
-    ///
-    /// # Errors
-    /// `Corrupt` if there is no zero byte.
-    pub fn cstring(&mut self) -> Result<String> {
-        Ok(String::from_utf8_lossy(self.cstring_bytes()?).into_owned())
-    }
 }
 
 #[cfg(test)]
@@ -257,7 +249,7 @@ mod tests {
         assert_eq!(cursor.tstring().unwrap().len(), 300);
         assert_eq!(cursor.tstring().unwrap(), "");
         assert_eq!(cursor.tstring().unwrap(), "hi");
-        assert_eq!(cursor.cstring().unwrap(), "c");
+        assert_eq!(cursor.cstring_bytes().unwrap(), b"c");
         assert!(cursor.is_at_end());
     }
 

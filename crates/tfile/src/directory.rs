@@ -46,7 +46,7 @@ impl Directory {
         let Some(fields) = reader.get_up_to(start, FIELDS_LEN, "the directory")? else { return Ok(None) };
         let mut directory = Directory::parse(&fields, start)?;
         if directory.offset != offset {
-            let message = format!("the directory at {offset} says that it lies at {}", directory.offset);
+            let message = format!("the directory at {offset} states the offset {}", directory.offset);
             return Err(Error::corrupt(message).at(start));
         }
         if let Some(range) = directory.key_list {

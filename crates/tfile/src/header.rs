@@ -90,8 +90,7 @@ impl FileHeader {
     fn check(self) -> Result<FileHeader> {
         let FileHeader { begin, end, nbytes_name, .. } = self;
         if begin > end {
-            Err(Error::corrupt(format!("the header says that the file begins at {begin} and ends at {end}"))
-                .at(8))
+            Err(Error::corrupt(format!("the header states a file from {begin} to {end}")).at(8))
         } else if !(10..=10_000).contains(&nbytes_name) {
             let at = if self.large { 36 } else { 28 };
             Err(Error::corrupt(format!("the name of the file cannot have {nbytes_name} bytes")).at(at))
@@ -130,10 +129,11 @@ fn not_root(first_bytes: &[u8]) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn small() -> Vec<u8> {
+    /// The header of a file whose first record is at byte 100.
+    pub(crate) fn small() -> Vec<u8> {
         let mut bytes = b"root".to_vec();
         for word in [64_004_u32, 100, 1094, 993, 101, 1, 150] {
             bytes.extend(word.to_be_bytes());

@@ -1,7 +1,7 @@
 //! Keys: the header of every record, with copies in the key list of every directory.
 
 use crate::Cursor;
-use sapwood_core::{ByteRange, Result};
+use sapwood_core::Result;
 
 /// Versions above this have 8-byte offsets (root-io-spec Record §2).
 pub(crate) const LARGE: u16 = 1000;
@@ -70,7 +70,9 @@ impl Key {
         let title = cursor.tstring()?;
         let len = cursor.position() - start;
         if len > key_len as usize + RENAMED {
-            return Err(cursor.corrupt_at(start, format!("a key of {len} bytes says that it has {key_len}")));
+            return Err(
+                cursor.corrupt_at(start, format!("a key of {len} bytes states a length of {key_len}"))
+            );
         }
         Ok(Key {
             nbytes,
@@ -96,7 +98,7 @@ impl Key {
         let key = Key::parse(&mut cursor)?;
         // Some writers leave the field at 0 in the file's internal records.
         if key.offset != offset && key.offset != 0 {
-            let message = format!("the record at {offset} says that it lies at {}", key.offset);
+            let message = format!("the record at {offset} states the offset {}", key.offset);
             return Err(cursor.corrupt_at(0, message));
         }
         Ok(Key { offset, ..key })
@@ -105,14 +107,6 @@ impl Key {
     /// Bytes of the payload, as stored.
     pub fn payload_len(&self) -> u32 {
         self.nbytes - self.key_len
-    }
-
-    /// The range of the payload.
-    ///
-    /// # Errors
-    /// `Corrupt` if it exceeds any possible file.
-    pub fn payload_range(&self) -> Result<ByteRange> {
-        ByteRange::new(self.offset.saturating_add(u64::from(self.key_len)), u64::from(self.payload_len()))
     }
 
     /// True if the payload is compressed: the object is longer than what is stored. A payload that is
@@ -130,26 +124,16 @@ impl Key {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::write::{Datime, NewKey, RecordExtent};
     use sapwood_core::ErrorKind;
 
     /// The bytes of a small key with consistent lengths for a payload of `payload` bytes.
     pub(crate) fn key_bytes(offset: u32, parent: u32, class_name: &str, name: &str, payload: u32) -> Vec<u8> {
-        let strings = [class_name, name, "title"];
-        let key_len = 26 + strings.iter().map(|s| 1 + s.len()).sum::<usize>();
-        let key_len = u16::try_from(key_len).unwrap();
-        let mut bytes = (u32::from(key_len) + payload).to_be_bytes().to_vec();
-        bytes.extend(4_u16.to_be_bytes());
-        bytes.extend(payload.to_be_bytes());
-        bytes.extend(0_u32.to_be_bytes());
-        bytes.extend(key_len.to_be_bytes());
-        bytes.extend(1_u16.to_be_bytes());
-        bytes.extend(offset.to_be_bytes());
-        bytes.extend(parent.to_be_bytes());
-        for string in strings {
-            bytes.push(u8::try_from(string.len()).unwrap());
-            bytes.extend(string.as_bytes());
-        }
-        bytes
+        let len = payload as usize;
+        let (offset, parent) = (u64::from(offset), u64::from(parent));
+        let place =
+            RecordExtent { offset, parent, cycle: 1, datime: Datime(0), payload_len: len, object_len: len };
+        NewKey::new(class_name, name, "title", false).image(&place, &[]).unwrap()
     }
 
     #[test]
@@ -161,7 +145,6 @@ pub(crate) mod tests {
             ("TTree", "Events", "title")
         );
         assert_eq!((key.key_len as usize, key.payload_len(), key.object_len), (bytes.len(), 500, 500));
-        assert_eq!(key.payload_range().unwrap().start, 1000 + bytes.len() as u64);
         assert!(!key.is_compressed() && !key.is_directory());
     }
 

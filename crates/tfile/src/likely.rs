@@ -56,23 +56,11 @@ fn key_at(bytes: &Bytes, offset: u64, at: usize) -> Option<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::header::tests::small;
     use crate::key::tests::key_bytes;
 
-    /// A header of a file whose first record lies at byte 100.
-    fn header() -> Vec<u8> {
-        let mut bytes = b"root".to_vec();
-        for field in [62_400_u32, 100, 1000, 900, 50, 1, 60] {
-            bytes.extend(field.to_be_bytes());
-        }
-        bytes.push(4);
-        bytes.extend(101_u32.to_be_bytes());
-        bytes.extend([0; 100]);
-        bytes.truncate(100);
-        bytes
-    }
-
     fn file(records: &[(u32, u32, &str, &str)], size: usize) -> Segments {
-        let mut bytes = header();
+        let mut bytes = small();
         bytes.resize(size, 0);
         for &(offset, parent, class, name) in records {
             let mut record = key_bytes(offset, parent, class, name, 8);

@@ -81,7 +81,7 @@ impl Extent {
             Ok(range)
         } else if announced > size {
             let message = format!(
-                "{what} would be at {range}, but the file ends at {size}; its header announces {announced}"
+                "{what} would be at {range}, but the file ends at {size}; its header states {announced}"
             );
             Err(Error::new(ErrorKind::Truncated, message)
                 .at(start)

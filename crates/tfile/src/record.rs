@@ -30,7 +30,7 @@ impl Record {
     pub fn decode(key: &Key, record: &Bytes) -> Result<Record> {
         let own = Key::parse_at(record, key.offset)?;
         if (own.nbytes, own.key_len, own.object_len) != (key.nbytes, key.key_len, key.object_len) {
-            let message = format!("the key of '{}' disagrees with the record that it names", key.name);
+            let message = format!("the key of '{}' does not match its record", key.name);
             return Err(Error::corrupt(message).at(key.offset));
         }
         let stored = record.slice_ref(payload_of(key, record)?);

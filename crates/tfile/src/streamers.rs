@@ -63,14 +63,6 @@ impl StreamerInfos {
         self.classes.get(class_name).map_or(&[], Vec::as_slice)
     }
 
-    /// The only class with a checksum, whatever its name. `None` if there are several, or only pairs, whose
-    /// checksums are not unique (root-io-spec Collections §8.2).
-    pub fn only_with_checksum(&self, checksum: u32) -> Option<&StreamerInfo> {
-        let mut found =
-            self.iter().filter(|info| info.checksum == checksum && !info.name.starts_with("pair<"));
-        found.next().filter(|_| found.next().is_none())
-    }
-
     /// True if a version word of 0 or less is followed by a checksum in objects of this class: true for
     /// classes without `ClassDef`, but not for those that declare version 0 (root-io-spec Buffer §4).
     pub fn has_checksum_after_version(&self, class_name: &str) -> bool {

@@ -1,7 +1,7 @@
-//! ROOT's TTree: metadata, basket layout, and bytes to columns. Never asks for bytes: it is handed them.
+//! ROOT's TTree: metadata, basket layout, and bytes to columns. Does no I/O: the caller provides the bytes.
 //!
 //! - [`TTree::parse`] turns the tree's record into branches, leaves, baskets and clusters.
-//! - [`interpret`] decides what a branch holds (a [`sapwood_core::Form`]) and how its bytes become values.
+//! - [`interpret`] determines the type of a branch (a [`sapwood_core::Form`]) and how to decode its bytes.
 //! - [`decode`] turns raw basket records into a [`sapwood_core::Column`].
 //! - [`TreeTable`] is a tree as a [table of columns](sapwood_table::Table).
 

@@ -1,4 +1,4 @@
-//! A tree's metadata: its branches, its leaves, and where the baskets lie.
+//! A tree's metadata: its branches, leaves and baskets.
 
 use bytes::Bytes;
 use sapwood_core::Primitive;
@@ -26,17 +26,17 @@ pub struct TTree {
     pub aliases: Vec<(String, String)>,
     /// `TTree::fFriends`.
     pub friends: Vec<Friend>,
-    /// All branches, depth first in file order: a branch stands before its sub-branches.
+    /// All branches, depth first in file order: a branch precedes its sub-branches.
     pub branches: Vec<Branch>,
     /// The branch of `fBranchRef`, which locates objects behind references and is not listed as a branch of the tree.
     /// Indices continue those of `branches`.
     pub hidden: Vec<Branch>,
 }
 
-/// A tree whose entries stand beside those of another (`TFriendElement`).
+/// A tree whose entries extend those of another (`TFriendElement`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Friend {
-    /// The name that it goes by: an alias, or that of the tree.
+    /// Its name: an alias, or that of the tree.
     pub name: String,
     /// The file that holds it, as its writer named it; empty for the same file.
     pub file: String,
@@ -44,8 +44,8 @@ pub struct Friend {
     pub tree: String,
 }
 
-/// One branch, with what is needed to find and understand its data.
-#[derive(Debug, Clone)]
+/// One branch, with everything needed to find and decode its data.
+#[derive(Debug, Clone, Default)]
 pub struct Branch {
     /// `TBranch::fName`, as on file.
     pub name: String,
@@ -65,7 +65,7 @@ pub struct Branch {
     pub first_entry: u64,
     /// `fEntryOffsetLen`: non-zero if baskets carry a table of entry offsets.
     pub entry_offset_len: i32,
-    /// `fCompress`: algorithm × 100 + level; -1 if the file's setting holds.
+    /// `fCompress`: algorithm × 100 + level; -1 for the setting of the file.
     pub compression: i32,
     /// `fBasketSize`.
     pub basket_size: u32,
@@ -81,18 +81,19 @@ pub struct Branch {
     pub io_bits: u8,
     /// Leaves in file order.
     pub leaves: Vec<Leaf>,
-    /// Baskets that hold entries, in the order of their entries; checked to lie inside the file and to rise
-    /// in entries. Empty in a broken branch.
+    /// Baskets that hold entries, in the order of their entries; checked to be inside the file and in
+    /// ascending order. Empty in a broken branch.
     pub baskets: Baskets,
-    /// Why the branch cannot be read, if its description in the record is damaged or not known. What could
-    /// be understood is filled in.
+    /// Why the branch cannot be read, if its part of the record is damaged or unknown. Other fields are
+    /// filled in as far as possible.
     pub broken: Option<String>,
 }
 
-/// The class of a branch and what is peculiar to it.
-#[derive(Debug, Clone)]
+/// The class of a branch, and the members specific to it.
+#[derive(Debug, Clone, Default)]
 pub enum BranchKind {
     /// `TBranch`: leaves of numbers or strings.
+    #[default]
     Plain,
     /// `TBranchElement`: an object, a member of one, or a split collection.
     Element(BranchElement),
@@ -176,7 +177,7 @@ pub enum LeafKind {
     Double32,
     /// `TLeafC`.
     Text,
-    /// `TLeafElement`: what it is, the streamer info says.
+    /// `TLeafElement`: described by the streamer information.
     Element {
         /// `fID`.
         id: i32,
@@ -206,7 +207,7 @@ impl Leaf {
     }
 }
 
-/// The baskets of a branch, if the tree's record says where they are.
+/// The baskets of a branch, if the tree's record locates them.
 ///
 /// ```
 /// use sapwood_ttree::Baskets;
@@ -218,7 +219,7 @@ impl Leaf {
 pub struct Baskets(Option<Vec<BasketRef>>);
 
 impl Baskets {
-    /// True if the record says where they are, though there may be none.
+    /// True if the record locates them, even if there are none.
     pub fn are_recorded(&self) -> bool {
         self.0.is_some()
     }
@@ -238,7 +239,7 @@ impl Deref for Baskets {
     }
 }
 
-/// Where one basket lies.
+/// The position of one basket.
 #[derive(Debug, Clone)]
 pub struct BasketRef {
     /// First entry.
@@ -249,8 +250,8 @@ pub struct BasketRef {
     pub offset: u64,
     /// Bytes of the record (key header and payload, compressed); 0 for an embedded basket.
     pub len: u64,
-    /// The basket itself if it is stored inside the tree's record: key, basket header and plain data,
-    /// exactly as they stand in the record.
+    /// The basket itself if it is stored inside the tree's record: key, basket header and plain data, exactly
+    /// as in the record.
     pub embedded: Option<Bytes>,
 }
 
@@ -262,7 +263,7 @@ impl BasketRef {
 }
 
 impl TTree {
-    /// All branches that the record holds: [`branches`](TTree::branches), then [`hidden`](TTree::hidden) ones.
+    /// All branches in the record: [`branches`](TTree::branches), then [`hidden`](TTree::hidden) ones.
     pub fn stored_branches(&self) -> impl Iterator<Item = &Branch> + Clone {
         self.branches.iter().chain(&self.hidden)
     }

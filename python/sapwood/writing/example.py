@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.column import BuiltColumn
-from .file import create, recreate
+from ..options.outputs import ROOT, check_output
+from .file import recreate
 
 EVENTS = 50_000
 MUON_MASS = 0.1056584
@@ -60,14 +61,15 @@ def example(
     >>> sapwood.open(path)["Events"].num_entries
     1000
     """
+    path = check_output(path, ROOT, overwrite=overwrite, remote=True)
     columns = _events(np.random.default_rng(seed), events)
-    with (recreate if overwrite else create)(path, compression="zstd:5") as file:
+    with recreate(path, compression="zstd:5") as file:
         tree = file.mktree("Events", title="simulated events", titles=TITLES, cluster_entries=CLUSTER)
         tree.extend(columns)
         blocks = np.unique(np.stack([columns["run"], columns["luminosityBlock"]]), axis=1)
         file["LuminosityBlocks"] = {"run": blocks[0], "luminosityBlock": blocks[1]}
         file["Runs"] = {"run": blocks[0][:1], "genEventCount": np.array([events])}
-    return os.fspath(path)
+    return path
 
 
 def _events(random: np.random.Generator, events: int) -> dict[str, Any]:

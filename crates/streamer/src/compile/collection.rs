@@ -145,7 +145,7 @@ impl Session<'_> {
                 let number = self.descriptions.enums.get(&name).copied().flatten();
                 Ok(Some(number.map_or(Node::Missing(name), Node::Number)))
             }
-            // A plain name that is no class is an enum: fCtype says how wide (Collections §7.1).
+            // A plain name that is no class is an enum: fCtype gives its width (Collections §7.1).
             Node::Opaque(_) if !CLASSES.contains(&content_type) => {
                 Ok(Some(Node::Number(Number::Plain(basic(content_type).unwrap_or(Primitive::I32)))))
             }

@@ -38,8 +38,8 @@ impl Compiler {
         Compiler(Arc::new(Descriptions::new(infos)))
     }
 
-    /// A compiler whose programs give each `TObjString` a field `fUniqueID`, where labels of axes keep their
-    /// bin number (root-io-spec TAxis). Otherwise, `TObject` is not built.
+    /// A compiler whose programs add to each `TObjString` a field `fUniqueID`, the bin number of axis labels
+    /// (root-io-spec TAxis). Otherwise, `TObject` is not built.
     pub fn with_identities(infos: StreamerInfos) -> Self {
         Compiler(Arc::new(Descriptions { with_identities: true, ..Descriptions::new(infos) }))
     }

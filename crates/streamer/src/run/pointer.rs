@@ -84,7 +84,7 @@ impl Runner<'_> {
         let outer = self.enter(one.depth)?;
         self.open.push(at);
         match &one.node {
-            // The byte count of the pointer says where it ends.
+            // The byte count of the pointer gives its end.
             Node::Opaque(_) if self.tolerant => {
                 input.take_rest();
                 one.builder.push_default(1);
@@ -113,8 +113,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The builder for objects of a class, and their tag. A class that is met for the first time is charged
-    /// to the budget: it has as many columns as its description says, and every pointer can meet it.
+    /// The builder for objects of a class, and their tag. The first object of a class is charged to the
+    /// budget: its description determines the number of columns, and every pointer can add them.
     pub(super) fn alternative<'a>(
         &mut self,
         class: &str,

@@ -128,7 +128,7 @@ fn put_element(buffer: &mut RecordBuffer, element: &StreamerElement, object: &Va
 
 /// The type code of a pointer that is never null: the object is stored in its place.
 const IN_PLACE: i32 = 63;
-/// Added to the type code of numbers for a pointer to as many as another member says.
+/// Added to the type code of numbers for a pointer to as many as another member counts.
 const POINTER: i32 = 40;
 
 fn given<'a>(element: &StreamerElement, value: Option<&'a Value>) -> Result<&'a Value> {
@@ -199,7 +199,7 @@ fn check_type(wanted: Primitive, found: Primitive) -> Result<()> {
     )))
 }
 
-/// A flag, and as many numbers as another member says.
+/// A flag, and as many numbers as another member counts.
 fn put_counted(
     buffer: &mut RecordBuffer,
     element: &StreamerElement,

@@ -158,7 +158,7 @@ impl<'a> Cursor<'a> {
     pub fn skip_object(&mut self) -> Result<()> {
         let header = self.read_header()?;
         let end =
-            header.end.ok_or_else(|| self.corrupt("an object without a byte count cannot be passed over"))?;
+            header.end.ok_or_else(|| self.corrupt("an object without a byte count cannot be skipped"))?;
         self.seek(end)
     }
 
@@ -170,9 +170,7 @@ impl<'a> Cursor<'a> {
         match header.end {
             Some(end) if end != self.position => {
                 let position = self.position;
-                Err(self.corrupt(format!(
-                    "an object ends at {position} and not at {end}, as its byte count says"
-                )))
+                Err(self.corrupt(format!("an object ends at {position}, but its byte count gives {end}")))
             }
             _ => Ok(()),
         }

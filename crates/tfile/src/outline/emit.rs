@@ -98,7 +98,7 @@ impl<'a> Emitter<'a> {
                 Some((&from, edit)) if from <= mark_at => {
                     // An empty edit, or one that inserts itself, would be found again.
                     if edit.end <= from || edit.ranges.iter().any(|range| range.contains(&from)) {
-                        return Err(Error::corrupt("an edit replaces nothing"));
+                        return Err(Error::corrupt("an edit is empty or inserts itself"));
                     }
                     self.copy(at..from)?;
                     self.out.extend(&edit.bytes);
@@ -119,7 +119,7 @@ impl<'a> Emitter<'a> {
 
     fn copy(&mut self, range: Range<usize>) -> Result<()> {
         let bytes =
-            self.payload.get(range).ok_or_else(|| Error::corrupt("an outline is not of this record"))?;
+            self.payload.get(range).ok_or_else(|| Error::corrupt("the outline belongs to another record"))?;
         self.out.extend_from_slice(bytes);
         Ok(())
     }
@@ -163,7 +163,7 @@ impl<'a> Emitter<'a> {
 
     fn object(&mut self, pointer: &Pointer) -> Result<()> {
         let PointerTarget::Object { class_at, body } = pointer.target else {
-            return Err(Error::corrupt("an outline refers to what is no object"));
+            return Err(Error::corrupt("an outline refers to a position without an object"));
         };
         // An object that contains a reference to itself recurses without end if both were moved.
         self.depth += 1;
@@ -199,7 +199,8 @@ impl<'a> Emitter<'a> {
     fn class_name(&self, tag_at: usize) -> Result<&'a [u8]> {
         let name = self.payload.get(tag_at + 4..).unwrap_or_default();
         let len = name.iter().position(|&byte| byte == 0);
-        len.and_then(|len| name.get(..len)).ok_or_else(|| Error::corrupt("an outline is not of this record"))
+        len.and_then(|len| name.get(..len))
+            .ok_or_else(|| Error::corrupt("the outline belongs to another record"))
     }
 
     fn begin_count(&mut self) -> usize {

@@ -182,6 +182,6 @@ impl<'a> Walker<'a> {
 }
 
 fn unknown(class: &str, at: usize) -> Error {
-    let message = format!("what stands in {class} is not known, {at} bytes into the object");
-    Error::unsupported(message).hint("trees that hold such objects can be read, but not written again")
+    let message = format!("unknown contents of {class}, {at} bytes into the object");
+    Error::unsupported(message).hint("trees with such objects can be read, but not rewritten")
 }

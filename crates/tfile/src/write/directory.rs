@@ -14,7 +14,7 @@ pub(super) const FIELDS_LEN: usize = 60;
 const VERSION: u16 = 5;
 
 /// A directory and its keys.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct DirectoryRecord {
     pub(super) name: String,
     pub(super) title: String,
@@ -52,6 +52,24 @@ impl ListedKey {
 }
 
 impl DirectoryRecord {
+    /// A new directory, with `fields_at` bytes before its fields.
+    pub(super) fn new(key: &NewKey, place: RecordExtent, fields_at: u32, uuid: [u8; 16]) -> DirectoryRecord {
+        DirectoryRecord {
+            name: key.name.clone(),
+            title: key.title.clone(),
+            offset: place.offset,
+            parent: place.parent,
+            fields_at,
+            created: place.datime,
+            uuid,
+            keys: Vec::new(),
+            room: FIELDS_LEN,
+            seek_keys: 0,
+            nbytes_keys: 0,
+            changed: true,
+        }
+    }
+
     /// The index of a new key in the list, and its cycle: in front of the keys of the same name (WritingFiles
     /// §8.1).
     pub(super) fn next(&self, name: &str, cycle: Option<i16>) -> (usize, i16) {
@@ -105,20 +123,7 @@ pub(super) fn record(
     place: RecordExtent,
     stamp: &FileStamp,
 ) -> Result<(Vec<u8>, DirectoryRecord)> {
-    let directory = DirectoryRecord {
-        name: key.name.clone(),
-        title: key.title.clone(),
-        offset: place.offset,
-        parent: place.parent,
-        fields_at: key.len(),
-        created: place.datime,
-        uuid: stamp.uuid_at(place.offset),
-        keys: Vec::new(),
-        room: FIELDS_LEN,
-        seek_keys: 0,
-        nbytes_keys: 0,
-        changed: true,
-    };
+    let directory = DirectoryRecord::new(key, place, key.len(), stamp.uuid_at(place.offset));
     let mut bytes = key.image(&place, &[])?;
     bytes.extend(directory.fields(place.datime)?);
     Ok((bytes, directory))

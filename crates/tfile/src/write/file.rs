@@ -96,20 +96,6 @@ impl FileWriter {
             return Err(Error::new(ErrorKind::Limit, "the name and the title of the file are too long")
                 .hint("together they can have 4,900 characters"));
         }
-        let top = DirectoryRecord {
-            name: name.to_owned(),
-            title: title.to_owned(),
-            offset: BEGIN,
-            parent: 0,
-            fields_at: nbytes_name,
-            created: stamp.time,
-            uuid: stamp.uuid,
-            keys: Vec::new(),
-            room: directory::FIELDS_LEN,
-            seek_keys: 0,
-            nbytes_keys: 0,
-            changed: true,
-        };
         // The key of the top directory has no parent: WritingFiles §4.1.
         let payload_len = strings.len() + directory::FIELDS_LEN;
         let place = RecordExtent {
@@ -120,6 +106,7 @@ impl FileWriter {
             payload_len,
             object_len: payload_len,
         };
+        let top = DirectoryRecord::new(&key, place, nbytes_name, stamp.uuid);
         let header = FileHeader {
             version: VERSION,
             large: false,

@@ -85,7 +85,7 @@ impl NewKey {
     ///
     /// # Errors
     /// `Limit` if the record or its key is too long, or its offset is too large for a narrow key.
-    pub(super) fn image(&self, place: &RecordExtent, fields: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) fn image(&self, place: &RecordExtent, fields: &[u8]) -> Result<Vec<u8>> {
         let key_len = self.len() as usize + fields.len();
         let nbytes = i32::try_from(key_len + place.payload_len);
         let (Ok(short_len), Ok(nbytes), Ok(object_len)) =
@@ -126,13 +126,13 @@ impl NewKey {
 
 /// The position and the lengths of a record: the numbers in its key.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RecordExtent {
-    pub(super) offset: u64,
-    pub(super) parent: u64,
-    pub(super) cycle: i16,
-    pub(super) datime: Datime,
-    pub(super) payload_len: usize,
-    pub(super) object_len: usize,
+pub(crate) struct RecordExtent {
+    pub(crate) offset: u64,
+    pub(crate) parent: u64,
+    pub(crate) cycle: i16,
+    pub(crate) datime: Datime,
+    pub(crate) payload_len: usize,
+    pub(crate) object_len: usize,
 }
 
 #[cfg(test)]

@@ -20,4 +20,6 @@ pub use copied::{is_wide, pid_offset};
 pub use descriptions::Descriptions;
 pub use file::{DirectoryId, FileWriter, RecordPosition};
 pub use key::NewKey;
+#[cfg(test)]
+pub(crate) use key::RecordExtent;
 pub use stamp::{Datime, FileStamp};

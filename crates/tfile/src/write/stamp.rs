@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A date and time as ROOT packs it: 6 bits for the years since 1995, 4 for the month, 5 for the day, 5 for the
 /// hour, 6 for the minute, 6 for the second; local time.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Datime(pub u32);
 
 impl Datime {

@@ -1,20 +1,20 @@
-//! What is known of a branch: its type, and whether its values can be read.
+//! The type of a branch, and whether its values can be read.
 
 use crate::decode::{Interpretation, Layout};
 use sapwood_core::{Error, Primitive};
 use sapwood_streamer::{Node, Number, Program};
 use std::sync::Arc;
 
-/// What a branch holds.
+/// The type of a branch, and how to read it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BranchType {
     /// The C++ type, spelled with the names of `<cstdint>`: `float`, `int32_t[]`, `std::vector<float>`.
     pub typename: String,
-    /// What can be done with it.
+    /// How to read it.
     pub meaning: Meaning,
 }
 
-/// What can be done with a branch.
+/// How to read a branch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Meaning {
     /// It has no data of its own: its sub-branches have.
@@ -34,12 +34,12 @@ impl BranchType {
         BranchType { typename, meaning: Meaning::Group }
     }
 
-    /// A branch whose every entry is one `node`, which needs no description of classes.
+    /// A branch whose entries are each one `node` that needs no class descriptions.
     pub(super) fn program(typename: String, node: Node) -> Self {
         BranchType::of(Program::new(node, typename))
     }
 
-    /// What was compiled, or why it could not be.
+    /// The compiled program, or the reason why there is none.
     pub(super) fn compiled(typename: &str, program: Result<Program, Error>) -> Self {
         match program {
             Ok(program) => BranchType { typename: typename.to_owned(), ..BranchType::of(program) },
@@ -47,7 +47,7 @@ impl BranchType {
         }
     }
 
-    /// A branch whose every entry a program reads, by the fastest way to run it.
+    /// A branch whose entries a program reads, with the fastest layout for it.
     pub(super) fn of(program: Program) -> Self {
         let Program { form, type_name: typename, skipped, .. } = program.clone();
         let layout = match &program.node {

@@ -1,4 +1,4 @@
-//! What a branch of a split class holds: a member, a column of members, a count, or nothing of its own.
+//! The content of a branch of a split class: a member, a column of members, a count, or only sub-branches.
 
 use super::branch_type::{BranchType, Meaning, count_branch_type};
 use crate::meta::{Branch, BranchElement, BranchKind, TTree};
@@ -14,7 +14,7 @@ mod element_type {
     pub(super) const COLLECTION_MEMBER: i32 = 41;
 }
 
-/// The meaning of a `TBranchElement`.
+/// The type of a `TBranchElement`.
 pub(super) fn interpret(
     tree: &TTree,
     branch: &Branch,
@@ -62,7 +62,7 @@ pub(super) fn interpret(
     }
 }
 
-/// A member, with the branch that counts its items for the object, or for each of its objects, if one must.
+/// A member, with the branch that counts its items if there is one.
 fn counted(tree: &TTree, branch: &Branch, typename: &str, program: Result<Program>) -> BranchType {
     let counter = program.as_ref().ok().and_then(|program| program.counter.clone());
     let mut branch_type = BranchType::compiled(typename, program);
@@ -76,8 +76,8 @@ fn counted(tree: &TTree, branch: &Branch, typename: &str, program: Result<Progra
     branch_type
 }
 
-/// The column of the member `counter` of the objects that a column belongs to. Only its name tells (ReadingEntries
-/// §4.1 and §4.2).
+/// The branch of the member `counter` of the same objects. Only its name identifies it (ReadingEntries §4.1
+/// and §4.2).
 fn counting_branch(tree: &TTree, branch: &Branch, counter: &str) -> Option<usize> {
     let name = branch.name.split('[').next().unwrap_or_default();
     let name = match name.rsplit_once('.') {
@@ -93,8 +93,8 @@ fn counting_branch(tree: &TTree, branch: &Branch, counter: &str) -> Option<usize
     siblings.copied().find(is_counter).or_else(recorded)
 }
 
-/// True if the branch has no more bytes than the keys of its baskets and their tables of offsets take.
-/// Nothing else tells a bitset that was written from one whose bits were lost (ReadingEntries §3.6).
+/// True if the branch has only as many bytes as the keys and offset tables of its baskets. Nothing else
+/// distinguishes a bitset that was written from one whose bits were lost (ReadingEntries §3.6).
 fn holds_nothing(branch: &Branch) -> bool {
     const KEY: u64 = 150;
     let baskets = branch.baskets.len() as u64;

@@ -1,4 +1,4 @@
-//! What a branch of plain leaves holds: numbers, arrays, counted arrays, strings, and structures of them.
+//! The content of a branch of plain leaves: numbers, arrays, counted arrays, strings, and structures of them.
 
 use super::branch_type::{BranchType, Meaning};
 use super::title::{dimensions, truncated};
@@ -7,7 +7,7 @@ use crate::meta::{Branch, Leaf, LeafKind};
 use sapwood_core::Form;
 use sapwood_streamer::{Node, Number, StructureMember};
 
-/// The meaning of a branch without streamer information.
+/// The type of a branch without streamer information.
 pub(super) fn interpret(index: usize, branch: &Branch) -> BranchType {
     match branch.leaves.as_slice() {
         [] => BranchType::unsupported("unknown", "the branch has no leaf"),
@@ -59,10 +59,7 @@ fn structure(index: usize, branch: &Branch, leaves: &[Leaf]) -> BranchType {
         members.push(member);
     }
     let Some(node) = Node::structure(members) else {
-        return BranchType::unsupported(
-            "struct",
-            "a leaf is counted by one that is no integer or stands behind it",
-        );
+        return BranchType::unsupported("struct", "the count of a leaf is not an integer or comes after it");
     };
     BranchType::program(format!("struct {{{};}}", names.join("; ")), node)
 }

@@ -1,4 +1,4 @@
-//! What a branch holds: its C++ type as people write it, and how its bytes become values.
+//! The content of a branch: its C++ type as people write it, and how to decode its bytes.
 
 mod branch_type;
 mod element;
@@ -10,9 +10,8 @@ pub use branch_type::{BranchType, Meaning};
 use crate::meta::{BranchKind, TTree};
 use sapwood_streamer::Compiler;
 
-/// What the branch `index` of `tree` holds, or of its objects the members with the paths `paths`, such as
-/// `fP.fX`; with no path, everything. Never fails: what is not understood is
-/// [unsupported](Meaning::Unsupported).
+/// The type of the branch `index` of `tree`, restricted to the members with the paths `paths`, such as
+/// `fP.fX`; with no path, all members. Never fails: unknown content is [unsupported](Meaning::Unsupported).
 pub fn interpret(tree: &TTree, index: usize, compiler: &Compiler, paths: &[String]) -> BranchType {
     let Some(branch) = tree.branches.get(index) else {
         return BranchType::unsupported("unknown", "there is no such branch");

@@ -1,4 +1,4 @@
-//! One walk over a tree's record: its branches, leaves and baskets and, if asked to, where their numbers stand.
+//! Parses a tree's record: its branches, leaves and baskets and, on request, the positions of their members.
 
 mod basket_table;
 mod branch;

@@ -1,4 +1,4 @@
-//! How some entries of a branch are read: which baskets, and what becomes of them.
+//! Plans how to read some entries of a branch: which baskets, and how to decode them.
 
 use crate::decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 use crate::{BasketRef, Branch, BranchType, Meaning};
@@ -7,32 +7,32 @@ use sapwood_table::{Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, FileIn
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The entries of one branch, and the branch that counts its items where their baskets do not say where entries begin.
+/// The entries of one branch, and its count branch if the baskets have no offset tables.
 pub(super) struct BranchRead<'t> {
     values: BranchPlan<'t>,
     counts: Option<BranchPlan<'t>>,
     chunks: Vec<Chunk>,
 }
 
-/// A branch, and where its baskets are.
+/// A branch and its baskets.
 pub(super) struct StoredBranch<'t> {
     pub(super) branch: &'t Branch,
     pub(super) baskets: &'t [BasketRef],
     pub(super) file: FileIndex,
 }
 
-/// The baskets of a branch that hold some entries.
+/// The baskets that hold some entries of a branch.
 struct BranchPlan<'t> {
     branch: &'t Branch,
-    /// How its bytes become values: of the whole branch, or of what was selected of it.
+    /// How to decode the whole branch, or the selected members.
     branch_type: Arc<BranchType>,
     entries: Range<u64>,
     baskets: &'t [BasketRef],
-    /// Where the baskets are.
+    /// The file of the baskets.
     file: FileIndex,
 }
 
-/// How the bytes of a branch become values.
+/// How to decode a branch.
 ///
 /// # Errors
 /// `Corrupt` or `Unsupported` if it cannot be read.
@@ -51,8 +51,8 @@ pub(super) fn interpretation<'o>(branch: &Branch, branch_type: &'o BranchType) -
 }
 
 impl<'t> BranchRead<'t> {
-    /// The plan for the entries `entries` of a branch; fewer, if the branch has fewer. `counts` finds the branch that
-    /// counts its items.
+    /// The plan for the entries `entries` of a branch, as far as the branch has them. `counts` finds its
+    /// count branch.
     pub(super) fn new(
         stored: StoredBranch<'t>,
         branch_type: Arc<BranchType>,
@@ -67,7 +67,7 @@ impl<'t> BranchRead<'t> {
         };
         let counts = match interpretation.count_branch {
             Some(count) if interpretation.counts_objects() => counted(count, &values.entries)?,
-            // Only with this feature can a basket do without the offsets of its entries (TBasket §5.2).
+            // Only with this feature can a basket omit the offsets of its entries (TBasket §5.2).
             Some(count) if values.branch.io_bits != 0 => {
                 match (values.baskets.first(), values.baskets.last()) {
                     (Some(first), Some(last)) => counted(count, &(first.first_entry..last.end()))?,
@@ -133,7 +133,7 @@ impl<'t> BranchPlan<'t> {
         let baskets = self.baskets.iter().map(|basket| {
             let bytes = match &basket.embedded {
                 Some(embedded) => embedded.clone(),
-                // The header of a basket says whether it is compressed.
+                // The header of a basket states whether it is compressed.
                 None => match chunk_content(chunks, ChunkId { file: self.file, offset: basket.offset })? {
                     ChunkContent::Stored(bytes) | ChunkContent::Uncompressed(bytes) => bytes,
                 },
@@ -166,7 +166,7 @@ impl ColumnPlan for BranchRead<'_> {
             Some(counts) => {
                 let column = counts.decode(chunks, None, None, counters)?;
                 let (offsets, values) = integers(&column)
-                    .ok_or_else(|| Error::corrupt("items are counted by a branch that holds no integers"))?;
+                    .ok_or_else(|| Error::corrupt("the count branch does not hold integers"))?;
                 let counts = Counts { first_entry: counts.entries.start, offsets, values: &values };
                 self.values.decode(chunks, Some(counts), likely, counters)?
             }
@@ -184,7 +184,7 @@ impl ColumnPlan for BranchRead<'_> {
     }
 }
 
-/// The offsets, if it is one of lists, and the values of a column of integers.
+/// The values of a column of integers, with its offsets if it has lists.
 pub fn integers(column: &Column) -> Option<(Option<&[i64]>, Vec<i64>)> {
     match (&column.form, column.buffers.as_slice()) {
         (Form::List(content), [offsets, values]) => {

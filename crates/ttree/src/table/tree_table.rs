@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Columns of all branches together: branches that share a large class could have any number of them.
+/// Maximum number of columns of all branches: branches that share a large class could have any number.
 const MOST_COLUMNS: usize = 1 << 19;
 
 /// A tree as a table of columns.
@@ -25,18 +25,18 @@ pub struct TreeTable {
     path: String,
     tree: TTree,
     storage: Box<dyn BasketStorage>,
-    /// What compiles the classes: those of a file, or those of each schema of a dataset.
+    /// The compilers of the classes of a file, or of each schema of a dataset.
     compilers: Vec<Compiler>,
-    /// Which of these is for a branch; the first where nothing is said.
+    /// The index of the compiler for each branch; 0 beyond its length.
     compiler_of: Vec<usize>,
     branch_types: Vec<Arc<BranchType>>,
-    /// What selections of members hold; `None` if that is the whole branch.
+    /// The types of selections of members; `None` for the whole branch.
     selected: Mutex<HashMap<Selection, Option<Arc<BranchType>>>>,
 }
 
 impl TreeTable {
-    /// The tree at `path`, whose baskets are in `storage`. Each branch is read by the compiler that `compiler_of` names;
-    /// by the first where it says nothing.
+    /// The tree at `path`, whose baskets are in `storage`. `compiler_of` is the index of the compiler for
+    /// each branch; 0 beyond its length.
     pub fn new(
         path: &str,
         tree: TTree,
@@ -62,12 +62,12 @@ impl TreeTable {
         table
     }
 
-    /// Name, title, clusters, aliases and more, as the tree's record says.
+    /// The metadata in the tree's record: name, title, clusters, aliases and more.
     pub fn tree(&self) -> &TTree {
         &self.tree
     }
 
-    /// What each branch holds, in the order of [`TTree::branches`].
+    /// The type of each branch, in the order of [`TTree::branches`].
     pub fn branch_types(&self) -> &[Arc<BranchType>] {
         &self.branch_types
     }
@@ -77,7 +77,7 @@ impl TreeTable {
         self.storage.baskets(&self.tree, branch)
     }
 
-    /// The file that the baskets of a located branch are in.
+    /// The file that contains the baskets of a located branch.
     ///
     /// # Errors
     /// `Unsupported` if it was not located.
@@ -85,7 +85,7 @@ impl TreeTable {
         self.storage.file(&self.tree, branch)
     }
 
-    /// Finds out where the baskets of some branches are.
+    /// Locates the baskets of some branches.
     ///
     /// # Errors
     /// Those of [`Table::locate`].
@@ -107,12 +107,12 @@ impl TreeTable {
         self.branch_types.get(index).map(Arc::clone).ok_or_else(|| no_branch(index))
     }
 
-    /// What compiles the classes of a branch.
+    /// The compiler of the classes of a branch.
     fn compiler(&self, branch: usize) -> Option<&Compiler> {
         self.compilers.get(self.compiler_of.get(branch).copied().unwrap_or(0))
     }
 
-    /// What a branch holds of the members that are selected; all that it holds where no less can be read.
+    /// The type of the selected members of a branch; of the whole branch if these cannot be read separately.
     ///
     /// # Errors
     /// `Usage` if there is no such branch.
@@ -206,7 +206,7 @@ impl Table for TreeTable {
     }
 }
 
-/// What a branch holds, if that is not too much for the tree as a whole.
+/// The type of a branch, unless it exceeds the limit of columns for the tree.
 fn limited(branch_type: BranchType, left: &mut usize) -> BranchType {
     let weight = match &branch_type.meaning {
         Meaning::Column(interpretation) => match &interpretation.layout {

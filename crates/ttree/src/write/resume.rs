@@ -1,4 +1,4 @@
-//! A tree that was written before, taken up again: its branches and baskets, from its record.
+//! Resumes an existing tree: its branches and baskets, from its record.
 
 use super::builder::TreeBuilder;
 use super::clusters::ClusterSize;
@@ -12,15 +12,15 @@ use sapwood_core::{Error, Primitive, Result};
 use sapwood_tfile::StreamerInfos;
 
 impl TreeBuilder {
-    /// Takes up a tree from the payload of its record, which stood behind a key of `key_len` bytes in a file of
-    /// `file_size` bytes, and what [`TTree::parse`] found in it. If no cluster has ended yet, `cluster` says how large they
-    /// are.
+    /// Resumes a tree from the payload of its record, which has a key of `key_len` bytes in a file of
+    /// `file_size` bytes, and from the parsed `tree`. `cluster` is the size of clusters if none has ended
+    /// yet.
     ///
-    /// In a tree whose record, written anew, is the same byte for byte, the open cluster goes on. Of any other, the record
-    /// is kept but for its numbers, and a new cluster begins.
+    /// If sapwood would write the same record, byte for byte, the open cluster continues. Otherwise, the
+    /// record is kept except for its numbers, and a new cluster begins.
     ///
     /// # Errors
-    /// `Unsupported`, with the branch, if one is of a kind that is not written.
+    /// `Unsupported`, with the branch, if its type cannot be written.
     pub fn resume(
         tree: &TTree,
         payload: &Bytes,
@@ -64,7 +64,7 @@ impl TreeBuilder {
     }
 }
 
-/// True if a branch that somebody else wrote takes baskets as they are written here.
+/// True if baskets can be added to a branch of another writer.
 fn can_grow(tree: &TTree, branch: &Branch) -> bool {
     let whole = (branch.first_entry, branch.entries) == (0, tree.entries);
     let plain = branch.parent.is_none() && branch.children.is_empty() && branch.io_bits == 0;
@@ -76,7 +76,8 @@ fn can_grow(tree: &TTree, branch: &Branch) -> bool {
         Some(Storage::Counted { primitive, dims, .. }) => {
             branch.entry_offset_len != 0 && leaf_holds(leaf, primitive, &dims)
         }
-        // Readers make room for the longest text, and where the leaf says how long that is, it cannot be changed.
+        // Text in a leaf is excluded: readers allocate for the longest string, whose length in the leaf
+        // cannot be changed.
         Some(Storage::StdString | Storage::Vector(_)) => branch.entry_offset_len != 0,
         _ => false,
     });
@@ -108,7 +109,7 @@ fn placed(basket: &crate::BasketRef) -> Option<PlacedBasket> {
     Some(PlacedBasket { offset: basket.offset, bytes, first_entry: basket.first_entry })
 }
 
-/// What a branch is written from, if it can be.
+/// The specification to write a branch like this one, if it is supported.
 fn spec(branch: &Branch) -> Option<BranchSpec> {
     let [leaf] = branch.leaves.as_slice() else { return None };
     let storage = match &branch.kind {
@@ -121,7 +122,7 @@ fn spec(branch: &Branch) -> Option<BranchSpec> {
         name: branch.name.clone(),
         title: Some(branch.title.clone()),
         storage,
-        // What nobody writes any more, and branches that have none of their own.
+        // For obsolete settings, and for branches without their own.
         compression: Compression::from_number(branch.compression).unwrap_or_default(),
         basket_size: branch.basket_size,
     })
@@ -132,7 +133,7 @@ fn plain(leaf: &Leaf) -> Option<Storage> {
         return Some(Storage::Text);
     }
     let primitive = leaf.primitive()?;
-    // `x[n][3]`: what is no number is the leaf that counts.
+    // In `x[n][3]`, `n` is the count leaf.
     let brackets = leaf.title.split('[').skip(1).map(|rest| rest.trim_end_matches(']'));
     let dims = brackets.filter_map(|dim| dim.parse().ok()).collect();
     Some(match leaf.count {
@@ -142,7 +143,7 @@ fn plain(leaf: &Leaf) -> Option<Storage> {
     })
 }
 
-/// What stands in the brackets of `vector<…>`, the last bracket included.
+/// The item type of `vector<…>`, from the text after the first bracket.
 fn item(name: &str) -> Option<VectorItem> {
     let name = name.strip_suffix('>')?.trim_end();
     if name == "string" {

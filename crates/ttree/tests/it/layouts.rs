@@ -164,7 +164,7 @@ fn a_basket_outside_the_file_breaks_its_branch() {
     let tree = TTree::parse("TTree", &payload, key_len, 300, &StreamerInfos::default()).unwrap();
     for branch in &tree.branches {
         assert!(branch.baskets.is_empty());
-        assert!(branch.broken.as_ref().unwrap().contains("behind the end of the file"));
+        assert!(branch.broken.as_ref().unwrap().contains("beyond the end of the file"));
         assert_eq!(branch.entries, 20);
     }
 }
