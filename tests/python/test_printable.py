@@ -28,7 +28,7 @@ from sapwood.display.printable import printable, printable_lines
 from sapwood.errors.log import SourceEvent
 from sapwood.monitoring._jsonl import JsonLines
 from sapwood.monitoring._log import logger
-from sapwood.monitoring._prometheus import _WHOLE, Metrics
+from sapwood.monitoring._prometheus import _IN_TOTAL, Metrics
 from sapwood.monitoring._record import FileRecord
 from sapwood.monitoring.collector import Receiver, Store, WebPage, parse
 from sapwood.report.cost import ReadReport
@@ -340,7 +340,7 @@ class TestPages:
 
     def test_metrics_and_records(self, tmp_path: Path) -> None:
         use = SourceUse(f"h{EVIL}:1")
-        figures = dict.fromkeys(_WHOLE, 0)
+        figures = dict.fromkeys(_IN_TOTAL, 0)
         log = [SourceEvent(0.0, EVIL, "left", EVIL)]
         record = FileRecord(EVIL, 1, 1, 0.0, 1.0, True, figures, [use], log)
         metrics = Metrics()
