@@ -133,11 +133,9 @@ def tables(found: Record) -> dict[str, str]:
 
 def draw(found: Record, path: Path) -> None:
     """Draws events per second against threads, with the best number of lanes, for both kinds of chains."""
+    import figures
     import matplotlib.pyplot as plt
 
-    plt.switch_backend("svg")
-    # Keep text as text, and make the file reproducible.
-    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sapwood", "font.size": 9})
     figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
     for panel, kind in zip(panels, ("read", "full"), strict=True):
         chosen = [
@@ -155,8 +153,8 @@ def draw(found: Record, path: Path) -> None:
         panel.set(title=f"{kind}", xlabel="threads", ylabel="events per second", xticks=THREADS)
         panel.set_ylim(bottom=0)
         panel.legend(fontsize=7, loc="best")
-        panel.grid(alpha=0.3)
-    figure.savefig(path, metadata={"Date": None})
+        figures.style(panel)
+    figures.save(figure, path)
 
 
 def main() -> None:

@@ -22,7 +22,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -246,13 +245,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    begin = time.monotonic()
-    records: list[Record] = []
-    for record in measure(options):
-        records.append(record)
-        print(
-            f"{time.monotonic() - begin:5.0f} s  {learned_report.line(record)}", file=sys.stderr, flush=True
-        )
+    records = results.collect(measure(options), learned_report.line)
     tables = learned_report.tables(records)
     missed = results.missed(learned_report.checks(records))
     results.publish(options, tables, results.document(records), missed)

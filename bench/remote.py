@@ -300,11 +300,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    begin = time.monotonic()
-    records: list[Record] = []
-    for record in measure(options):
-        records.append(record)
-        print(f"{time.monotonic() - begin:5.0f} s  {remote_report.line(record)}", file=sys.stderr, flush=True)
+    records = results.collect(measure(options), remote_report.line)
     tables = remote_report.tables(records)
     missed = results.missed(remote_report.checks(records))
     results.publish(options, tables, results.document(records), missed)

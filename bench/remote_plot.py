@@ -11,11 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import figures
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter, NullLocator
 from remote_report import LAYOUTS, Table, column_tables
 
-plt.switch_backend("svg")
 COLOURS = {
     "sapwood": "#b3401f",
     "uproot": "#1f6fb3",
@@ -56,10 +56,7 @@ def panel(axes: Any, table: Table) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_locator(NullLocator())
-    axes.grid(True, color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    figures.style(axes)
 
 
 def draw(records: list[dict[str, Any]], path: Path) -> None:
@@ -67,8 +64,6 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
     tables = [each for each in column_tables(records) if not each.megabits]
     files = list(dict.fromkeys(each.file for each in tables))
     protocols = list(dict.fromkeys(each.protocol for each in tables))
-    # Keep text as text, and make the file reproducible.
-    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sapwood", "font.size": 9})
     size = (3.9 * len(protocols), 3.3 * len(files))
     figure, grid = plt.subplots(
         len(files), len(protocols), figsize=size, squeeze=False, sharey=True, layout="constrained"
@@ -88,8 +83,7 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
     figure.legend(
         [legend[name] for name in order], order, loc="outside lower center", ncols=len(order), frameon=False
     )
-    figure.savefig(path, metadata={"Date": None, "Creator": None})
-    plt.close(figure)
+    figures.save(figure, path)
 
 
 def main() -> None:

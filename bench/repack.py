@@ -238,8 +238,8 @@ def main() -> None:
                 result = run(work, who, extra, chosen_options, sources[inputs], target)
                 found = runs.setdefault((work, name), [])
                 found.append(result)
-                told = {quantity: round(amount, 2) for quantity, amount in result.items()}
-                print(f"{work}, {name}: {told}", file=sys.stderr, flush=True)
+                rounded = {quantity: round(amount, 2) for quantity, amount in result.items()}
+                print(f"{work}, {name}: {rounded}", file=sys.stderr, flush=True)
                 if who == "sapwood" and len(found) == 1:
                     apart(compare, sources[inputs], target)
     records = [{"work": work, "by": who, "runs": found} for (work, who), found in runs.items()]

@@ -1,16 +1,15 @@
 """Counts requests, ranges and round trips of access patterns, over every protocol.
 
-    python bench/request_counts.py [--out build/requests] [--client uproot [--python OTHER]]
+    python bench/request_counts.py [--markdown FILE] [--json FILE] [--client uproot [--python OTHER]]
 
 Each run is a new process without knowledge of the server. A delay line counts round trips, and a relay counts
 requests and ranges. The servers are real: XRootD, nginx and versitygw, as far as they are installed, and that
-of the testkit, which answers only single ranges. Writes requests.md, the table of docs/guides/remote.md;
-bench/paste.py inserts it there. Requests that close files are not counted, because no client waits for them.
+of the testkit, which answers only single ranges. Requests that close files are not counted, because no client
+waits for them.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -19,9 +18,10 @@ import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import results
 from remote_servers import running, testkit
 from wire import relay
 
@@ -206,22 +206,16 @@ class Bench:
 
 def table(rows: list[tuple[str, str, Counts]]) -> str:
     """The rows as a Markdown table."""
-    lines = [
-        "| pattern | protocol | requests | ranges | round trips | connections | opened ahead |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    cells = []
     for pattern, protocol, counts in rows:
         figures = [counts.requests, counts.ranges, counts.round_trips, counts.connections, counts.spares]
-        lines.append(f"| {pattern} | {protocol} | {' | '.join(map(str, figures))} |")
-    return "\n".join(lines)
+        cells.append([pattern, protocol, *map(str, figures)])
+    head = ["pattern", "protocol", "requests", "ranges", "round trips", "connections", "opened ahead"]
+    return results.table(head, cells)
 
 
 def main() -> None:
-    layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
-    parser.add_argument(
-        "--out", type=Path, default=REPOSITORY / "build/requests", help="folder of requests.md"
-    )
+    parser = results.parser(__doc__, data=False)
     parser.add_argument("--client", default="sapwood", help="sapwood or uproot")
     parser.add_argument("--python", default="", help="the Python interpreter with the client")
     parser.add_argument("--protocols", default=";".join(PROTOCOLS), help="protocols, separated by ;")
@@ -237,9 +231,10 @@ def main() -> None:
                 counts = bench.counts(protocol, pattern, options.client, options.python)
                 print(pattern, protocol, counts, flush=True)
                 rows.append((pattern, protocol, counts))
-    options.out.mkdir(parents=True, exist_ok=True)
-    name = "requests" if options.client == "sapwood" else f"requests_{options.client}"
-    (options.out / f"{name}.md").write_text(table(rows) + "\n")
+    found = [
+        {"pattern": pattern, "protocol": protocol, **asdict(counts)} for pattern, protocol, counts in rows
+    ]
+    results.publish(options, {options.client: table(rows)}, found)
 
 
 if __name__ == "__main__":

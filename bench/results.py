@@ -7,7 +7,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,15 @@ def required(checks: Sequence[Check]) -> str:
 def missed(checks: Sequence[Check]) -> list[str]:
     """The requirements that are not met."""
     return [f"{what}: {measured}, {limit}" for what, measured, limit, holds in checks if holds is False]
+
+
+def collect(records: Iterable[dict[str, Any]], line: Callable[[dict[str, Any]], str]) -> list[dict[str, Any]]:
+    """The records of a measurement, each with a progress line on standard error when it is ready."""
+    begin, found = time.monotonic(), []
+    for record in records:
+        found.append(record)
+        print(f"{time.monotonic() - begin:5.0f} s  {line(record)}", file=sys.stderr, flush=True)
+    return found
 
 
 def document(records: Sequence[Any]) -> dict[str, Any]:

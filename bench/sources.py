@@ -26,7 +26,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Semaphore
@@ -248,14 +247,9 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    begin = time.monotonic()
-    records: list[Record] = []
     with all_servers(options.data) as servers:
-        for part in options.only:
-            for record in PARTS[part](servers, options):
-                records.append(record)
-                line = sources_report.line(record)
-                print(f"{time.monotonic() - begin:5.0f} s  {line}", file=sys.stderr, flush=True)
+        parts = (record for part in options.only for record in PARTS[part](servers, options))
+        records = results.collect(parts, sources_report.line)
     tables = sources_report.tables(records)
     missed = results.missed(sources_report.checks(records))
     results.publish(options, tables, results.document(records), missed)

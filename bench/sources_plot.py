@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import figures
 import matplotlib.pyplot as plt
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
 
-plt.switch_backend("svg")
 COLOURS = {"http": "#1f6fb3", "s3": "#d1892a", "root": "#2c7a3f"}
 FAILURE = "#b3401f"
 BUCKET = "data"
@@ -44,12 +44,10 @@ def rates(samples: list[tuple[float, list[int]]], begin: float, place: int) -> S
 def draw(record: dict[str, Any], path: Path) -> None:
     """Draws one run with a fault."""
     (run,) = record["runs"]
-    fetched: list[Fetched] = [tuple(one) for one in run["told"]["trace"]]
+    fetched: list[Fetched] = [tuple(one) for one in run["report"]["trace"]]
     protocols = dict(zip(run["ports"], record["protocols"], strict=True))
     end, failed = max(one[1] for one in fetched), run["failed"] - run["begin"]
     size = max(one[2] + one[3] for one in fetched) / 1e6
-    # Keep text as text, and make the file reproducible.
-    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sapwood", "font.size": 9})
     figure, (upper, lower) = plt.subplots(
         2, 1, figsize=(8.6, 5.6), sharex=True, layout="constrained", height_ratios=[3, 1]
     )
@@ -71,10 +69,7 @@ def draw(record: dict[str, Any], path: Path) -> None:
     upper.add_collection(PatchCollection(boxes, facecolor=faces, edgecolor="none", alpha=0.8))
     for axes in (upper, lower):
         axes.axvline(failed, color=FAILURE, linewidth=1.2, linestyle="--")
-        axes.grid(True, color="#dddddd", linewidth=0.6)
-        axes.set_axisbelow(True)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        figures.style(axes)
     dead = protocols[run["failed_port"]]
     upper.text(failed, size, f" {dead}:// is killed", color=FAILURE, va="bottom")
     upper.set_ylim(0, size)
@@ -84,14 +79,13 @@ def draw(record: dict[str, Any], path: Path) -> None:
     lower.set_ylim(0)
     lower.set_xlabel("seconds since opening began")
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
-    figure.savefig(path, metadata={"Date": None, "Creator": None})
-    plt.close(figure)
+    figures.save(figure, path)
 
 
 def main() -> None:
     source, target = map(Path, sys.argv[1:])
     records = json.loads(source.read_text())["records"]
-    traced = [each for each in records if "trace" in each["runs"][0].get("told", {})]
+    traced = [each for each in records if "trace" in each["runs"][0].get("report", {})]
     if traced:
         draw(traced[0], target)
     else:

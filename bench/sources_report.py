@@ -106,9 +106,9 @@ def fault_checks(records: list[Record]) -> list[Check]:
     return found
 
 
-def told(record: Record, name: str) -> float | None:
+def counter(record: Record, name: str) -> float | None:
     """The median of a counter."""
-    values = [run["told"][name] for run in record["runs"] if name in run.get("told", {})]
+    values = [run["report"][name] for run in record["runs"] if name in run.get("report", {})]
     return median(values) if values else None
 
 
@@ -118,15 +118,15 @@ def traffic_checks(records: list[Record]) -> list[Check]:
     several = [each for each in chosen(records, "pairs") if len(each["links"]) > 1]
     probed = chosen(records, "lapses")
     measures: dict[str, tuple[float, Callable[[Record], float | None]]] = {
-        "probe": (PROBES, lambda each: told(each, "probe_bytes")),
-        "duplicate": (DUPLICATES, lambda each: told(each, "duplicated_bytes")),
+        "probe": (PROBES, lambda each: counter(each, "probe_bytes")),
+        "duplicate": (DUPLICATES, lambda each: counter(each, "duplicated_bytes")),
         "over-read": (PROBES + DUPLICATES, unwanted),
     }
     for what, (most, measure) in measures.items():
         shares = [
             (extra / wanted, each["setup"])
             for each in (several + probed if what == "probe" else several)
-            if (extra := measure(each)) is not None and (wanted := told(each, "wanted_bytes"))
+            if (extra := measure(each)) is not None and (wanted := counter(each, "wanted_bytes"))
         ]
         if shares:
             share, setup = max(shares)
@@ -137,7 +137,7 @@ def traffic_checks(records: list[Record]) -> list[Check]:
 
 def unwanted(record: Record) -> float | None:
     """Bytes that the links counted, in addition to those of the arrays."""
-    wanted = told(record, "wanted_bytes")
+    wanted = counter(record, "wanted_bytes")
     return None if wanted is None else 1e6 * megabytes(record) - wanted
 
 
@@ -170,7 +170,7 @@ def pairs_table(records: list[Record]) -> str:
         shares = each["runs"][0]["bytes"]
         parts = " + ".join(f"{number / 1e6:.0f}" for number in shares)
         rates = "-" if taken is None else f"{megabytes(each) / taken:.1f}"
-        extras = [told(each, name) for name in ("probe_bytes", "duplicated_bytes")]
+        extras = [counter(each, name) for name in ("probe_bytes", "duplicated_bytes")]
         extra = ["-" if number is None else f"{number / 1e6:.1f}" for number in extras]
         rows.append([each["setup"], outcome(each)[:60], rates, ratio, parts, *extra])
     head = ["replicas", "seconds", "MB/s", "x one replica", "MB from each", "MB of probes", "MB twice"]
@@ -242,7 +242,7 @@ def lapses_table(records: list[Record]) -> str:
     rows = []
     for each in chosen(records, "lapses"):
         shares = " + ".join(f"{number / 1e6:.0f}" for number in each["runs"][0]["bytes"])
-        extras = [told(each, name) for name in ("probe_bytes", "duplicated_bytes")]
+        extras = [counter(each, name) for name in ("probe_bytes", "duplicated_bytes")]
         extra = ["-" if number is None else f"{number / 1e6:.2f}" for number in extras]
         rows.append([each["setup"], outcome(each)[:60], shares, *extra])
     return table(["replicas", "seconds", "MB from each", "MB of probes", "MB twice"], rows)

@@ -186,7 +186,7 @@ def changes(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]
         target = Path(folder, "again.root")
         written = repacked(file, target)
         size = target.stat().st_size
-    yield {"part": "anew", "store": store.name, "bytes": size, **written}
+    yield {"part": "rewritten", "store": store.name, "bytes": size, **written}
 
 
 def writers(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]:
@@ -247,13 +247,9 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    begin, records = time.monotonic(), list[Record]()
     with serve("root", options.data) as xrootd:
-        for name in options.stores:
-            for record in measure(name, xrootd, options):
-                records.append(record)
-                what = " ".join(str(record[key]) for key in ("part", "mode", "reader") if key in record)
-                print(f"{time.monotonic() - begin:5.0f} s  {name}: {what}", file=sys.stderr, flush=True)
+        stores = (record for name in options.stores for record in measure(name, xrootd, options))
+        records = results.collect(stores, stripe_report.line)
     tables = stripe_report.tables(records)
     results.publish(options, tables, results.document(records))
 

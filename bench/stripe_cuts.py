@@ -39,8 +39,8 @@ count = len(tree.arrays(columns, cut or None))
 seconds = time.perf_counter() - begin
 after = tree.file.report()
 names = ("requests", "fetched_bytes", "excluded_entries", "excluded_clusters")
-told = {name: getattr(after, name) for name in names}
-print(json.dumps({"seconds": seconds, "entries": count, **told}), flush=True)
+figures = {name: getattr(after, name) for name in names}
+print(json.dumps({"seconds": seconds, "entries": count, **figures}), flush=True)
 sys.stdin.read()
 """
 

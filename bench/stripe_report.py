@@ -29,6 +29,11 @@ def of_part(records: list[Record], part: str) -> Iterator[Record]:
     return (record for record in records if record["part"] == part)
 
 
+def line(record: Record) -> str:
+    """A progress line for a record."""
+    return " ".join(str(record[key]) for key in ("store", "part", "mode", "reader") if key in record)
+
+
 def value(record: Record, quantity: str) -> float:
     """The median of a quantity."""
     return float(median(run[quantity] for run in record["runs"]))
@@ -68,8 +73,8 @@ def far(records: list[Record]) -> str:
     """Reading over slower links."""
     rows = []
     for record in of_part(records, "far"):
-        told = [f"{value(record, 'seconds'):.2f}", f"{value(record, 'round_trips'):.0f}"]
-        rows.append([f"{over(record)}: {record['reader']}", *told])
+        cells = [f"{value(record, 'seconds'):.2f}", f"{value(record, 'round_trips'):.0f}"]
+        rows.append([f"{over(record)}: {record['reader']}", *cells])
     return table(["", "wall s", "round trips"], rows)
 
 
@@ -82,8 +87,8 @@ def requests(records: list[Record]) -> str:
     """The numbers of requests."""
     rows = []
     for record in of_part(records, "requests"):
-        told = [f"{value(record, name):.0f}" for name in ("requests", "round_trips", "fetched_bytes")]
-        rows.append([f"{record['store']}: {ASKED[record['mode']]}", *told])
+        cells = [f"{value(record, name):.0f}" for name in ("requests", "round_trips", "fetched_bytes")]
+        rows.append([f"{record['store']}: {ASKED[record['mode']]}", *cells])
     return table(["", "requests", "round trips", "bytes"], rows)
 
 
@@ -124,11 +129,11 @@ def changes(records: list[Record]) -> str:
     rows = []
     for record in of_part(records, "changes"):
         written = sum(record["new"].values())
-        told = [f"{written:,}", str(len(record["new"])), f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
-        rows.append([f"{record['store']}: {record['what']} replaced", *told])
-    for record in of_part(records, "anew"):
-        told = [f"{record['bytes']:,}", "1", f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
-        rows.append(["the whole file rewritten (sapwood repack, baskets copied)", *told])
+        cells = [f"{written:,}", str(len(record["new"])), f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
+        rows.append([f"{record['store']}: {record['what']} replaced", *cells])
+    for record in of_part(records, "rewritten"):
+        cells = [f"{record['bytes']:,}", "1", f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
+        rows.append(["the whole file rewritten (sapwood repack, baskets copied)", *cells])
     return table(["", "bytes written", "objects", "wall s", "CPU s"], rows)
 
 

@@ -49,8 +49,8 @@ names = [f"P{{product:03}}_{{branch}}" for product in range(products) for branch
 found = (len(tree[name].baskets) if products == 1 else tree[name].num_baskets for name in names)
 baskets = sum(found)
 seconds, report = time.perf_counter() - begin, tree.file.report()
-told = {{"seconds": seconds, "bytes": report.fetched_bytes, "requests": report.requests}}
-print(json.dumps({{**told, "memory": resident() - before, "baskets": baskets}}))
+figures = {{"seconds": seconds, "bytes": report.fetched_bytes, "requests": report.requests}}
+print(json.dumps({{**figures, "memory": resident() - before, "baskets": baskets}}))
 """
 
 Record = dict[str, Any]

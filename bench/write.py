@@ -172,9 +172,9 @@ def encoders(folder: Path, build: Path) -> str:
     cargo = ["cargo", "build", "--quiet", "--release", "--locked", "--target-dir", str(target)]
     subprocess.run([*cargo, "--manifest-path", str(HERE / "encoders" / "Cargo.toml")], check=True)
     call = [str(target / "release" / "encoders"), str(folder / "data"), str(ENCODED)]
-    told = subprocess.run(call, check=True, capture_output=True, text=True, timeout=RUN_SECONDS).stdout
+    printed = subprocess.run(call, check=True, capture_output=True, text=True, timeout=RUN_SECONDS).stdout
     rows = []
-    for line in told.splitlines():
+    for line in printed.splitlines():
         setting, codec, library, size, _ = line.split()
         ratio = float(codec) / float(library)
         holds = "yes" if ratio <= CODEC_AT_MOST else "no"
@@ -213,9 +213,9 @@ def main() -> None:
                 begin = time.monotonic()
                 result = run(writer, threads, folder, Path(scratch), build)
                 runs[writer, threads].append(result)
-                told = {quantity: round(amount, 2) for quantity, amount in result.items()}
+                rounded = {quantity: round(amount, 2) for quantity, amount in result.items()}
                 print(
-                    f"{writer}, {threads}: {time.monotonic() - begin:.0f} s {told}",
+                    f"{writer}, {threads}: {time.monotonic() - begin:.0f} s {rounded}",
                     file=sys.stderr,
                     flush=True,
                 )

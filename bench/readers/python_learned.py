@@ -143,7 +143,7 @@ def by_sapwood(variant: str, url: str, tree_name: str, task: Task, clock: Clock)
 
 
 def touch(chunk: Any, first: int, task: Task) -> float:
-    """The sum of what a task touches in a chunk of virtual arrays."""
+    """The sum of the values that a task reads in a chunk of virtual arrays."""
 
     def total(name: str, where: Any = slice(None)) -> float:
         return float(ak.sum(ak.values_astype(chunk[name][where], np.float64), axis=None))
@@ -156,7 +156,7 @@ def touch(chunk: Any, first: int, task: Task) -> float:
 
 
 def by_chunks(chunks: Iterator[tuple[int, Any]], entries: int, task: Task, clock: Clock) -> Result:
-    """Reads chunk after chunk; of the startup pattern, column after column of the first."""
+    """Reads chunk after chunk; for the startup pattern, column after column of the first chunk."""
     total, done = 0.0, 0
     if task["pattern"] == "startup":
         _, chunk = next(chunks)
@@ -203,7 +203,7 @@ def by_uproot(url: str, tree_name: str, task: Task, clock: Clock) -> Result:
 
     def chunks() -> Iterator[tuple[int, Any]]:
         for start, stop in ranges(task, entries, starts):
-            # Only what will be touched: setting up all 1,491 columns takes uproot seconds for each chunk.
+            # Only the columns of the task: setting up all 1,491 columns takes uproot seconds for each chunk.
             yield (
                 start,
                 tree.arrays(

@@ -56,7 +56,7 @@ class Sapwood:
         columns = self.tree.keys()[::every] if every > 1 else None
         yield from self.tree.iterate(columns, entry_stop=stop, step_size=STEP, how=dict)
 
-    def told(self, trace: bool) -> dict[str, Any]:
+    def report(self, trace: bool) -> dict[str, Any]:
         """The report at the end."""
         report = self.tree.file.report()
         found: dict[str, Any] = report.to_dict()
@@ -76,7 +76,7 @@ class Uproot:
     def batches(self, stop: int | None, every: int, reads: int) -> Iterator[Batch]:
         yield from self.open().iterate(entry_stop=stop, step_size=STEP, how=dict)
 
-    def told(self, trace: bool) -> dict[str, Any]:
+    def report(self, trace: bool) -> dict[str, Any]:
         """An empty report."""
         return {}
 
@@ -105,7 +105,7 @@ def read(job: dict[str, Any]) -> dict[str, Any]:
     found = {"begin": begin, "seconds": time.monotonic() - begin, "entries": entries, "checksum": check}
     if error is not None:
         return {**found, "error": error}
-    return {**found, "told": client.told(bool(job.get("trace")))}
+    return {**found, "report": client.report(bool(job.get("trace")))}
 
 
 def main() -> None:

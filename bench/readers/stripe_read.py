@@ -59,8 +59,8 @@ def main() -> None:
     counted = {name: getattr(report, name) for name in ("requests", "round_trips", "fetched_bytes")}
     times = {"decompress": report.decompress_seconds, "decode": report.decode_seconds}
     cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
-    told = {"seconds": seconds, "cpu": cpu, "peak": now.ru_maxrss * 1024, **times, **counted}
-    print(json.dumps(told), flush=True)
+    figures = {"seconds": seconds, "cpu": cpu, "peak": now.ru_maxrss * 1024, **times, **counted}
+    print(json.dumps(figures), flush=True)
     sys.stdin.read()
 
 

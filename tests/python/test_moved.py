@@ -13,8 +13,8 @@ import sapwood
 from sapwood._moved import NOW
 from sapwood.errors.log import SourceEvent
 
-RENAMED = {"Blocks": "BlockOptions"}
-"""Classes with another name now."""
+RENAMED = {"Blocks": "BlockOptions", "Line": "Link"}
+"""The present names of classes whose former names stay importable."""
 
 PICKLED = [
     "_blocks Blocks",
@@ -87,8 +87,6 @@ PICKLED = [
     "xaod Container",
 ]
 """What pickles of earlier versions name: modules, and classes and functions in them."""
-RENAMED = {"Line": "Link"}
-"""The present names of classes whose former names stay importable."""
 
 
 @pytest.mark.parametrize("named", PICKLED)

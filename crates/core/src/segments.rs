@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_segment_answers_behind_a_short_one() {
+    fn a_long_segment_is_found_behind_a_short_one() {
         let mut known = Segments::default();
         known.insert(0, Bytes::from(vec![7; 100]));
         known.insert(10, Bytes::from_static(b"ab"));

@@ -1,7 +1,8 @@
 //! `Branch`: the metadata of a branch, and the ranges of its baskets.
 
 use crate::column::form_tuple;
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
 use pyo3::prelude::*;
 use sapwood::{BranchKind, Meaning, MemberInfo};
 

@@ -1,6 +1,7 @@
 //! `cache_contents`, `cache_verify`, `cache_clear`: maintenance of a cache of blocks.
 
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
 use pyo3::prelude::*;
 use sapwood::{Cache, CacheOptions, Error, ErrorKind};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! `chain`: runs the processing chain, to measure it.
 
 use crate::arguments::{compression, job_deadline};
-use crate::error::detached_until;
+use crate::detached::detached_until;
 use crate::fields::fields;
 use crate::file::File;
 use crate::options::{PyOpenOptions, open_options};

@@ -1,7 +1,7 @@
 //! `CutRead`, and the stages that it delivers.
 
 use crate::column::columns;
-use crate::error::detached;
+use crate::detached::detached;
 use crate::tree::{QueryArgument, Tree};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! Logs of datasets in a database that Python accesses. Entries have the header of an object, with its
 //! checksum, because databases may have none.
 
-use crate::error::detached;
+use crate::detached::detached;
 use bytes::Bytes;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;

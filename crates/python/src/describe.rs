@@ -1,7 +1,8 @@
 //! `describe_dataset`, `dataset_log`: descriptions of datasets, as JSON.
 
 use crate::database_log::log_of;
-use crate::error::{detached_until, exception};
+use crate::detached::detached_until;
+use crate::error::exception;
 use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
 use sapwood::{Error, Result, dataset};

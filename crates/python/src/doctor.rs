@@ -1,7 +1,8 @@
 //! `diagnose`.
 
 use crate::arguments::seconds;
-use crate::error::{detached_until, exception};
+use crate::detached::detached_until;
+use crate::error::exception;
 use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -1,10 +1,9 @@
-//! Errors and interruptions: the core's error as one exception, Ctrl-C as Python's own.
+//! Errors of the core as one exception, and the events that led to them.
 
-use crate::{arguments, logging};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use sapwood::{Call, Deadline, Error, ErrorKind, LoggedEvent, Result};
+use sapwood::{Error, ErrorKind, LoggedEvent};
 
 create_exception!(
     sapwood._core,
@@ -38,48 +37,4 @@ pub(crate) type EventRow = (f64, Option<String>, &'static str, String, u64);
 pub(crate) fn event_row(event: &LoggedEvent) -> EventRow {
     let LoggedEvent { when, server, event, text, times } = event;
     (when.as_secs_f64(), server.clone(), event.name(), text.clone(), *times)
-}
-
-/// Runs `work` without the GIL, for at most `deadline` seconds (by default, an hour): see [`detached_until`].
-pub(crate) fn detached<T: Send>(
-    py: Python<'_>,
-    deadline: Option<f64>,
-    work: impl FnOnce(&mut Call<'_>) -> Result<T> + Send,
-) -> PyResult<T> {
-    detached_until(py, arguments::deadline(deadline)?, work)
-}
-
-/// Runs `work` without the GIL. A signal, such as Ctrl-C, ends it with the signal's own exception.
-///
-/// Only Python's main thread gets signals. Other threads must not wait for the GIL meanwhile: if the
-/// interpreter ended at that moment, it would kill the thread in the middle of its work, and the process with
-/// it.
-pub(crate) fn detached_until<T: Send>(
-    py: Python<'_>,
-    deadline: Deadline,
-    work: impl FnOnce(&mut Call<'_>) -> Result<T> + Send,
-) -> PyResult<T> {
-    let mut signal: Option<PyErr> = None;
-    let is_main = is_main_thread(py)?;
-    let result = py.detach(|| {
-        let mut interrupt = || {
-            // Python reports a signal once, but later checks in the same work must give up, too.
-            if is_main && signal.is_none() {
-                signal = Python::attach(|py| logging::forward(py).and_then(|()| py.check_signals())).err();
-            }
-            signal.is_some()
-        };
-        work(&mut Call::new(deadline, &mut interrupt))
-    });
-    let forwarded = logging::forward(py);
-    match (signal, result) {
-        (Some(raised), _) => Err(raised),
-        (None, Ok(value)) => forwarded.map(|()| value),
-        (None, Err(error)) => Err(exception(&error)),
-    }
-}
-
-fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
-    let threading = py.import("threading")?;
-    threading.call_method0("get_ident")?.eq(threading.call_method0("main_thread")?.getattr("ident")?)
 }

@@ -2,7 +2,8 @@
 
 use crate::column::columns;
 use crate::database_log::log_of;
-use crate::error::{EventRow, detached, detached_until, event_row, exception};
+use crate::detached::{detached, detached_until};
+use crate::error::{EventRow, event_row, exception};
 use crate::fields::fields;
 use crate::object::ObjectSource;
 use crate::options::{PyOpenOptions, open_options};

@@ -1,7 +1,7 @@
 //! `Lazy`: columns that are read when they are touched.
 
 use crate::column::columns;
-use crate::error::detached;
+use crate::detached::detached;
 use crate::fields::fields;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

@@ -8,6 +8,7 @@ mod column;
 mod cut;
 mod database_log;
 mod describe;
+mod detached;
 mod doctor;
 mod error;
 mod fields;

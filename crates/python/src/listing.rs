@@ -1,6 +1,6 @@
 //! `list_directory`, `redact`.
 
-use crate::error::detached_until;
+use crate::detached::detached_until;
 use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
 

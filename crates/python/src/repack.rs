@@ -1,7 +1,7 @@
 //! `repack`: writes files from files.
 
 use crate::arguments::{Target, cluster_size, compression, entry_ranges, job_deadline};
-use crate::error::detached_until;
+use crate::detached::detached_until;
 use crate::fields::fields;
 use crate::file::File;
 use crate::options::{PyOpenOptions, open_options};

@@ -2,7 +2,8 @@
 
 use crate::arguments::{compression, entry_ranges};
 use crate::database_log::log_of;
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
 use crate::fields::fields;
 use crate::options::{PyOpenOptions, open_options};
 use crate::repack::input;

@@ -1,6 +1,7 @@
 //! Records jobs, and replays them.
 
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use sapwood::replay::{self, LinkModel, Policy, RecordedJob, ReplayTarget};

@@ -3,7 +3,8 @@
 use crate::arguments::ranges;
 use crate::branch::{Branch, find_all, find_baskets, stored_bytes};
 use crate::column::columns;
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
 use crate::lazy::Lazy;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;

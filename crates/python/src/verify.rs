@@ -1,7 +1,8 @@
 //! `verify`: checks whole files.
 
 use crate::arguments::seconds;
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
 use crate::fields::fields;
 use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;

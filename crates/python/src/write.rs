@@ -1,7 +1,8 @@
 //! `Writer`: a file with trees and objects, from arrays and plain values.
 
 use crate::arguments::{Target, cluster_size};
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
 use numpy::{PyReadonlyArray1, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

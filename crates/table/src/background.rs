@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_too_long_or_an_interruption_ends_the_work() {
+    fn a_timeout_or_an_interruption_ends_the_work() {
         for (patience, interrupted, kind) in [
             (Duration::from_millis(20), false, ErrorKind::Timeout),
             (Duration::from_secs(600), true, ErrorKind::Cancelled),

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_of_consecutive_batches_is_fetched_once_and_stays_between_them() {
+    fn a_chunk_of_consecutive_batches_is_fetched_once() {
         let counters = Arc::default();
         let batches =
             vec![vec![(0, range(8)), (0, range(0)), (0, range(8))], vec![(0, range(8)), (1, range(4))]];
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_that_others_show_are_fetched_once_and_stay_while_entries_need_them() {
+    fn chunks_that_an_index_asks_for_are_fetched_once_and_kept_while_needed() {
         let counters = Arc::default();
         let mut reader = reader(vec![vec![(0, range(0)), (0, range(20))]; 3], &counters);
         let mut rest = |entries: Range<u64>, shown: &[Chunk]| {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_a_file_ends_the_batches() {
+    fn an_error_ends_the_batches() {
         let fail = |_| {
             let source =
                 FaultySource::new(MemorySource::new([0; 100].to_vec()), [(0, Fault::Fail(ErrorKind::Io))]);

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_on_the_way_is_missing_in_the_member() {
+    fn members_of_missing_objects_are_missing() {
         let inner = Form::Option(Box::new(Form::Primitive(Primitive::I8)));
         let form = Form::Option(Box::new(Form::record([("p".to_owned(), inner)])));
         let buffers = vec![

@@ -59,10 +59,12 @@ def replay(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Replay a recorded job against a model of the link, with several policies.
+    """Estimate the cost of a recorded job over another link.
 
     \b
     sapwood replay job.swt --rtt 150ms --bandwidth 100MB/s --policy default --policy unmerged
+
+    The reads are replayed against a model of the link, with several policies.
     """
     from dataclasses import asdict
 

@@ -10,7 +10,7 @@ from .markup import escape
 STYLE = """
 text{font-family:system-ui,sans-serif;font-size:12px;fill:#333}
 .title{font-size:17px;font-weight:600}.small{font-size:11px;fill:#666}
-.axis{stroke:#555;stroke-width:1;fill:none}
+.axis{stroke:#555;stroke-width:1;fill:none}.grid{stroke:#dfe4ea;stroke-width:1;fill:none}
 """
 """The style rules of all documents."""
 
@@ -40,6 +40,17 @@ def legend_entry(paint: str, x: float, y: float, text: str) -> str:
 def small_text(x: float, y: float, text: str, anchor: str) -> str:
     """A label in small type; ``anchor`` is "start", "middle" or "end"."""
     return f'<text class="small" x="{px(x)}" y="{px(y)}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def time_axis(label: str, span: float, width: float, height: float) -> Iterator[str]:
+    """A grid for ``span`` seconds over an area of ``width`` x ``height`` pixels, and the axis below it."""
+    scale, unit = next(((s, u) for s, u in ((1.0, "s"), (1e-3, "ms")) if span >= s), (1e-6, "µs"))
+    positions = [(tick, width * tick * scale / span) for tick in round_ticks(span / scale)]
+    yield '<path class="grid" d="' + "".join(f"M{px(x)} 0V{px(height)}" for _, x in positions) + '"/>'
+    marks = "".join(f"M{px(x)} {px(height)}v5" for _, x in positions)
+    yield f'<path class="axis" d="M0 {px(height)}H{px(width)}{marks}"/>'
+    yield from (small_text(x, height + 19, f"{tick:,.6g}", "middle") for tick, x in positions)
+    yield f'<text x="{px(width / 2)}" y="{px(height + 38)}" text-anchor="middle">{label} ({unit})</text>'
 
 
 def px(value: float) -> str:

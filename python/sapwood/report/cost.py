@@ -254,7 +254,7 @@ class ReadReport:
         for reader in self.lazy:
             yield from (f"  {line}" for line in reader.lines())
         for report in self.files:
-            yield f"  of {report.file_path}: {_traffic(report.requests, report.ranges, report.fetched_bytes)}"
+            yield f"  in {report.file_path}: {_traffic(report.requests, report.ranges, report.fetched_bytes)}"
 
     def _in_flight(self) -> list[tuple[float, float]]:
         return _union((one.asked, one.answered) for one in requests_of(self))

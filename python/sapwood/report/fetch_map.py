@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..display.markup import escape
-from ..display.svg import legend_entry, px, round_ticks, small_text, svg_document
+from ..display.svg import legend_entry, px, round_ticks, small_text, svg_document, time_axis
 from ..display.units import counted, human_bytes, human_seconds
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ TITLES = {
 }
 
 STYLE = """
-.name{font-size:10px;fill:#444}.grid{stroke:#dfe4ea;stroke-width:1;fill:none}
-.ground{fill:#f4f6f8}.unused{opacity:.28}.window{stroke:#fff;stroke-width:.8;fill:none}
+.name{font-size:10px;fill:#444}.ground{fill:#f4f6f8}
+.unused{opacity:.28}.window{stroke:#fff;stroke-width:.8;fill:none}
 """
 
 
@@ -195,17 +195,11 @@ def _over_time(plan: _Map) -> Iterator[str]:
     begin = min((fetch.asked for fetch in fetches), default=0.0)
     end = max((fetch.answered or fetch.asked for fetch in fetches), default=0.0)
     span = max(end - begin, 1e-6)
-    unit, scale = ("s", 1.0) if span >= 1 else ("ms", 1e-3)
     yield f'<rect class="ground" width="{px(WIDTH)}" height="{px(TIME)}"/>'
-    positions = [(tick, WIDTH * tick * scale / span) for tick in round_ticks(span / scale)]
-    yield '<path class="grid" d="' + "".join(f"M{px(x)} 0V{px(TIME)}" for _, x in positions) + '"/>'
+    yield from time_axis("time since the first fetch", span, WIDTH, TIME)
+    yield f'<path class="axis" d="M0 0V{px(TIME)}"/>'
     for fetch in fetches:
         yield from _bar(plan, fetch, begin, span)
-    marks = "".join(f"M{px(x)} {px(TIME)}v5" for _, x in positions)
-    yield f'<path class="axis" d="M0 0V{px(TIME)}H{px(WIDTH)}{marks}"/>'
-    yield from (small_text(x, TIME + 18, f"{tick:,.6g}", "middle") for tick, x in positions)
-    label = f"time since the first fetch ({unit})"
-    yield f'<text x="{px(WIDTH / 2)}" y="{px(TIME + 36)}" text-anchor="middle">{label}</text>'
     start, stop = plan.entries
     yield small_text(-8, TIME, f"{start:,}", "end")
     yield small_text(-8, 10, f"{stop:,}", "end")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..display.markup import escape
-from ..display.svg import legend_entry, px, round_ticks, small_text, svg_document
+from ..display.svg import legend_entry, px, round_ticks, small_text, svg_document, time_axis
 from ..display.units import counted, human_bytes, human_seconds
 from .requests import FetchedRequest, requests_of
 
@@ -25,8 +25,7 @@ MIN_SIZE = 1.6
 COLOURS = ("#1f7a5c", "#d1602a", "#3566a8", "#b3418f", "#8a6d00", "#2a9db0", "#7a5bc4", "#6b6b6b")
 
 STYLE = """
-.grid{stroke:#dfe4ea;stroke-width:1;fill:none}.border{stroke:#8794a3;stroke-width:.8;fill:none}
-.idle{fill:#f1eee6}.requests rect{opacity:.85}
+.border{stroke:#8794a3;stroke-width:.8;fill:none}.idle{fill:#f1eee6}.requests rect{opacity:.85}
 """
 
 
@@ -49,7 +48,7 @@ def document(report: ReadReport) -> str:
         *(f'<text x="24" y="{52 + 15 * i}">{escape(line)}</text>' for i, line in enumerate(_summary(report))),
         f'<g transform="translate({px(left)} {px(TOP)})">',
         *_idle(report, span, height),
-        *_time_axis(span, height),
+        *time_axis("time since opening began", span, WIDTH, height),
         *(_offset_axis(report.size, height) if files == 1 else _names(report, height)),
         '<g class="requests">',
         *_requests(report, requests, servers, span, height),
@@ -127,18 +126,6 @@ def _tooltip(request: FetchedRequest) -> str:
         f"sent at {human_seconds(request.asked)}, "
         f"answered after {human_seconds(request.answered - request.asked)}"
     )
-
-
-def _time_axis(span: float, height: float) -> Iterator[str]:
-    scale, unit = next(((s, u) for s, u in ((1.0, "s"), (1e-3, "ms")) if span >= s), (1e-6, "µs"))
-    ticks = list(round_ticks(span / scale))
-    positions = [(tick, WIDTH * tick * scale / span) for tick in ticks]
-    yield '<path class="grid" d="' + "".join(f"M{px(x)} 0V{px(height)}" for _, x in positions) + '"/>'
-    marks = "".join(f"M{px(x)} {px(height)}v5" for _, x in positions)
-    yield f'<path class="axis" d="M0 {px(height)}H{px(WIDTH)}{marks}"/>'
-    yield from (small_text(x, height + 19, f"{tick:,.6g}", "middle") for tick, x in positions)
-    label = f"time since opening began ({unit})"
-    yield f'<text x="{px(WIDTH / 2)}" y="{px(height + 38)}" text-anchor="middle">{label}</text>'
 
 
 def _offset_axis(size: int, height: float) -> Iterator[str]:

@@ -173,7 +173,7 @@ class Dataset:
         products stay unchanged.
 
         Args:
-            target: uncompressed bytes of an object; by default 1 MiB.
+            target: size of an object, in bytes that its content takes in the source; by default 1 MiB.
             products: names of the products to rewrite; by default all, and the objects beside the tree.
             dry_run: only report what would be done, as far as that can be predicted.
             writing: as in :func:`create`.
@@ -426,7 +426,7 @@ def create(
         deadline: seconds for the whole call; by default an hour.
         threads: number of threads. Default: as in :func:`sapwood.open`.
         compression: of all baskets; by default ``"zstd:5"``.
-        stripe_size: uncompressed bytes of an object; by default ``"1 MiB"``.
+        stripe_size: size of an object, in bytes that its content takes in the source; by default ``"1 MiB"``.
         batch: entries of a batch, at whose borders all products start a new stripe; by default about 32 MB,
             in whole clusters.
         group: whether small products share objects.

@@ -14,17 +14,20 @@ mod index;
 mod jobs;
 mod options;
 mod pass;
+mod progress;
 mod record;
 mod report;
 mod structure;
 mod walk;
 
-pub use options::{VerifyOptions, VerifyProgress};
+pub use options::VerifyOptions;
+pub use progress::VerifyProgress;
 pub use report::{FindingLocation, Severity, TreeReport, VerifyFinding, VerifyReport};
 
 use attempts::VerifyTally;
 use index::{FileIndex, IndexBuilder, IndexItem, damage};
-use pass::{Pass, ProgressWatch};
+use pass::Pass;
+use progress::ProgressWatch;
 use report::merge;
 use sapwood_core::{ByteRange, Call, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::Fetcher;

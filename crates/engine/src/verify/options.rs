@@ -1,4 +1,4 @@
-//! Options and progress of a verification.
+//! Options of a verification.
 
 use sapwood_core::{Call, Deadline};
 use std::time::Duration;
@@ -27,15 +27,4 @@ impl VerifyOptions {
     pub(super) fn step<'c>(&self, call: &'c mut Call<'_>) -> Call<'c> {
         call.until(Deadline::after(self.longest))
     }
-}
-
-/// The progress of a verification.
-#[derive(Debug, Clone, Copy)]
-pub struct VerifyProgress {
-    /// Bytes that are checked.
-    pub done: u64,
-    /// Bytes to check.
-    pub total: u64,
-    /// Findings of damage so far.
-    pub damage: u64,
 }

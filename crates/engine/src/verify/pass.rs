@@ -6,7 +6,8 @@ use super::checked_tree::CheckedTree;
 use super::counts::{CountBasket, CountBasketCache, CountBaskets, baskets_of, counted_by, range_of};
 use super::index::{FileIndex, IndexItem, ItemKind};
 use super::jobs::{WINDOW, records, windows};
-use super::options::{VerifyOptions, VerifyProgress};
+use super::options::VerifyOptions;
+use super::progress::ProgressWatch;
 use super::record;
 use super::report::{FindingLocation, VerifyFinding};
 use super::walk::{Walk, WalkEvent};
@@ -25,14 +26,6 @@ use std::sync::atomic::Ordering;
 
 /// Items at shared offsets may have at most this many times the bytes of the file.
 const MOST_SHARED: u64 = 16;
-
-/// Reports the progress of a verification, and lets the caller interrupt it.
-pub(super) struct ProgressWatch<'a, 'p, 'c> {
-    pub(super) total: u64,
-    pub(super) done: u64,
-    pub(super) progress: &'a mut (dyn FnMut(VerifyProgress) + 'p),
-    pub(super) call: &'a mut Call<'c>,
-}
 
 /// A record to check.
 struct RecordCheck {
@@ -86,7 +79,7 @@ impl Pass<'_> {
                 watch.done += piece.len;
             }
             overlapped.extend(self.take(met, &mut cache, tally, watch)?);
-            watch.tell(tally);
+            watch.report(tally);
         }
         let mut met = Vec::new();
         walk.finish(&mut met);
@@ -112,7 +105,7 @@ impl Pass<'_> {
                 met.push(WalkEvent::Record { offset, bytes, items });
             }
             self.take(met, &mut cache, tally, watch)?;
-            watch.tell(tally);
+            watch.report(tally);
         }
         Ok(())
     }
@@ -487,12 +480,5 @@ impl Pass<'_> {
                 }
             }
         }
-    }
-}
-
-impl ProgressWatch<'_, '_, '_> {
-    fn tell(&mut self, tally: &VerifyTally) {
-        let (done, total) = (self.done.min(self.total), self.total);
-        (self.progress)(VerifyProgress { done, total, damage: tally.findings.damage });
     }
 }

@@ -197,7 +197,6 @@ fn is_credential(pair: &str) -> bool {
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let broken =
-        |error| Error::new(ErrorKind::Io, "the task that looks into the cache broke down").caused_by(error);
+    let broken = |error| Error::new(ErrorKind::Io, "the task that reads the cache panicked").caused_by(error);
     spawn_blocking(work).await.map_err(broken)
 }

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_tried_in_order_and_those_that_failed_again() {
+    fn replicas_are_tried_in_order_and_failed_ones_again() {
         let folder = Folder::new("order");
         let places = ReplicaCandidates::new(SourceOptions::default());
         places.add(Replica::of(folder.file("a", "a")));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_as_described_is_refused_for_good() {
+    fn replicas_that_differ_from_the_description_are_refused() {
         let folder = Folder::new("described");
         let described = |name: &str, size, adler32: &str| ReplicaList {
             size: Some(size),

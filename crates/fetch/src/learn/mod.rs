@@ -6,7 +6,7 @@
 //! ```text
 //! touch ─▶ policy: what else is likely? ─▶ one planned fetch ─▶ store: bytes, then values, by window
 //!             ▲                               └─ and the trained columns of the next windows (travel)
-//!             └── ledger: hits, misses, bytes that nobody used
+//!             └── ledger: hits, misses, unused bytes
 //! ```
 
 mod ahead;

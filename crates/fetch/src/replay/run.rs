@@ -41,7 +41,7 @@ pub enum ReplayTarget {
         /// one more, at the same distance as the first.
         replicas: Vec<LinkModel>,
     },
-    /// At these URLs, in place of those recorded; other files are where they were.
+    /// At these URLs instead of the recorded ones; other files keep their URLs.
     Real(HashMap<String, String>),
 }
 
@@ -74,7 +74,7 @@ pub fn replay(
         runtime.map_err(|error| Error::new(ErrorKind::Io, "cannot start a runtime").caused_by(error))?;
     if !modelled && policy.sources.is_some() {
         return Err(Error::usage(format!(
-            "the policy '{}' is about several places: only a model has them",
+            "the policy '{}' needs several replicas, which only a model has",
             policy.name
         ))
         .hint("omit the source, or open the file with its replicas and record that"));

@@ -56,7 +56,7 @@ fn eventually(mut reached: impl FnMut() -> bool) -> bool {
 }
 
 #[test]
-fn jobs_come_in_order_and_then_no_more() {
+fn jobs_come_in_order() {
     for (cost_model, behaviour) in
         [(CostModel { largest_request: LEN, ..WEB }, SLOW), (CostModel::LOCAL, Behaviour::Prompt)]
     {
@@ -74,7 +74,7 @@ fn jobs_come_in_order_and_then_no_more() {
 }
 
 #[test]
-fn depth_is_kept_while_the_consumer_works() {
+fn depth_is_maintained_while_the_consumer_works() {
     let (runtime, source) = (runtime(), source(Behaviour::Prompt));
     let _ahead = asked(&runtime, &source, 2, u64::MAX);
     assert!(eventually(|| source.request_count() == 3));
@@ -115,7 +115,7 @@ fn only_the_consumer_s_wait_is_counted() {
 }
 
 #[test]
-fn an_error_comes_in_its_place_and_ends_it() {
+fn an_error_comes_in_order_and_ends_the_reader() {
     let (runtime, source) = (runtime(), source(Behaviour::FailsFrom(2 * LEN)));
     let mut ahead = ahead(&runtime, &source, 3, u64::MAX);
     assert!(next(&mut ahead).unwrap().is_ok());
@@ -126,7 +126,7 @@ fn an_error_comes_in_its_place_and_ends_it() {
 }
 
 #[test]
-fn deadline_and_interruption_end_the_wait_and_abandon_all() {
+fn deadline_and_interruption_end_the_wait_and_cancel_all() {
     for interrupt in [false, true] {
         let (runtime, source) = (runtime(), source(Behaviour::Silent));
         let mut ahead = ahead(&runtime, &source, 3, u64::MAX);
@@ -142,7 +142,7 @@ fn deadline_and_interruption_end_the_wait_and_abandon_all() {
 }
 
 #[test]
-fn dropping_it_abandons_what_is_in_flight() {
+fn dropping_the_reader_cancels_requests_in_flight() {
     let (runtime, source) = (runtime(), source(Behaviour::Silent));
     let ahead = ahead(&runtime, &source, 4, u64::MAX);
     assert!(eventually(|| source.in_flight() == 1));
@@ -151,7 +151,7 @@ fn dropping_it_abandons_what_is_in_flight() {
 }
 
 #[test]
-fn before_anybody_asks_only_the_first_job_is_fetched_and_only_within_the_budget() {
+fn before_the_first_call_only_the_first_job_is_fetched_within_the_budget() {
     let (runtime, budget) = (runtime(), Budget::new(LEN * 3 / 2));
     let sources = [0; 2].map(|_| source(Behaviour::Prompt));
     let limits = Ahead { jobs: 5, bytes: u64::MAX };

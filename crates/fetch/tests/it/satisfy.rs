@@ -36,7 +36,7 @@ fn a_parser_is_called_until_it_is_done() {
 }
 
 #[test]
-fn what_is_known_is_not_fetched() {
+fn known_ranges_are_not_fetched() {
     let mut known = Segments::default();
     known.insert(0, content(30).into());
     let need_all = |known: &Segments| {
@@ -51,7 +51,7 @@ fn what_is_known_is_not_fetched() {
 }
 
 #[test]
-fn circles_are_corruption() {
+fn circular_parsers_are_corruption() {
     let same = |_: &Segments| Ok(ParseStep::<()>::Need(vec![range(0, 10)]));
     let nothing = |_: &Segments| Ok(ParseStep::<()>::Need(Vec::<ByteRange>::new()));
     for (result, requests) in
@@ -66,7 +66,7 @@ fn circles_are_corruption() {
 }
 
 #[test]
-fn a_parser_s_error_is_reported_with_the_url() {
+fn errors_of_parsers_carry_the_url() {
     let fails = |_: &Segments| Err::<ParseStep<()>, _>(Error::corrupt("no good").at(3));
     let error = satisfy(&mut Segments::default(), fails).0.unwrap_err();
     assert_eq!(error.to_string(), "no good (at byte 3 of test://host/f.root)");

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn excluded_entries_leave_a_list_of_the_others() {
+    fn excluding_entries_leaves_a_list_of_the_others() {
         let excluded = [2..4, 6..9];
         let without = |entries: EntrySelection| entries.without(&excluded).chosen;
         assert_eq!(without((0..10).into()), Some(vec![0, 1, 4, 5, 9]));

@@ -96,7 +96,8 @@ def run(
         lanes: batches of events that are processed at the same time.
         threads: number of threads, which the lanes share. Default: as in :func:`sapwood.open`.
         batch: events per batch.
-        stripe_size: uncompressed bytes per object of a dataset, such as ``"512 kB"``; by default 1 MiB.
+        stripe_size: size of a dataset's objects, in bytes that their content takes in the source, such as
+            ``"512 kB"``; by default 1 MiB.
         group: whether small products share objects.
         compression: such as ``"zstd:4"``; by default ZSTD, level 5.
         entries: the most events to process; by default all.
