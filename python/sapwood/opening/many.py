@@ -24,7 +24,7 @@ from ..query.query import Query
 from ..query.reading import Steps
 from ..query.steps import entry_range, entry_steps
 from .only_tree import only_tree
-from .single import open_spec
+from .single import open_with_file
 
 # Opening waits for the network, not the CPU, so the next files open while one is read. Opening takes about
 # five round trips and reading a little one more: with seven files ahead, one is ready every round trip.
@@ -315,13 +315,13 @@ def _close_result(future: Future[HasBranches]) -> None:
 
 
 def _open_tree(spec: FileSpec, options: OpenOptions) -> HasBranches:
-    opened = open_spec(spec, options)
+    file, opened = open_with_file(spec, options)
     if isinstance(opened, (Tree, Branch)):
         return opened
     try:
-        if spec.object_path is None and isinstance(opened, File):
-            return only_tree(opened)
-        raise UsageError(f"{opened.file_path}:{spec.object_path} is not a tree", url=opened.file_path)
+        if opened is file:
+            return only_tree(file)
+        raise UsageError(f"{file.file_path}:{spec.object_path} is not a tree", url=file.file_path)
     except BaseException:
-        opened.file.close()
+        file.close()
         raise

@@ -90,6 +90,11 @@ def open(
 
 def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
     """Opens the file or object that a :class:`FileSpec` describes."""
+    return open_with_file(spec, options)[1]
+
+
+def open_with_file(spec: FileSpec, options: OpenOptions) -> tuple[File, Any]:
+    """Opens a file and the object in it, which may not refer to its file; without one, the file twice."""
     where = spec.file
     if isinstance(where, str) and where.startswith(CATALOGUED):
         where, log = catalogued(where)
@@ -99,9 +104,9 @@ def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
     file = File(where, options)
     object_path = spec.object_path or file.dataset_tree
     if object_path is None:
-        return file
+        return file, file
     try:
-        return file[object_path]
+        return file, file[object_path]
     except BaseException:
         file.close()
         raise

@@ -17,7 +17,7 @@ from ..integrations.edm.processes import metadata_branch
 from ..model.directory import TREE_CLASSES, split_cycle
 from ..model.file import File
 from ..model.tree import Tree
-from ..opening.single import core_input, is_dataset_tree, open_spec
+from ..opening.single import core_input, is_dataset_tree, open_with_file
 from ..options.compression import Compression
 from ..options.memory import memory_size
 from ..options.outputs import ROOT, check_output, refuse_inputs
@@ -267,17 +267,17 @@ def _layout(
 def _open_file(source: Any, options: OpenOptions) -> Iterator[File]:
     """The file of a source, which is closed at the end if it was opened here."""
     is_open = isinstance(source, (File, Tree))
-    found = source if is_open else open_spec(single_file(source), options)
+    file, found = (source.file, source) if is_open else open_with_file(single_file(source), options)
     try:
-        if not (isinstance(found, File) or is_dataset_tree(found)):
+        if not (found is file or is_dataset_tree(found)):
             raise UsageError(
                 f"{source!r} is an object in a file, but a whole file is required",
                 hint="give the path of the file, and name the tree with tree=; trees= copies only some trees",
             )
-        yield found.file
+        yield file
     finally:
         if not is_open:
-            found.file.close()
+            file.close()
 
 
 def _check_target(target: Any, sources: Sequence[Any], overwrite: bool, options: OpenOptions) -> Any:

@@ -12,6 +12,8 @@ import numpy as np
 from ...display.printable import shows_printable
 from ...errors import KeyInFileError, UnsupportedTypeError, UsageError
 from ...errors.closing import Closing
+from ...model.branches import HasBranches
+from ...model.directory import Directory
 from ...model.tree import Tree
 from ...opening.single import open as open_object
 from ...options.paths import single_file
@@ -48,7 +50,8 @@ def open(path: Any, tree: str = "Events", **options: Any) -> Events:
     spec = single_file(path)
     found = open_object({spec.file: spec.object_path or tree}, **options)
     if not isinstance(found, Tree):
-        found.file.close()
+        if isinstance(found, (Directory, HasBranches)):
+            found.file.close()
         raise UsageError(f"{path!r} is not a tree")
     return Events(found)
 
