@@ -8,14 +8,14 @@ from ..display.units import counted
 from ._output import Column, complain, numbers, print_json, print_line, print_table
 
 
-def print_done(document: dict[str, Any], as_json: bool) -> None:
-    """Prints the result of a change: one line, or a JSON document."""
+def print_done(document: dict[str, Any], as_json: bool, line: str = "") -> None:
+    """Prints the result of a change: a JSON document, or one line; by default with the same values."""
     if as_json:
         print_json(document)
         return
     for note in document.pop("notes", ()):
         complain(f"sapwood: {note}")
-    print_line(", ".join(f"{key} {value}" for key, value in document.items()))
+    print_line(line or ", ".join(f"{key} {value}" for key, value in document.items()))
 
 
 def print_version(version: dict[str, Any], as_json: bool) -> None:

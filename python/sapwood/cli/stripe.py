@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from ..display.units import human_bytes
+from ..display.units import counted, human_bytes
 from ._dataset import print_done, print_version
 from ._options import Cut, Deadline, Entries, Force, Json, Log, Threads, entry_range
 from ._output import Column, complain, numbers, print_json, print_table
@@ -383,7 +383,10 @@ def expire(
 ) -> None:
     """Expire old versions, so that `gc` may delete their objects. Without --yes, it changes nothing."""
     oldest = access.open(dataset).expire(newest=newest, days=days, dry_run=not really)
-    print_done({"oldest": oldest, "done": really}, access.as_json)
+    line = f"the oldest remaining version is v{oldest}"
+    if not really:
+        line = f"the oldest remaining version would be v{oldest}; to expire older ones, add --yes"
+    print_done({"oldest": oldest, "done": really}, access.as_json, line)
 
 
 @app.command()
@@ -406,8 +409,13 @@ def gc(
 ) -> None:
     """Delete objects that no version needs. Without --yes, it deletes nothing."""
     done = access.open(dataset).gc(dry_run=not really, grace_days=grace_days, alone=alone)
-    objects: Any = list(done.objects) if access.as_json else len(done.objects)
-    print_done({"objects": objects, "bytes": done.bytes, "kept": done.kept, "done": really}, access.as_json)
+    objects = list(done.objects)
+    deleted, kept = counted(len(done.objects), "object"), counted(done.kept, "object")
+    line = f"deleted {deleted} ({human_bytes(done.bytes)}), kept {kept}"
+    if not really:
+        line = f"would delete {deleted} ({human_bytes(done.bytes)}), keep {kept}; to delete them, add --yes"
+    document = {"objects": objects, "bytes": done.bytes, "kept": done.kept, "done": really}
+    print_done(document, access.as_json, line)
 
 
 @app.command()
