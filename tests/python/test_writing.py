@@ -244,7 +244,7 @@ def test_types_that_no_branch_has(tmp_path: Path, types: dict[str, Any], says: s
 
 
 def test_settings_that_make_no_sense(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no compression"):
+    with pytest.raises(UsageError, match="unknown compression"):
         sapwood.recreate(tmp_path / "out.root", compression="brotli")
     with pytest.raises(UsageError, match="threads"):
         sapwood.recreate(tmp_path / "out.root", threads=0)
