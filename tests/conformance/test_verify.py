@@ -16,7 +16,7 @@ DAMAGED = {
 
 NOTED = {
     # The tree of references of POOL: its branches were filled, the tree never was.
-    "skhep__string-example.root": "the tree announces 0 entries",
+    "skhep__string-example.root": "the tree says 0 entries",
     # The writer left 22 bytes behind the list of keys that belong to nothing.
     "skhep__uproot-issue261.root": "neither a record nor free",
     # A file that was written over one that was longer.

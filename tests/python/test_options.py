@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -110,11 +111,11 @@ def test_a_retry_policy_bounds_the_tries(events_file: Path, tries: int) -> None:
 
 
 def test_a_read_timeout_ends_a_silent_request(events_file: Path) -> None:
-    silent = iter([True])
     with web.FakeServer(events_file.read_bytes()) as server:
-        server.behave = lambda request: web.silence if next(silent, False) else None
-        with sapwood.open(server.url + "/f.root", read_timeout=0.2, deadline=20) as file:
-            assert file.report().retries == 1
+        end = time.monotonic() + 0.7
+        server.behave = lambda request: web.silence if time.monotonic() < end else None
+        with sapwood.open(server.url + "/f.root", read_timeout=1, deadline=60) as file:
+            assert file.report().retries >= 1
 
 
 def test_values_are_checked(events_file: Path) -> None:

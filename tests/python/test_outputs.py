@@ -293,7 +293,7 @@ def test_a_killed_process_leaves_the_file_that_it_recreates(source: Path) -> Non
 
 
 def test_places_that_cannot_be_written_are_refused_at_once(source: Path, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="make it first"):
+    with pytest.raises(FileNotFoundError, match="create it first"):
         sapwood.repack(source, tmp_path / "none" / "out.root")
     with pytest.raises(UsageError, match="local path"):
         read_report(source).save("s3://bucket/out.svg")
@@ -310,14 +310,14 @@ def test_an_input_is_found_in_globs_lists_and_open_files(
     monkeypatch.chdir(source.parent)
     shutil.copy(source, "second.root")
     for sources in ("*.root", [source, "second.root"], {"second.root": None}, [Path("second.root")]):
-        with unchanged(Path("second.root")), pytest.raises(UsageError, match="is read"):
+        with unchanged(Path("second.root")), pytest.raises(UsageError, match="is an input"):
             sapwood.merge(sources, "../in/second.root", overwrite=True)
     with sapwood.open("second.root") as file, unchanged(Path("second.root")):
-        with pytest.raises(UsageError, match="is read"):
+        with pytest.raises(UsageError, match="is an input"):
             sapwood.repack(file, source.parent / "second.root", overwrite=True)
-        with open("second.root", "r+b") as target, pytest.raises(UsageError, match="is read"):
+        with open("second.root", "r+b") as target, pytest.raises(UsageError, match="is an input"):
             sapwood.repack(file, target)
-    with pytest.raises(UsageError, match="is read"):
+    with pytest.raises(UsageError, match="is an input"):
         sapwood.repack(source, "second.root", replicas=["second.root"], overwrite=True)
 
 

@@ -163,9 +163,9 @@ def test_nothing_is_written_over_what_is_read(events_file: Path, tmp_path: Path)
     link = tmp_path / "link.root"
     link.symlink_to(events_file)
     before = events_file.read_bytes()
-    with pytest.raises(UsageError, match="is read"):
+    with pytest.raises(UsageError, match="is an input"):
         sapwood.repack(events_file, link, overwrite=True)
-    with pytest.raises(UsageError, match="is read"):
+    with pytest.raises(UsageError, match="is an input"):
         sapwood.merge([link, events_file], events_file, overwrite=True)
     assert events_file.read_bytes() == before
 

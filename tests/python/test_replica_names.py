@@ -8,7 +8,7 @@ import pytest
 
 import sapwood
 from sapwood import errors
-from sapwood.options.replicas import Places, is_document, replicas
+from sapwood.options.replicas import FileReplicas, is_document, replicas
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from sapwood.options.replicas import Places, is_document, replicas
 def test_places_follow_from_names(given: Any, name: str, places: list[str]) -> None:
     found = replicas(given)
     assert found is not None
-    assert found.of(name) == Places(tuple(places))
+    assert found.of(name) == FileReplicas(tuple(places))
 
 
 def test_records_of_rucio_are_handed_on() -> None:

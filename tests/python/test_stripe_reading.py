@@ -143,7 +143,7 @@ class TestBucket:
         assert same(tree.arrays(expected.fields), expected)
         assert sum(map(len, tree.iterate(["met"], step_size=100))) == len(expected)
         assert same(ak.concatenate([chunk.met for chunk in tree.lazy()]), expected.met)
-        with pytest.raises(FileNotFoundError, match="no dataset"):
+        with pytest.raises(FileNotFoundError, match="neither a file nor a dataset"):
             sapwood.open("s3://data/sets/nothing")
 
     def test_a_server_that_is_gone_is_an_error_in_time(self, s3: s3_server.Server, events_file: Path) -> None:

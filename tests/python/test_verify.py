@@ -155,7 +155,7 @@ def test_a_count_that_differs_from_the_lists_that_it_counts_is_found(folder: Pat
     copy = damaged(path, "count.root", basket.offset + key_len + 4 * 17, struct.pack(">i", 3))
     (finding,) = checked(copy).damage
     assert (finding.branch, finding.basket) == ("hits", number)
-    assert f"entry {basket.first_entry + 17} has another number of items than 'nhits'" in finding.message
+    assert f"items of entry {basket.first_entry + 17} differs from 'nhits'" in finding.message
 
 
 def test_damage_of_the_structure_is_found(folder: Path) -> None:
@@ -184,14 +184,14 @@ def test_a_damaged_list_of_keys_costs_the_file(folder: Path) -> None:
     assert report.checked_bytes == report.size
 
 
-def test_a_tree_that_announces_other_entries_is_found(folder: Path) -> None:
+def test_a_wrong_number_of_entries_of_a_tree_is_found(folder: Path) -> None:
     path = written(folder / "none.root", "none")
     content = path.read_bytes()
     at = [i for i in range(len(content) - 8) if content[i : i + 8] == struct.pack(">q", EVENTS)]
     for place in at:
         copy = damaged(path, "entries.root", place, struct.pack(">q", EVENTS + 7))
         report = checked(copy)
-        if any("announces 3007 entries" in f.message for f in report.damage):
+        if any("says 3007 entries" in f.message for f in report.damage):
             break
     else:
         pytest.fail("no change of a number of entries was found")

@@ -61,7 +61,7 @@ def test_an_object_is_replaced_on_demand_only(s3: s3_server.Server, tmp_path: Pa
     sapwood.repack(local, "s3://data/here.root", entries=(0, 5), overwrite=True)
     assert sapwood.open("s3://data/here.root:Events").num_entries == 5
     for name in ("s3://data/here.root", "s3a://DATA/here.root", "S3://data/here.root?x=1"):
-        with pytest.raises(errors.UsageError, match="is read"):
+        with pytest.raises(errors.UsageError, match="is an input"):
             sapwood.repack("s3://data/here.root", name, overwrite=True)
     with sapwood.open("s3://data/here.root"), pytest.raises(errors.UsageError, match="close it"):
         sapwood.recreate("s3://data/here.root")
