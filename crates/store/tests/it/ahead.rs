@@ -1,4 +1,4 @@
-//! Connections to stores that are made ahead of need.
+//! Connections to stores are opened ahead of need.
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline};
@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 #[test]
-fn what_is_read_of_a_store_from_afar_finds_connections() {
-    // How many are made is said once per process, so this needs one of its own.
+fn a_distant_store_has_connections_ready() {
+    // The number of connections is fixed per process, so the test runs in a separate one.
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "ahead::child", "--ignored"])
         .env("SAPWOOD_CONNECTIONS_AHEAD", "16")
@@ -19,12 +19,12 @@ fn what_is_read_of_a_store_from_afar_finds_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "run by what_is_read_of_a_store_from_afar_finds_connections"]
+#[ignore = "run by a_distant_store_has_connections_ready"]
 async fn child() {
     let content = Bytes::from_static(b"0123456789");
     let served = content.clone();
     let server = ScriptedServer::start(move |request| part(&served, request)).await;
-    // So far that even a loaded machine is not done with the first answer before the others are asked for.
+    // With such a delay, even a loaded machine sends the other requests before the first answer arrives.
     let link = EmulatedLink { round_trip: Duration::from_secs(1), ..EmulatedLink::default() };
     let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into(), link).await.unwrap();
     let mut options =
@@ -34,7 +34,7 @@ async fn child() {
     let deadline = || Deadline::after(Duration::from_secs(60));
     let range = ByteRange { start: 2, len: 3 };
     assert_eq!(store.get("a", Some(range), deadline()).await.unwrap(), content.slice(2..5));
-    // What comes at once, as when a dataset is opened, waits for them: they are there sooner than new ones.
+    // Requests that follow at once, as on opening a dataset, wait for these connections instead of opening others.
     let two = [store.get("b", Some(range), deadline()), store.get("c", Some(range), deadline())];
     assert!(futures::future::try_join_all(two).await.is_ok());
 
@@ -45,7 +45,7 @@ async fn child() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(made(), "{:?} {}", options.counters.snapshot(), server.requests().len());
-    // Another store on the same server makes no more of them.
+    // Another store on the same server opens no further ones.
     let another = open_store("s3://bucket/another", &options).unwrap();
     another.get("a", Some(range), deadline()).await.unwrap();
     assert_eq!(server.requests().len() as u64, asked + 1);

@@ -1,4 +1,4 @@
-//! Real S3 servers: versitygw over a folder, and Ceph, where they are installed.
+//! Real S3 servers, if installed: versitygw over a directory, and Ceph.
 
 use sapwood_core::Deadline;
 use sapwood_source::OpenOptions;
@@ -15,7 +15,7 @@ const KEYS: [(&str, &str); 3] = [
     ("AWS_REGION", "us-east-1"),
 ];
 
-/// versitygw with the bucket `data`; it ends when this is dropped.
+/// versitygw with the bucket `data`. Dropping this stops it.
 pub(crate) struct Gateway {
     process: Child,
     pub(crate) address: SocketAddr,
@@ -52,7 +52,7 @@ impl Gateway {
         Some(gateway)
     }
 
-    /// What reaches the server at an address: its own, or that of a proxy.
+    /// Options that reach the server at an address: its own, or that of a proxy.
     pub(crate) fn options(&self, address: SocketAddr) -> OpenOptions {
         let mut options = self.directory.options(&KEYS);
         options.storage.endpoint = Some(format!("http://{address}"));
@@ -63,13 +63,13 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // It holds nothing that is still needed.
+        // Its data is no longer needed.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A Ceph cluster with two gateways, where it is installed (`SAPWOOD_RADOSGW=1 make servers` does that).
+/// A Ceph cluster with two gateways, if installed (by `SAPWOOD_RADOSGW=1 make servers`).
 pub(crate) struct Ceph {
     process: Child,
     endpoints: Vec<String>,
@@ -99,7 +99,7 @@ impl Ceph {
         Some(ceph)
     }
 
-    /// What reaches each of its gateways.
+    /// Options that reach each of its gateways.
     pub(crate) fn options(&self) -> Vec<OpenOptions> {
         let options = |endpoint: &String| {
             let mut options = self.directory.options(&KEYS);
@@ -112,7 +112,7 @@ impl Ceph {
 
 impl Drop for Ceph {
     fn drop(&mut self) {
-        // It ends with its input.
+        // It ends when its standard input closes.
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! Stores in memory and in directories: the contract, and what a directory can do to it.
+//! Stores in memory and in directories: the contract, and special cases of directories.
 
 use sapwood_core::{Deadline, ErrorKind};
 use sapwood_source::OpenOptions;
@@ -29,7 +29,7 @@ async fn a_directory_keeps_the_contract() {
     store_conformance(open_store(place.to_str().unwrap(), &OpenOptions::default()).unwrap(), 20).await;
     let url = format!("file://{}", place.display());
     store_conformance(open_store(&url, &OpenOptions::default()).unwrap(), 1).await;
-    assert_eq!(fs::read_dir(place.join(".part")).unwrap().count(), 0, "nothing is left behind");
+    assert_eq!(fs::read_dir(place.join(".part")).unwrap().count(), 0, "no temporary files remain");
 }
 
 #[test]
@@ -55,7 +55,7 @@ async fn reads_are_counted() {
 }
 
 #[tokio::test]
-async fn files_of_others_are_not_listed() {
+async fn foreign_files_are_not_listed() {
     let directory = TestDirectory::new();
     for (name, content) in [(".hidden", "x"), ("with space", "x"), (".part/0", "x"), ("d/.x/y", "x")] {
         let path = directory.0.join(name);
@@ -75,7 +75,7 @@ async fn files_of_others_are_not_listed() {
 }
 
 #[tokio::test]
-async fn what_was_left_behind_long_ago_is_removed() {
+async fn old_temporary_files_are_removed() {
     let directory = TestDirectory::new();
     let parts = directory.0.join(".part");
     fs::create_dir_all(&parts).unwrap();
@@ -89,7 +89,7 @@ async fn what_was_left_behind_long_ago_is_removed() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_directory_that_must_not_be_written_to_is_named() {
+async fn a_read_only_directory_is_named_in_the_error() {
     use std::os::unix::fs::PermissionsExt;
     let directory = TestDirectory::new();
     fs::set_permissions(&directory.0, fs::Permissions::from_mode(0o555)).unwrap();
@@ -107,7 +107,7 @@ async fn a_directory_that_must_not_be_written_to_is_named() {
 }
 
 #[tokio::test]
-async fn a_place_that_is_no_directory_is_told() {
+async fn a_store_in_a_file_is_an_error() {
     let directory = TestDirectory::new();
     fs::write(directory.0.join("file"), "x").unwrap();
     let store = LocalStore::new(directory.0.join("file"), &OpenOptions::default());
@@ -116,12 +116,12 @@ async fn a_place_that_is_no_directory_is_told() {
     assert!(store.create("a", sample(1), soon()).await.is_err());
 }
 
-/// A device that is always full takes the place of the directory that parts are written to: what cannot be written is
-/// not there afterwards, and what was there stays.
+/// Writes beyond a limit on the size of files: an object that cannot be written does not exist afterwards, and existing
+/// ones stay.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_that_cannot_be_written_is_not_there() {
-    // The limit is of the process: it runs in one of its own.
+fn an_object_that_cannot_be_written_does_not_exist() {
+    // The limit applies to a process, so the test runs in a separate one.
     let exe = std::env::current_exe().unwrap();
     let status = std::process::Command::new("sh")
         .arg("-c")

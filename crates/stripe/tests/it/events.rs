@@ -1,4 +1,4 @@
-//! Entries are found by their events, and only the blocks that may have them are read.
+//! Entries are found by their events; only blocks that may contain these are read.
 
 use crate::world::{create, made, memory, run, soon};
 use sapwood_core::ErrorKind;
@@ -18,7 +18,7 @@ async fn append(dataset: &Dataset, events: Option<&EventIndex>, entries: u64) ->
     dataset.commit(&change, made(None), soon()).await.unwrap().dataset
 }
 
-/// Runs of 100,000 entries each, from a number on, in luminosity blocks of 1,000.
+/// Runs of 100,000 entries each, numbered from `first` on, in luminosity blocks of 1,000.
 fn index(first_run: u32, entries: u32) -> EventIndex {
     let runs = (0..entries).map(|entry| first_run + entry / 100_000).collect();
     let lumis = (0..entries).map(|entry| entry % 100_000 / 1000).collect();
@@ -40,13 +40,13 @@ fn entries_are_found_by_luminosity_blocks_and_events() {
             [event(3, 0, 999), event(1, 0, 249_999), event(1, 1, 249_999), event(2, 5, 249_999 - 105_001)];
         let found = dataset.find(&wanted, soon()).await.unwrap();
         assert_eq!(found, [vec![250_000], vec![0], vec![], vec![105_001]]);
-        // An event of each number is in both segments, but not of the same run.
+        // Both segments have events of these numbers, but in different runs.
         assert_eq!(dataset.find(&[], soon()).await.unwrap(), [[0u64; 0]; 0]);
     });
 }
 
 #[test]
-fn a_segment_that_does_not_name_its_events_is_told() {
+fn a_segment_without_events_is_an_error() {
     run(async {
         let dataset = append(&create(&memory()).await, None, 10).await;
         let error = dataset.select(&LumiMask::default(), soon()).await.unwrap_err();
@@ -56,7 +56,7 @@ fn a_segment_that_does_not_name_its_events_is_told() {
 }
 
 #[test]
-fn a_damaged_index_is_told_with_its_object() {
+fn a_damaged_index_is_an_error_with_its_object() {
     run(async {
         let store = memory();
         let dataset = append(&create(&store).await, Some(&index(1, 1000)), 1000).await;

@@ -1,4 +1,4 @@
-//! Datasets in stores in memory and in directories: what is committed is kept, whatever fails.
+//! Datasets in stores in memory and in directories: commits survive any failure.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 

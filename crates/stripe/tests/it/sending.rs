@@ -1,4 +1,4 @@
-//! What is done with a dataset can be done from any thread.
+//! The futures of all operations can be sent to other threads.
 
 use crate::world::{made, memory, run, soon, two_segments};
 use sapwood_store::Store;
