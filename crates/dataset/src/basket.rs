@@ -64,7 +64,7 @@ impl BasketForm {
         })
     }
 
-    /// A cutter that cuts only where it is told to. ROOT cannot read baskets that record where their entries stood.
+    /// A cutter that cuts only on request. ROOT cannot read baskets that record where their entries stood.
     pub fn cutter(&self, readers: Readers) -> Cutter {
         Cutter::new(usize::MAX, self.key.len(), self.offset_len, readers == Readers::OfStripes)
     }

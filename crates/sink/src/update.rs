@@ -60,8 +60,7 @@ impl LocalUpdate {
     pub fn read(&mut self, range: ByteRange) -> Result<Bytes> {
         let len = usize::try_from(range.len).ok().filter(|_| range.end() <= self.size);
         let Some(len) = len else {
-            let message = format!("the file ends at {}, and {range} was asked for", self.size);
-            return Err(Error::new(ErrorKind::Truncated, message).at(range.start).url(&self.name));
+            return Err(range.beyond(self.size).url(&self.name));
         };
         let mut bytes = vec![0; len];
         let read =
