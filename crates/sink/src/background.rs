@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn blocks_are_written_in_their_order() {
-        let path = std::env::temp_dir().join(format!("sapwood-behind-{}", std::process::id()));
+        let directory = sapwood_testkit::TestDirectory::new();
+        let path = directory.0.join("file");
         let behind = BackgroundWriter::start(&File::create(&path).unwrap()).unwrap();
         for index in 0..100_u8 {
             assert!(behind.write(u64::from(index), vec![Bytes::from(vec![index; 3]), Bytes::from(vec![0])]));
@@ -97,6 +98,5 @@ mod tests {
         let mut expected: Vec<u8> = (0..100).collect();
         expected.extend([99, 99, 0]);
         assert_eq!(std::fs::read(&path).unwrap(), expected);
-        std::fs::remove_file(path).unwrap();
     }
 }

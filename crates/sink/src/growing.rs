@@ -220,8 +220,8 @@ mod tests {
 
     #[test]
     fn pieces_of_any_size_become_one_file() {
-        let path = std::env::temp_dir().join(format!("sapwood-growing-{}", std::process::id()));
-        std::fs::write(&path, b"before").unwrap();
+        let directory = sapwood_testkit::TestDirectory::new();
+        let path = directory.file("growing", "before");
         let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         let mut growing = GrowingFile::new("growing".to_owned(), file, 6);
         // All but the last pieces keep the file small; after them, a thread writes.
@@ -238,12 +238,11 @@ mod tests {
         expected[2] = b'F';
         growing.finish().unwrap();
         assert!(std::fs::read(&path).unwrap() == expected);
-        std::fs::remove_file(path).unwrap();
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_was_lost_stays_lost() {
+    fn a_file_with_lost_bytes_stays_incomplete() {
         for len in [BUFFER, 8 << 20] {
             let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
             let mut growing = GrowingFile::new("full".to_owned(), full, 0);
@@ -258,7 +257,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_device_without_room_is_full() {
+    fn a_full_device_is_an_error() {
         let file = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let mut growing = GrowingFile::new("full".to_owned(), file, 0);
         let piece = FilePiece { offset: 0, bytes: vec![0; BUFFER].into(), provisional: false };

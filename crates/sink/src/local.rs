@@ -265,30 +265,24 @@ mod tests {
     use super::super::growing::BUFFER;
     use super::*;
     use bytes::Bytes;
+    use sapwood_testkit::TestDirectory;
 
     fn piece(offset: u64, bytes: impl Into<Bytes>) -> FilePiece {
         FilePiece { offset, bytes: bytes.into(), provisional: false }
     }
 
-    /// A directory of its own, and what is in it.
-    fn directory(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("sapwood-sink-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).unwrap();
-        path
-    }
-
-    fn names(directory: &Path) -> Vec<String> {
-        let mut names: Vec<_> =
-            fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    /// The names of the files in a directory.
+    fn names(directory: &TestDirectory) -> Vec<String> {
+        let entries = fs::read_dir(&directory.0).unwrap();
+        let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
 
     #[test]
     fn a_file_appears_when_it_is_committed() {
-        let directory = directory("commit");
-        let target = directory.join("a.root");
+        let directory = TestDirectory::new();
+        let target = directory.0.join("a.root");
         let mut sink = LocalSink::create(&target).unwrap();
         sink.write(piece(0, &b"head...."[..])).unwrap();
         sink.write(piece(8, vec![7; 3 * BUFFER])).unwrap();
@@ -300,31 +294,28 @@ mod tests {
         assert_eq!(bytes.len(), 12 + 3 * BUFFER);
         assert!(bytes.starts_with(b"HEAD....\x07") && bytes.ends_with(b"\x07tail"));
         assert_eq!(names(&directory), ["a.root"]);
-        fs::remove_dir_all(directory).unwrap();
     }
 
     #[test]
-    fn what_is_dropped_leaves_the_old_file() {
-        let directory = directory("drop");
-        let target = directory.join("a.root");
-        fs::write(&target, b"old").unwrap();
+    fn a_dropped_sink_leaves_the_old_file() {
+        let directory = TestDirectory::new();
+        let target = directory.file("a.root", "old");
         let mut sink = LocalSink::create(&target).unwrap();
         sink.write(piece(0, &b"new"[..])).unwrap();
         assert_eq!(names(&directory).len(), 2);
         drop(sink);
         assert_eq!(names(&directory), ["a.root"]);
         assert_eq!(fs::read(&target).unwrap(), b"old");
-        fs::remove_dir_all(directory).unwrap();
     }
 
     #[test]
-    fn what_others_left_is_removed() {
-        let directory = directory("abandoned");
-        let target = directory.join("a.root");
+    fn abandoned_files_are_removed() {
+        let directory = TestDirectory::new();
+        let target = directory.0.join("a.root");
         let old = std::time::SystemTime::now() - 2 * UNLOCKED;
         let begin = || LocalSink::create(&target).unwrap().write(piece(0, &b"new"[..])).unwrap();
         let left = |name: &str| {
-            let file = File::create(directory.join(name)).unwrap();
+            let file = File::create(directory.0.join(name)).unwrap();
             file.set_modified(old).unwrap();
             file
         };
@@ -343,13 +334,12 @@ mod tests {
         drop(written);
         begin();
         assert_eq!(names(&directory), ["a.root.backup.part", "b.root.0123abcd.part"]);
-        fs::remove_dir_all(directory).unwrap();
     }
 
     #[test]
-    fn room_that_was_not_needed_is_given_back() {
-        let directory = directory("room");
-        let target = directory.join("a.root");
+    fn unused_reserved_space_is_released() {
+        let directory = TestDirectory::new();
+        let target = directory.0.join("a.root");
         let mut sink = LocalSink::create(&target).unwrap();
         for index in 0..24 {
             sink.write(piece(index * BUFFER as u64, vec![1; BUFFER])).unwrap();
@@ -359,23 +349,20 @@ mod tests {
         assert_eq!(found.len(), 24 * BUFFER as u64);
         #[cfg(unix)]
         assert!(std::os::unix::fs::MetadataExt::blocks(&found) * 512 <= found.len() + (1 << 20));
-        fs::remove_dir_all(directory).unwrap();
     }
 
     #[test]
     fn a_target_that_cannot_be_written_fails_at_once() {
-        let directory = directory("refuse");
-        let error = LocalSink::create(directory.join("none").join("a.root")).unwrap_err();
+        let directory = TestDirectory::new();
+        let error = LocalSink::create(directory.0.join("none").join("a.root")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert!(error.to_string().contains("make it first"), "{error}");
-        assert_eq!(LocalSink::create(&directory).unwrap_err().kind(), ErrorKind::Usage);
-        let target = directory.join("kept.root");
-        fs::write(&target, b"old").unwrap();
+        assert_eq!(LocalSink::create(&directory.0).unwrap_err().kind(), ErrorKind::Usage);
+        let target = directory.file("kept.root", "old");
         let mut permissions = fs::metadata(&target).unwrap().permissions();
         permissions.set_readonly(true);
         fs::set_permissions(&target, permissions).unwrap();
         assert_eq!(LocalSink::create(&target).unwrap_err().kind(), ErrorKind::Permission);
         assert_eq!(names(&directory), ["kept.root"]);
-        fs::remove_dir_all(directory).unwrap();
     }
 }

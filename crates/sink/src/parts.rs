@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_come_again_is_kept() {
+    fn provisional_parts_are_held_back() {
         let mut parts = UploadParts::default();
         let mut sent = parts.write(&piece(0, vec![1; 100], true)).unwrap();
         sent.extend(parts.write(&piece(100, vec![2; 3 * PART], false)).unwrap());
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_run_sent_comes_again_and_is_passed_over() {
+    fn bytes_that_an_earlier_run_sent_are_skipped() {
         let file: Vec<u8> = (0..3 * PART + 1000).map(|index| (index % 251) as u8).collect();
         let end = file.len();
         let write = |parts: &mut UploadParts, from: usize, to: usize| {

@@ -60,8 +60,7 @@ impl LocalUpdate {
     pub fn read(&mut self, range: ByteRange) -> Result<Bytes> {
         let len = usize::try_from(range.len).ok().filter(|_| range.end() <= self.size);
         let Some(len) = len else {
-            let message = format!("the file ends at {}, and {range} was asked for", self.size);
-            return Err(Error::new(ErrorKind::Truncated, message).at(range.start).url(&self.name));
+            return Err(range.beyond(self.size).url(&self.name));
         };
         let mut bytes = vec![0; len];
         let read =
@@ -155,12 +154,12 @@ fn cannot_open(error: io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
+    use sapwood_testkit::TestDirectory;
 
-    fn file(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("sapwood-update-{}-{name}", std::process::id()));
-        fs::write(&path, b"HEADold.").unwrap();
-        path
+    fn file() -> (TestDirectory, String) {
+        let directory = TestDirectory::new();
+        let path = directory.file("old.root", "HEADold.");
+        (directory, path)
     }
 
     fn piece(offset: u64, bytes: &'static [u8]) -> FilePiece {
@@ -169,7 +168,7 @@ mod tests {
 
     #[test]
     fn old_bytes_change_last() {
-        let path = file("commit");
+        let (_directory, path) = file();
         let mut update = LocalUpdate::open(&path).unwrap();
         assert_eq!(
             (update.size(), &update.read(ByteRange { start: 4, len: 3 }).unwrap()[..]),
@@ -184,34 +183,31 @@ mod tests {
         assert!(fs::read(&path).unwrap().starts_with(b"HEADold"));
         sink.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"headoldnEwer");
-        fs::remove_file(path).unwrap();
     }
 
     #[test]
-    fn what_is_abandoned_leaves_the_old_file() {
-        let path = file("drop");
+    fn an_abandoned_update_leaves_the_old_file() {
+        let (_directory, path) = file();
         let mut sink = LocalUpdate::open(&path).unwrap().sink(8);
         sink.write(piece(8, b"new")).unwrap();
         sink.write(piece(0, b"head")).unwrap();
         drop(sink);
         assert_eq!(fs::read(&path).unwrap(), b"HEADold.");
-        fs::remove_file(path).unwrap();
     }
 
     #[cfg(unix)]
     #[test]
-    fn two_do_not_add_at_once() {
-        let path = file("lock");
+    fn only_one_process_extends_a_file() {
+        let (_directory, path) = file();
         let first = LocalUpdate::open(&path).unwrap();
         let error = LocalUpdate::open(&path).unwrap_err();
         assert!(error.to_string().contains("another process"), "{error}");
         drop(first);
         LocalUpdate::open(&path).unwrap();
-        fs::remove_file(path).unwrap();
     }
 
     #[test]
-    fn what_is_not_there_cannot_be_added_to() {
+    fn a_missing_file_cannot_be_extended() {
         let nowhere = std::env::temp_dir().join("sapwood-no-such-file.root");
         assert_eq!(LocalUpdate::open(nowhere).unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(LocalUpdate::open(std::env::temp_dir()).unwrap_err().kind(), ErrorKind::Usage);

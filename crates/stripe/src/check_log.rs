@@ -21,7 +21,7 @@ pub async fn check_log(log: &Arc<dyn Log>, deadline: Deadline) -> Result<()> {
         true => Ok(()),
         false => Err(Error::unsupported(format!("this log breaks its contract: {what}")).url(log.url())),
     };
-    rule(log.read(1, deadline).await?.is_none(), "it is not empty, or has an entry that nobody wrote")?;
+    rule(log.read(1, deadline).await?.is_none(), "it is not empty, or has an entry that was never written")?;
     rule(log.hint(deadline).await?.is_none(), "its hint names an entry that was never written")?;
     let content = |n: u64, racer: u64| Bytes::from(format!("{{\"n\":{n},\"racer\":{racer},\"text\":\"ä\"}}"));
     for n in 1..=RACES {
@@ -39,7 +39,7 @@ pub async fn check_log(log: &Arc<dyn Log>, deadline: Deadline) -> Result<()> {
         let late = log.create(n, content(n, RACERS), deadline).await?;
         rule(matches!(late, CreateOutcome::Exists), "it creates an existing entry again")?;
         rule(log.read(n, deadline).await? == kept, "it overwrites an existing entry")?;
-        rule(log.read(n + 1, deadline).await?.is_none(), "it has an entry that nobody wrote")?;
+        rule(log.read(n + 1, deadline).await?.is_none(), "it has an entry that was never written")?;
         log.advise(n, content(n, winner), deadline).await?;
         rule(
             log.hint(deadline).await? == kept.map(|kept| (n, kept)),

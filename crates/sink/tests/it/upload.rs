@@ -14,7 +14,7 @@ const BEGUN: &str = "<?xml version=\"1.0\"?><InitiateMultipartUploadResult><Buck
     <Key>dir/f.root</Key><UploadId>upload-1</UploadId></InitiateMultipartUploadResult>";
 const ENDED: &str = "<?xml version=\"1.0\"?><CompleteMultipartUploadResult><ETag>\"2\"</ETag></CompleteMultipartUploadResult>";
 
-/// A store that takes uploads, but for what `script` answers itself.
+/// A store that accepts uploads, except for requests that `script` answers.
 async fn store(
     script: impl Fn(&HttpRequest) -> Option<Vec<u8>> + Send + Sync + 'static,
 ) -> (ScriptedServer, SourceOptions) {
@@ -33,7 +33,7 @@ async fn store(
     (server, options)
 }
 
-/// Begins an upload and works with it, on a thread that may wait.
+/// Begins an upload and works with it, on a thread that may block.
 async fn with<T: Send + 'static>(
     options: &SourceOptions,
     work: impl FnOnce(Box<dyn Sink>) -> T + Send + 'static,
@@ -66,7 +66,7 @@ fn aborts(server: &ScriptedServer) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_go_while_they_come_and_the_first_goes_last() {
+async fn parts_are_sent_as_they_fill_and_the_first_one_last() {
     let (gone, second) = mpsc::channel();
     let (server, options) = store(move |request| {
         let _ = request.path.contains("partNumber=2").then(|| gone.send(()));
@@ -104,7 +104,7 @@ async fn a_part_that_fails_is_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_sent_is_taken_back() {
+async fn a_failed_upload_is_aborted() {
     let (server, options) = store(|request| {
         request.path.contains("partNumber=2").then(|| refusal("403 Forbidden", "AccessDenied"))
     })
@@ -120,7 +120,7 @@ async fn what_cannot_be_sent_is_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_is_dropped_is_taken_back() {
+async fn a_dropped_upload_is_aborted() {
     let (server, options) = store(|_| None).await;
     with(&options, |mut sink| write(sink.as_mut())).await.unwrap().unwrap();
     assert_eq!(aborts(&server), 1);
@@ -160,7 +160,7 @@ async fn an_upload_that_cannot_begin_is_reported_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_places_are_not_written_to() {
+async fn other_protocols_are_refused() {
     let runtime = Handle::current();
     for url in ["https://user:word@host/f.root?token=secret", "root://host//f.root", "davs://host/f.root"] {
         let error = create(url, &SourceOptions::default(), &runtime).unwrap_err();
@@ -171,7 +171,7 @@ async fn other_places_are_not_written_to() {
     assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
-/// A store, and options by which uploads are kept in a directory.
+/// A store, and options that keep journals in a directory.
 async fn keeping(
     script: impl Fn(&HttpRequest) -> Option<Vec<u8>> + Send + Sync + 'static,
 ) -> (ScriptedServer, SourceOptions, TestDirectory) {
@@ -193,7 +193,7 @@ const JOB: u64 = 7;
 const KEPT: usize = 20 << 20;
 const END: usize = 45 << 20;
 
-/// A run that is interrupted: of what it wrote, a note tells up to the middle of the third part.
+/// An interrupted run, whose last note covers the file up to the middle of the third part.
 fn interrupted(mut sink: Box<dyn Sink>) -> Option<String> {
     assert_eq!(sink.take_up(JOB).unwrap(), Leftover::Nothing);
     sink.write(piece(0, 100, true)).unwrap();
@@ -224,15 +224,15 @@ async fn an_upload_is_resumed() {
         let part = format!("partNumber={number}&");
         asked.iter().filter(|line| line.starts_with("PUT") && format!("{line}&").contains(&part)).count()
     };
-    // The first is held back until the end, the second and the third were sent; the fourth, if it was in time.
+    // The first part is held back until the end; the second and third were sent, and the fourth if there was time.
     assert_eq!([1, 2, 3, 5, 6].map(sent), [1, 0, 0, 1, 1], "{asked:?}");
     assert!(sent(4) < 2, "{asked:?}");
     assert!(asked[asked.len() - 1].starts_with("POST /bucket/dir/f.root?uploadId=upload-1"), "{asked:?}");
-    // What was begun for nothing was taken back.
+    // The upload that the second run had begun was aborted.
     assert_eq!((aborts(&server), journals(&directory)), (1, 0));
 }
 
-/// The beginning of the file once more, and all from an offset on.
+/// Writes the beginning of the file again, then everything from an offset on.
 fn write_from(sink: &mut dyn Sink, offset: usize) -> sapwood_core::Result<()> {
     sink.write(piece(0, 100, true))?;
     sink.write(piece(100, 1000, false))?;
@@ -241,7 +241,7 @@ fn write_from(sink: &mut dyn Sink, offset: usize) -> sapwood_core::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_of_another_job_is_taken_back() {
+async fn an_upload_of_another_job_is_aborted() {
     let (server, options, directory) = keeping(|_| None).await;
     with(&options, interrupted).await.unwrap().unwrap();
     let other = |mut sink: Box<dyn Sink>| {
@@ -253,7 +253,7 @@ async fn an_upload_of_another_job_is_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_the_store_forgot_is_not_asked_for_twice() {
+async fn a_forgotten_upload_starts_over_in_the_next_run() {
     let forgotten = |request: &HttpRequest| {
         let part = request.method == "PUT" && request.path.contains("partNumber=5");
         part.then(|| refusal("404 Not Found", "NoSuchUpload"))
@@ -270,7 +270,7 @@ async fn an_upload_that_the_store_forgot_is_not_asked_for_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_somebody_writes_is_left_alone() {
+async fn an_upload_of_a_live_writer_is_not_resumed() {
     let (server, options, directory) = keeping(|_| None).await;
     with(&options, interrupted).await.unwrap().unwrap();
     let held = with(&options, |mut sink| (sink.take_up(JOB).unwrap(), sink)).await.unwrap();

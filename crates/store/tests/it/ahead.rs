@@ -24,7 +24,7 @@ async fn child() {
     let content = Bytes::from_static(b"0123456789");
     let served = content.clone();
     let server = ScriptedServer::start(move |request| part(&served, request)).await;
-    // So far that even a loaded machine is not done with the first answer before the others are asked for.
+    // With such a delay, even a loaded machine sends the other requests before the first answer arrives.
     let link = EmulatedLink { round_trip: Duration::from_secs(1), ..EmulatedLink::default() };
     let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into(), link).await.unwrap();
     let mut options =
@@ -34,7 +34,7 @@ async fn child() {
     let deadline = || Deadline::after(Duration::from_secs(60));
     let range = ByteRange { start: 2, len: 3 };
     assert_eq!(store.get("a", Some(range), deadline()).await.unwrap(), content.slice(2..5));
-    // What comes at once, as when a dataset is opened, waits for them: they are there sooner than new ones.
+    // Requests that follow at once, as on opening a dataset, wait for these connections instead of opening others.
     let two = [store.get("b", Some(range), deadline()), store.get("c", Some(range), deadline())];
     assert!(futures::future::try_join_all(two).await.is_ok());
 
@@ -45,7 +45,7 @@ async fn child() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(made(), "{:?} {}", options.counters.snapshot(), server.requests().len());
-    // Another store on the same server makes no more of them.
+    // Another store on the same server opens no further ones.
     let another = open_store("s3://bucket/another", &options).unwrap();
     another.get("a", Some(range), deadline()).await.unwrap();
     assert_eq!(server.requests().len() as u64, asked + 1);

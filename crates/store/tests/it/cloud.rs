@@ -19,7 +19,7 @@ fn soon() -> Deadline {
     Deadline::after(Duration::from_secs(30))
 }
 
-/// How many races there are: so many, unless `SAPWOOD_TEST_ROUNDS` says it.
+/// The number of races: this many, unless `SAPWOOD_TEST_ROUNDS` is set.
 fn rounds(few: usize) -> usize {
     std::env::var("SAPWOOD_TEST_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(few)
 }
@@ -36,7 +36,7 @@ async fn a_real_server_keeps_the_contract() {
     let store = open_store("s3://data/some/place/", &gateway.options(gateway.address)).unwrap();
     assert_eq!(store.url(), "s3://data/some/place");
     store_conformance(store, rounds(20)).await;
-    // The whole of a bucket is a place, too.
+    // A whole bucket can be a store, too.
     store_conformance(open_store("s3://data", &gateway.options(gateway.address)).unwrap(), 2).await;
 }
 
@@ -46,11 +46,11 @@ async fn ceph_keeps_the_contract() {
     let ways: Vec<_> =
         ceph.options().iter().map(|options| open_store("s3://data/place", options).unwrap()).collect();
     store_conformance(Arc::clone(&ways[0]), 20).await;
-    // Those who lose get other answers where another gateway was faster.
+    // Losers get other answers if the winner used another gateway.
     store_race(&ways, rounds(40)).await;
 }
 
-/// `SAPWOOD_TEST_STORE=s3://bucket/empty/place AWS_ENDPOINT_URL=… cargo test -p sapwood-source --test cloud -- --ignored
+/// `SAPWOOD_TEST_STORE=s3://bucket/empty/place AWS_ENDPOINT_URL=… cargo test -p sapwood-store --test it -- --ignored
 /// any_store`; `SAPWOOD_TEST_ROUNDS` is the number of races.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs the URL of an empty place in a store"]
@@ -59,7 +59,8 @@ async fn any_store_keeps_the_contract() {
     store_conformance(open_store(&url, &SourceOptions::default()).unwrap(), rounds(40)).await;
 }
 
-/// The store through a proxy that cuts the first answer after so many bytes. It is another each time: connections are kept.
+/// The store through a proxy that cuts the first answer after this many bytes; a new one each time, since connections are
+/// reused.
 async fn losing(gateway: &Gateway, cut: u64) -> (Proxy, Arc<dyn Store>) {
     let fault = Some(LinkFault::CloseAfter(cut));
     let link = EmulatedLink { fault, faulty_connections: 1, ..EmulatedLink::default() };
@@ -69,7 +70,7 @@ async fn losing(gateway: &Gateway, cut: u64) -> (Proxy, Arc<dyn Store>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_is_lost_leaves_it_unclear() {
+async fn a_lost_answer_to_create_is_unclear() {
     let Some(gateway) = Gateway::start() else { return };
     let direct = open_store("s3://data/p", &gateway.options(gateway.address)).unwrap();
     for cut in [0, 10] {
@@ -84,7 +85,7 @@ async fn an_answer_that_is_lost_leaves_it_unclear() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_else_is_done_again_when_its_answer_is_lost() {
+async fn all_other_operations_are_retried_after_a_lost_answer() {
     let Some(gateway) = Gateway::start() else { return };
     for cut in [0, 200] {
         losing(&gateway, cut).await.1.put("again", sample(5000), soon()).await.unwrap();
@@ -100,7 +101,7 @@ async fn all_else_is_done_again_when_its_answer_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_stalls_is_not_waited_for_beyond_the_deadline() {
+async fn a_stalled_server_does_not_delay_beyond_the_deadline() {
     let Some(gateway) = Gateway::start() else { return };
     let link = EmulatedLink {
         fault: Some(LinkFault::StallAfter(0)),
@@ -131,7 +132,7 @@ async fn a_server_that_stalls_is_not_waited_for_beyond_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_has_created_nothing() {
+async fn an_unreachable_server_creates_nothing() {
     let directory = TestDirectory::new();
     let mut options = directory.options(&KEYS);
     options.storage.endpoint = Some("http://127.0.0.1:1".to_owned());
@@ -141,7 +142,7 @@ async fn a_server_that_is_not_there_has_created_nothing() {
 }
 
 #[tokio::test]
-async fn what_answers_mean_for_what_was_created() {
+async fn outcomes_of_create_by_answer() {
     for (status, word, meaning) in [
         ("412 Precondition Failed", "PreconditionFailed", "exists"),
         ("409 Conflict", "ConditionalRequestConflict", "unclear"),
@@ -178,7 +179,7 @@ async fn what_answers_mean_for_what_was_created() {
 }
 
 #[tokio::test]
-async fn what_is_written_carries_a_digest_that_the_server_can_compare() {
+async fn writes_carry_a_digest() {
     let server = ScriptedServer::start(|_| answer("200 OK", "ETag: \"1\"\r\n", b"")).await;
     let directory = TestDirectory::new();
     at(&server, &directory).put("k", "abc".into(), soon()).await.unwrap();
@@ -187,12 +188,12 @@ async fn what_is_written_carries_a_digest_that_the_server_can_compare() {
 }
 
 #[tokio::test]
-async fn what_fails_for_a_reason_that_may_pass_is_written_again() {
+async fn transient_failures_are_retried() {
     let count = AtomicUsize::new(0);
     let server = ScriptedServer::start(move |_| match count.fetch_add(1, Ordering::Relaxed) {
         0 => refusal("500 Internal Server Error", "InternalError"),
         1 => refusal("503 Slow Down", "SlowDown"),
-        // Without the header that is usual.
+        // Without the usual header.
         _ => answer("200 OK", "", b""),
     })
     .await;
@@ -202,7 +203,7 @@ async fn what_fails_for_a_reason_that_may_pass_is_written_again() {
 }
 
 #[tokio::test]
-async fn bytes_that_were_not_asked_for_are_an_error() {
+async fn unrequested_bytes_are_an_error() {
     let range = ByteRange { start: 2, len: 3 };
     for (status, headers, body, kind) in [
         ("206 Partial Content", "Content-Range: bytes 2-4/9\r\n", &b"cde"[..], None),

@@ -15,7 +15,7 @@ const KEYS: [(&str, &str); 3] = [
     ("AWS_REGION", "us-east-1"),
 ];
 
-/// versitygw with the bucket `data`; it ends when this is dropped.
+/// versitygw with the bucket `data`. Dropping this stops it.
 pub(crate) struct Gateway {
     process: Child,
     pub(crate) address: SocketAddr,
@@ -63,13 +63,13 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // It holds nothing that is still needed.
+        // Its data is no longer needed.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A Ceph cluster with two gateways, where it is installed (`SAPWOOD_RADOSGW=1 make servers` does that).
+/// A Ceph cluster with two gateways, if installed (by `SAPWOOD_RADOSGW=1 make servers`).
 pub(crate) struct Ceph {
     process: Child,
     endpoints: Vec<String>,
@@ -112,7 +112,7 @@ impl Ceph {
 
 impl Drop for Ceph {
     fn drop(&mut self) {
-        // It ends with its input.
+        // It ends when its standard input closes.
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }

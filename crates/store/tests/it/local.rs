@@ -55,7 +55,7 @@ async fn reads_are_counted() {
 }
 
 #[tokio::test]
-async fn files_of_others_are_not_listed() {
+async fn foreign_files_are_not_listed() {
     let directory = TestDirectory::new();
     for (name, content) in [(".hidden", "x"), ("with space", "x"), (".part/0", "x"), ("d/.x/y", "x")] {
         let path = directory.0.join(name);
@@ -75,7 +75,7 @@ async fn files_of_others_are_not_listed() {
 }
 
 #[tokio::test]
-async fn what_was_left_behind_long_ago_is_removed() {
+async fn old_temporary_files_are_removed() {
     let directory = TestDirectory::new();
     let parts = directory.0.join(".part");
     fs::create_dir_all(&parts).unwrap();
@@ -89,7 +89,7 @@ async fn what_was_left_behind_long_ago_is_removed() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_directory_that_must_not_be_written_to_is_named() {
+async fn a_read_only_directory_is_named_in_the_error() {
     use std::os::unix::fs::PermissionsExt;
     let directory = TestDirectory::new();
     fs::set_permissions(&directory.0, fs::Permissions::from_mode(0o555)).unwrap();
@@ -116,12 +116,12 @@ async fn a_place_that_is_no_directory_is_reported() {
     assert!(store.create("a", sample(1), soon()).await.is_err());
 }
 
-/// A device that is always full takes the place of the directory that parts are written to: what cannot be written is
-/// not there afterwards, and what was there stays.
+/// Writes beyond a limit on the size of files: an object that cannot be written does not exist afterwards, and existing
+/// ones stay.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_that_cannot_be_written_is_not_there() {
-    // The limit is of the process: it runs in one of its own.
+fn an_object_that_cannot_be_written_does_not_exist() {
+    // The limit applies to a process, so the test runs in a separate one.
     let exe = std::env::current_exe().unwrap();
     let status = std::process::Command::new("sh")
         .arg("-c")

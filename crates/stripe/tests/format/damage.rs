@@ -8,7 +8,7 @@ use sapwood_stripe::{
     Envelope, EventIndex, ObjectDirectory, ObjectKind, Snapshot, StripeList, checksum, seal, unseal,
 };
 
-/// What a few kilobytes may take at once, in bytes, whatever they say.
+/// Most bytes that decoding a few kilobytes may allocate at once, whatever they contain.
 const MEMORY: usize = 1 << 20;
 
 /// Reads an object of each kind in full, in little memory.
@@ -34,7 +34,7 @@ fn read_all(kind: ObjectKind, object: &Bytes) -> Result<(), Error> {
     }
 }
 
-/// Whatever a list says that was taken for a good one, can be asked for.
+/// Calls all methods of a list that was accepted.
 fn read_list(section: &[u8]) -> Result<(), Error> {
     let list = StripeList::decode(section, 3, 2500)?;
     assert_eq!(list.stripes().count(), list.len());
@@ -91,7 +91,7 @@ fn a_changed_byte_is_reported_wherever_it_is() {
 }
 
 #[test]
-fn an_object_of_another_kind_is_not_taken_for_it() {
+fn an_object_of_another_kind_is_an_error() {
     for (kind, _) in objects() {
         for (other, object) in objects().into_iter().filter(|(other, _)| *other != kind) {
             assert_damage(read(kind, &object), &format!("{other:?} as {kind:?}"));
@@ -99,7 +99,7 @@ fn an_object_of_another_kind_is_not_taken_for_it() {
     }
 }
 
-/// Writes the header again, after `change` of it.
+/// Rewrites the header after `change`.
 fn with_header(object: &Bytes, change: impl FnOnce(&mut [u8])) -> Bytes {
     let mut changed = object.to_vec();
     change(&mut changed[..56]);
@@ -109,7 +109,7 @@ fn with_header(object: &Bytes, change: impl FnOnce(&mut [u8])) -> Bytes {
 }
 
 #[test]
-fn a_snapshot_with_jobs_says_that_writers_must_know_of_them() {
+fn a_snapshot_with_jobs_requires_writers_to_know_them() {
     let jobs = [("one".to_owned(), 1)].into();
     let (without, with) = (samples::snapshot(), Snapshot { jobs, ..samples::snapshot() });
     for (snapshot, features) in [(without, 0), (with, 1)] {
@@ -122,9 +122,9 @@ fn a_snapshot_with_jobs_says_that_writers_must_know_of_them() {
 }
 
 #[test]
-fn what_is_newer_is_unsupported_and_what_only_writers_must_know_can_be_read() {
+fn newer_formats_are_unsupported_but_writer_features_can_be_read() {
     for (kind, object) in objects() {
-        // The kind, the version, compression, what is reserved, features for readers, the length of the header, more.
+        // Kind, version, compression, reserved byte, reader features, header length, reserved word.
         for place in [8, 9, 10, 11, 12, 15, 20, 48] {
             let newer = with_header(&object, |header| header[place] ^= 0x40);
             assert_eq!(read(kind, &newer).unwrap_err().kind(), ErrorKind::Unsupported, "{kind:?}, {place}");
@@ -136,7 +136,7 @@ fn what_is_newer_is_unsupported_and_what_only_writers_must_know_can_be_read() {
     }
 }
 
-/// The content of an object, changed at a place, under checksums that are right: what a bad writer makes.
+/// An object with changed content and matching checksums, as from a malicious writer.
 fn resealed(kind: ObjectKind, object: &Bytes, place: usize, change: u8) -> Bytes {
     let mut content = object[Envelope::LEN..].to_vec();
     content[place] ^= change;
@@ -171,10 +171,10 @@ fn nonsense_under_right_checksums_is_reported_or_harmless() {
     }
 }
 
-/// Numbers of a list's header, in their places, as somebody may claim them.
+/// False numbers in the header of a list.
 #[test]
-fn claims_of_a_list_take_no_memory() {
-    // Bytes packed, bytes: behind the number of baskets, where there is one.
+fn false_counts_of_a_list_allocate_no_memory() {
+    // Packed and unpacked length, after the number of baskets, if there is one.
     for (list, behind) in [
         (samples::list(), [(36, 4), (40, 4)].as_slice()),
         (samples::list_of_branches(), &[(36, 8), (44, 4), (48, 4)]),
@@ -191,7 +191,7 @@ fn claims_of_a_list_take_no_memory() {
                 assert!(allocation::largest() < MEMORY, "{claim} at {at}");
             }
         }
-        // A caller that has no idea, either.
+        // With a caller that expects the same false numbers.
         let mut bad = good.clone();
         bad[8..24].copy_from_slice(&[0xff; 16]);
         let error = StripeList::decode(&bad, 3, u64::MAX).unwrap_err();
@@ -216,7 +216,7 @@ fn changed_bytes_of_a_list_of_some_branches_are_reported_or_harmless() {
 }
 
 #[test]
-fn a_list_of_another_product_or_segment_is_not_taken_for_it() {
+fn a_list_of_another_product_or_segment_is_an_error() {
     let section = samples::list().encode().unwrap();
     for (branches, entries) in [(2, 2500), (4, 2500), (3, 2499), (3, 0)] {
         let error = StripeList::decode(&section, branches, entries).unwrap_err();
@@ -226,7 +226,7 @@ fn a_list_of_another_product_or_segment_is_not_taken_for_it() {
 }
 
 #[test]
-fn errors_say_where() {
+fn errors_have_offsets() {
     let object = samples::group(1).0;
     let mut changed = object.to_vec();
     *changed.last_mut().unwrap() ^= 1;

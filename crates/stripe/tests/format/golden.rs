@@ -40,7 +40,7 @@ fn version_1_is_read() {
     }
 }
 
-/// Run once, when the feature was finished; never again.
+/// Was run once, when the feature was finished.
 #[test]
 #[ignore = "writes what other tests read"]
 fn write_a_list_of_some_branches() {
@@ -48,7 +48,7 @@ fn write_a_list_of_some_branches() {
     std::fs::write(folder().join("list-of-branches"), list).unwrap();
 }
 
-/// Run once, when a version of the format is finished; never again.
+/// Is run once, when a version of the format is finished.
 #[test]
 #[ignore = "writes what other tests read"]
 fn write_version_1() {

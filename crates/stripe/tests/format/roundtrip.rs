@@ -17,7 +17,7 @@ fn a_snapshot_is_read_as_it_was_written() {
 }
 
 #[test]
-fn a_snapshot_that_names_what_there_is_not_is_refused() {
+fn a_snapshot_with_dangling_references_is_refused() {
     type Change = fn(&mut Snapshot);
     let changes: [Change; 7] = [
         |snapshot| snapshot.products[1].schema = 9,
@@ -83,7 +83,7 @@ fn stripes_of_some_branches_follow_those_before() {
     none(&mut list, 0..1, 0).unwrap();
     assert_eq!(list.entries(), 0);
     list.encode().unwrap_err();
-    // Of all branches, of no branches, of some that there are not, and of others than there are baskets.
+    // All branches, no branches, unknown branches, and a number of branches that differs from that of baskets.
     for (range, place) in [(0..3, 2), (1..1, 0), (2..4, 1), (1..2, 1)] {
         none(&mut list, range, place).unwrap_err();
     }
@@ -93,7 +93,7 @@ fn stripes_of_some_branches_follow_those_before() {
     assert_eq!(StripeList::decode(&list.encode().unwrap(), 3, 15).unwrap(), list);
 }
 
-/// Entries as the tests make them: their number, the lengths of the baskets (a fifth of them none), whether they are inline, and else
+/// Random entries: their number, the lengths of the baskets (a fifth of them 0), whether they are inline, and otherwise
 /// before which branches another stripe begins.
 type Provenance = (u64, Vec<u16>, bool, Vec<bool>);
 
@@ -221,7 +221,7 @@ proptest! {
             let moved = order.iter().map(|entry| new.get(*entry as usize));
             prop_assert!(moved.eq(old.iter().map(Some)));
         }
-        // One that is missing, one that is new, and one that is there twice.
+        // A missing event, a new one, and a duplicate.
         prop_assert!(index(&events[1..]).order_of(&old).is_err());
         events[0] = 3;
         prop_assert!(index(&events).order_of(&old).unwrap_err().message().starts_with("1 of"));
@@ -234,7 +234,7 @@ proptest! {
 }
 
 #[test]
-fn luminosity_blocks_are_chosen_by_entries() {
+fn luminosity_blocks_select_entries() {
     let index = samples::events();
     let mask = |text| LumiMask::from_json(text).unwrap();
     assert_eq!(
@@ -251,7 +251,7 @@ fn luminosity_blocks_are_chosen_by_entries() {
 }
 
 #[test]
-fn blocks_of_an_index_are_chosen_by_their_bounds() {
+fn blocks_of_an_index_are_selected_by_their_bounds() {
     let count = 200_000u32;
     let runs = (0..count).map(|entry| entry / 65_536).collect();
     let index = EventIndex::new(runs, vec![5; count as usize], (0..u64::from(count)).collect()).unwrap();

@@ -13,13 +13,13 @@ pub(crate) fn id(name: &str) -> Id {
     format!("0000{name:0>16}").parse().unwrap()
 }
 
-/// What stands for the record of a basket: nothing here looks into it.
+/// A stand-in for the record of a basket, which is never parsed here.
 pub(crate) fn record(product: &str, branch: usize, stripe: usize) -> Bytes {
     Bytes::from(format!("{product}, branch {branch}, stripe {stripe}; ").repeat(branch + stripe + 1))
 }
 
 fn records(product: &str, branches: usize, stripe: usize) -> Vec<Bytes> {
-    // The first branch only holds the others.
+    // The first branch only contains the others.
     let own = (1..branches).map(|branch| record(product, branch, stripe));
     std::iter::once(Bytes::new()).chain(own).collect()
 }
@@ -32,7 +32,7 @@ pub(crate) fn group(stripe: usize) -> (Bytes, Vec<ProductBaskets>) {
     builder.finish().unwrap()
 }
 
-/// The list of a product of 3 branches, with 2,500 entries in three stripes; the last in the list itself.
+/// The list of a product of 3 branches, with 2,500 entries in three stripes, the last one inline.
 pub(crate) fn list() -> StripeList {
     let mut list = StripeList::new(3);
     for stripe in 0..2 {
@@ -66,7 +66,7 @@ fn statistics(stripe: usize) -> [Option<Statistics>; 3] {
     [None, Some(float), (stripe == 1).then_some(signed)]
 }
 
-/// A list object, and which part of it the list is.
+/// A list object, and the part of it that holds the list.
 pub(crate) fn list_object() -> (Bytes, ObjectRef) {
     let mut builder = ListBuilder::new(id("b"));
     builder.add(&StripeList::new(1)).unwrap();

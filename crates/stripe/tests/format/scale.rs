@@ -18,13 +18,13 @@ use std::time::Instant;
 
 const ENTRIES: u64 = 10_000_000;
 
-/// What a dataset is like: bytes per event and branches of each product.
+/// A dataset: bytes per event and branches of each product.
 struct Like {
     name: &'static str,
     products: Vec<(f64, usize)>,
 }
 
-/// Products whose sizes fall off evenly on a logarithmic scale, as they do in data; together so many bytes per event.
+/// Products whose sizes fall off evenly on a logarithmic scale, as in real data, with this total of bytes per event.
 fn like(name: &'static str, bytes_per_event: f64, branches: usize) -> Like {
     let products = sizes(200, bytes_per_event).into_iter().map(|bytes| (bytes, branches)).collect();
     Like { name, products }
@@ -36,13 +36,13 @@ fn sizes(products: usize, bytes_per_event: f64) -> Vec<f64> {
     weights.iter().map(|weight| bytes_per_event * weight / sum).collect()
 }
 
-/// Memory that this process holds, in bytes.
+/// Memory of this process, in bytes.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
 
-/// Adds stripes of some branches to the list of a product: lengths differ by 3 %, checksums cannot be packed.
+/// Adds stripes of some branches to the list of a product: lengths vary by 3 %, checksums are incompressible.
 fn fill(list: &mut StripeList, bytes: f64, branches: &Range<usize>, stripe: u64, ids: &Ids, first: u64) {
     let mut start = 0;
     while start < ENTRIES {
@@ -175,7 +175,7 @@ fn a_segment_without_stripes() {
     });
 }
 
-/// What a snapshot takes for each segment.
+/// The size of a snapshot per segment.
 #[test]
 #[ignore = "only prints"]
 fn snapshots_of_many_segments() {

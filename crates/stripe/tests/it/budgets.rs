@@ -40,10 +40,10 @@ fn a_commit_writes_what_it_refers_to_and_two_objects_and_the_hint() {
         };
         let calls = store.take();
         assert_eq!(writes(&calls), ["snap", "log", "hint"]);
-        // Besides, the version that only the hint named is read once.
+        // The fourth call reads the entry that only the hint named.
         assert_eq!(calls.len(), 4);
 
-        // Adding writes its own objects only: none that was there is written again, or read.
+        // Adding writes new objects only: existing ones are neither rewritten nor read.
         let add = put(&dataset, "D", 6, &[1, 2], false).await.unwrap();
         assert!(store.take().iter().all(|call| call.operation == Op::Put));
         dataset.commit(&add, made(Some("job")), soon()).await.unwrap();
@@ -54,7 +54,7 @@ fn a_commit_writes_what_it_refers_to_and_two_objects_and_the_hint() {
 }
 
 #[test]
-fn who_is_far_behind_finds_the_newest_version_with_few_requests() {
+fn the_newest_version_is_found_from_an_old_one_with_few_requests() {
     run(async {
         let (store, mut dataset) = counted().await;
         let old = dataset.clone();
@@ -65,7 +65,7 @@ fn who_is_far_behind_finds_the_newest_version_with_few_requests() {
         store.take();
         assert_eq!(old.at(&Version::Latest, soon()).await.unwrap().version(), 43);
         assert!(store.count(Op::Get, keys::LOG) <= 12, "{}", store.count(Op::Get, keys::LOG));
-        // Without the hint, and with one that is wrong.
+        // Without a hint, and with a damaged one.
         for hint in [None, Some("nonsense")] {
             store.delete(&[keys::HINT.to_owned()], soon()).await.unwrap();
             if let Some(hint) = hint {

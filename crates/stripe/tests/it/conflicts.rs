@@ -11,14 +11,14 @@ enum Op {
     Append,
     Add(&'static str),
     Replace(&'static str, &'static [u32]),
-    /// With other branches, in all segments.
+    /// Replaces a product with other branches, in all segments.
     Reshape(&'static str),
     Drop(&'static str),
     Restore,
     Base,
-    /// Both segments become one.
+    /// Merges both segments.
     Consolidate,
-    /// A product has other stripes.
+    /// Gives a product other stripes.
     Restripe(&'static str, &'static [u32]),
 }
 use Op::{Add, Append, Base, Consolidate, Drop, Replace, Reshape, Restore, Restripe};
@@ -54,7 +54,7 @@ async fn change(dataset: &Dataset, op: Op, seed: u64) -> Change {
 }
 
 #[test]
-fn which_changes_can_follow_which() {
+fn changes_follow_each_other_unless_they_conflict() {
     let table: &[(Op, Op, bool)] = &[
         (Append, Append, true),
         (Append, Consolidate, true),
@@ -156,14 +156,14 @@ fn a_conflict_names_product_and_segments() {
 }
 
 #[test]
-fn who_comes_second_keeps_what_the_first_did() {
+fn the_second_change_keeps_the_first() {
     run(async {
         let store = memory();
         let base = two_segments(&store).await;
         let changes = [Append, Add("C"), Replace("A", &[1]), Drop("B"), Replace("A", &[2]), Append];
         for (seed, op) in (10..).zip(changes) {
             let change = match op {
-                // B was dropped in between.
+                // B was dropped concurrently.
                 Append if seed == 15 => append(&*store, &["A"], seed, 20).await.unwrap(),
                 op => change(&base, op, seed).await,
             };
@@ -185,7 +185,7 @@ fn who_comes_second_keeps_what_the_first_did() {
 }
 
 #[test]
-fn numbers_are_never_given_again() {
+fn numbers_are_never_reused() {
     run(async {
         let store = memory();
         let mut dataset = two_segments(&store).await;
@@ -204,7 +204,7 @@ fn numbers_are_never_given_again() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_changes_are_refused() {
     run(async {
         let store = memory();
         let base = two_segments(&store).await;
@@ -255,7 +255,7 @@ fn versions_are_found_by_number_tag_and_time() {
 }
 
 #[test]
-fn the_log_in_the_store_is_a_log() {
+fn the_log_in_the_store_keeps_its_contract() {
     run(async {
         let log: Arc<dyn sapwood_stripe::Log> = Arc::new(sapwood_stripe::ObjectLog::new(memory()));
         check_log(&log, soon()).await.unwrap();

@@ -17,7 +17,7 @@ enum Op {
     Replace,
     Drop,
     Restore,
-    /// While another commits the same version.
+    /// An append that loses a race for the version.
     Second,
     Tag,
     Untag,
@@ -36,7 +36,7 @@ async fn begin() -> Arc<MemoryStore> {
     let dataset = dataset.commit(&replace, made(None), soon()).await.unwrap().dataset;
     dataset.tag("kept", soon()).await.unwrap();
     append(&*store, &["A"], 4, 20).await.unwrap();
-    // Later than all that was done by our clock.
+    // Later than everything that the local clock dated.
     store.set_clock(SystemTime::now() + Duration::from_secs(60));
     store
 }
@@ -73,7 +73,7 @@ async fn work(store: Arc<dyn Store>, other: &Arc<MemoryStore>, op: Op, job: Opti
     dataset.commit(&change, made(job), soon()).await.map(drop)
 }
 
-/// What all versions hold; None for those that are there no more.
+/// The contents of all versions; `None` for those that no longer exist.
 async fn versions(store: &Arc<MemoryStore>) -> Vec<Option<Contents>> {
     let dataset = open(store).await;
     let mut all = Vec::new();
@@ -90,7 +90,7 @@ async fn versions(store: &Arc<MemoryStore>) -> Vec<Option<Contents>> {
     all
 }
 
-/// What all versions that are kept refer to.
+/// The objects that all kept versions refer to.
 async fn referred(store: &Arc<MemoryStore>) -> BTreeSet<String> {
     let dataset = open(store).await;
     let tags = dataset.tags(soon()).await.unwrap();
@@ -161,10 +161,10 @@ async fn one_fault(op: Op, call: u64, fault: StoreFault, dies: bool, new: &[Opti
             Err(_) => {}
         }
     }
-    // Who asks again, or runs the same job again, is done, and once only.
+    // Repeating the operation, or the job, completes it, exactly once.
     let again = work(Arc::clone(&store) as Arc<dyn Store>, &store, op, Some("job")).await;
     if let Err(error) = again {
-        // A tag that was removed; the products of a change that was made for what was there before.
+        // The tag was removed already, or the change does not apply to its own result.
         let known = match op {
             Op::Untag => ErrorKind::Missing,
             _ => ErrorKind::Usage,
@@ -174,7 +174,7 @@ async fn one_fault(op: Op, call: u64, fault: StoreFault, dies: bool, new: &[Opti
     }
     assert_eq!(versions(&store).await, new, "{place}");
 
-    // Nothing is left behind, and nothing else is gone.
+    // No leftovers remain, and nothing else is gone.
     open(&store).await.collect(NOW, soon()).await.unwrap();
     assert_eq!(stored(&*store).await, referred(&store).await, "{place}");
     let kept = versions(&store).await;
@@ -182,7 +182,7 @@ async fn one_fault(op: Op, call: u64, fault: StoreFault, dies: bool, new: &[Opti
 }
 
 #[test]
-fn a_creation_that_was_cut_off_is_taken_up() {
+fn an_interrupted_creation_is_resumed() {
     let made_by = |store: Arc<dyn Store>| Dataset::create(store, None, "Events", made(None), soon());
     let calls = run(async {
         let faulty = Arc::new(InstrumentedStore::new(memory()));
@@ -206,7 +206,7 @@ fn a_creation_that_was_cut_off_is_taken_up() {
 }
 
 #[test]
-fn an_answer_that_never_comes_leaves_the_commit_unknown_and_the_job_finds_out() {
+fn a_lost_answer_leaves_the_commit_unknown_until_the_job_runs_again() {
     run(async {
         let store = begin().await;
         let faulty = Arc::new(InstrumentedStore::new(store.clone()));
@@ -214,7 +214,7 @@ fn an_answer_that_never_comes_leaves_the_commit_unknown_and_the_job_finds_out() 
             .await
             .unwrap();
         let change = append(&*store, &["A", "B"], 9, 20).await.unwrap();
-        // The mark of the job, the version that the hint names, the snapshot, then the entry.
+        // The calls are: the mark of the job, the version of the hint, the snapshot, then the entry.
         faulty.die(faulty.begun() + 3, StoreFault::After);
         let error = dataset.commit(&change, made(Some("job")), soon()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CommitUnknown);

@@ -18,7 +18,7 @@ async fn append(dataset: &Dataset, events: Option<&EventIndex>, entries: u64) ->
     dataset.commit(&change, made(None), soon()).await.unwrap().dataset
 }
 
-/// Runs of 100,000 entries each, from a number on, in luminosity blocks of 1,000.
+/// Runs of 100,000 entries each, numbered from `first` on, in luminosity blocks of 1,000.
 fn index(first_run: u32, entries: u32) -> EventIndex {
     let runs = (0..entries).map(|entry| first_run + entry / 100_000).collect();
     let lumis = (0..entries).map(|entry| entry % 100_000 / 1000).collect();
@@ -40,7 +40,7 @@ fn entries_are_found_by_luminosity_blocks_and_events() {
             [event(3, 0, 999), event(1, 0, 249_999), event(1, 1, 249_999), event(2, 5, 249_999 - 105_001)];
         let found = dataset.find(&wanted, soon()).await.unwrap();
         assert_eq!(found, [vec![250_000], vec![0], vec![], vec![105_001]]);
-        // An event of each number is in both segments, but not of the same run.
+        // Both segments have events of these numbers, but in different runs.
         assert_eq!(dataset.find(&[], soon()).await.unwrap(), [[0u64; 0]; 0]);
     });
 }

@@ -16,13 +16,13 @@ use std::time::{Duration, SystemTime};
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const WEEK: GcOptions = GcOptions { grace: Duration::from_secs(7 * 24 * 3600), dry_run: false, alone: false };
 
-/// The clock of the store shows what ours does: versions are dated by that of who writes them.
+/// Sets the clock of the store to the local time, by which versions are dated.
 fn now(store: &sapwood_testkit::MemoryStore) {
     store.set_clock(SystemTime::now());
 }
 
 #[test]
-fn what_expired_is_read_for_the_time_of_grace_and_then_collected() {
+fn an_expired_version_can_be_read_for_the_grace_period() {
     run(async {
         let store = memory();
         now(&store);
@@ -38,7 +38,7 @@ fn what_expired_is_read_for_the_time_of_grace_and_then_collected() {
             dataset.expire(Retention { newest: Some(1), within: None }, false, soon()).await.unwrap(),
             4
         );
-        // They expired just now, though all of it was written long ago.
+        // The versions expired just now, although their objects are old.
         assert_eq!(dataset.collect(WEEK, soon()).await.unwrap().objects, []);
         assert!(open_at(&store, &Version::Number(3)).await.is_ok());
         store.advance(8 * DAY);
@@ -75,7 +75,7 @@ fn tags_and_leases_keep_versions() {
         assert!(open_at(&store, &Version::Number(1)).await.is_err());
         lease.end(soon()).await.unwrap();
         newest.untag("paper", soon()).await.unwrap();
-        // A tag that was removed by mistake is seen before what it kept is gone.
+        // A removed tag still protects its version for the grace period.
         newest.collect(WEEK, soon()).await.unwrap();
         assert!(read(&tagged).await.is_ok());
         assert!(open_at(&store, &Version::Number(3)).await.is_err());
@@ -108,7 +108,7 @@ fn an_expired_version_gets_neither_tag_nor_lease() {
 }
 
 #[test]
-fn slow_writers_are_kept_by_their_lease_and_lose_nothing_without() {
+fn leases_protect_slow_writers() {
     run(async {
         let store = memory();
         now(&store);
@@ -125,7 +125,7 @@ fn slow_writers_are_kept_by_their_lease_and_lose_nothing_without() {
         lease.end(soon()).await.unwrap();
         assert_eq!(read(&done).await.unwrap().0.len(), 3);
 
-        // A lease that lapses: what it kept is collected, and the commit is refused.
+        // If the lease lapses, its objects are collected, and the commit is refused.
         let lapsing = dataset.lease(LeaseKind::Writer, Duration::from_millis(1), soon()).await.unwrap();
         let late = append(&*store, &["A", "B"], 8, 30).await.unwrap();
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -157,7 +157,7 @@ fn versions_are_kept_by_time() {
 }
 
 #[test]
-fn what_has_features_that_writers_must_know_is_read_and_not_changed_by_others() {
+fn unknown_writer_features_allow_reading_only() {
     run(async {
         let store = memory();
         let dataset = two_segments(&store).await;
@@ -253,7 +253,7 @@ fn verification_names_object_product_and_entries() {
 }
 
 #[test]
-fn a_copy_has_all_that_is_kept_and_follows() {
+fn a_copy_has_all_kept_versions_and_can_be_updated() {
     run(async {
         let (store, other) = (memory(), memory());
         let dataset = two_segments(&store).await;
@@ -272,13 +272,13 @@ fn a_copy_has_all_that_is_kept_and_follows() {
             stored(&*other).await.len() < stored(&*store).await.len(),
             "what nobody refers to stays behind"
         );
-        // Again, after more was added: only that is copied.
+        // A second copy transfers only new objects.
         let more = append(&*store, &["A", "B"], 5, 20).await.unwrap();
         let newest = open(&store).await.commit(&more, made(None), soon()).await.unwrap().dataset;
         let copied = newest.copy_to(to(), None, soon()).await.unwrap();
         assert!(copied.version == 5 && copied.objects == 2 + 2 + 1 + 1, "{copied:?}");
         assert_eq!(read(&open(&other).await).await.unwrap(), read(&newest).await.unwrap());
-        // A copy that was changed itself.
+        // A copy with its own changes.
         let own = append(&*other, &["A", "B"], 6, 20).await.unwrap();
         open(&other).await.commit(&own, made(None), soon()).await.unwrap();
         let error = newest.copy_to(to(), None, soon()).await.unwrap_err();
@@ -291,7 +291,7 @@ fn a_copy_has_all_that_is_kept_and_follows() {
 }
 
 #[test]
-fn objects_may_lie_in_other_bases() {
+fn objects_may_be_in_other_bases() {
     run(async {
         let (store, other) = (memory(), memory());
         let dataset = two_segments(&store).await;
@@ -306,7 +306,7 @@ fn objects_may_lie_in_other_bases() {
             segment.lists.values_mut().for_each(|list| list.base = 1);
             (segment.events, segment.auxiliary) = (None, None);
         }
-        // The lists lie there; the stripes that they name are looked for here, by number 0.
+        // The lists are in the other base; their stripes, with base number 0, are expected in this store.
         for object in other.list(keys::DATA, soon()).await.unwrap() {
             let content = other.get(&object.key, None, soon()).await.unwrap();
             store.put(&object.key, content, soon()).await.unwrap();

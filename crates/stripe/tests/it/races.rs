@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const WRITERS: u64 = 16;
 
-/// All of them append to the version that they found, at the same time, each from a thread of its own.
+/// Concurrent writers, each in a separate task, change the version that they opened.
 async fn race(store: Arc<dyn Store>, rounds: u64) {
     let mut dataset = Dataset::create(Arc::clone(&store), None, "Events", made(None), soon()).await.unwrap();
     let mut sums: Vec<u64> = Vec::new();
@@ -62,7 +62,7 @@ async fn sixteen_writers_lose_nothing_in_a_directory() {
     race(store, 2).await;
 }
 
-/// In several datasets, as the log and the snapshots grow. In a directory, a commit waits for the disk.
+/// In several datasets, since logs and snapshots grow; fewer in directories, where commits wait for the disk.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "takes minutes"]
 async fn a_thousand_races_lose_nothing() {
@@ -82,7 +82,7 @@ async fn fifty_races_for_one_entry_have_one_winner() {
     for_one_entry(50).await;
 }
 
-/// All create the same entry: exactly one is told that it did.
+/// All writers create the same entry: exactly one succeeds.
 async fn for_one_entry(rounds: u64) {
     let directory = tempfile::tempdir().unwrap();
     let local = open_store(directory.path().to_str().unwrap(), &SourceOptions::default()).unwrap();
@@ -119,7 +119,7 @@ async fn a_store_whose_conditional_writes_are_not_atomic_is_refused() {
 }
 
 #[test]
-fn a_store_is_not_refused_because_answers_got_lost() {
+fn lost_answers_do_not_make_a_store_unsuitable() {
     let calls = run(async {
         let faulty = InstrumentedStore::new(memory());
         probe(&faulty, soon()).await.unwrap();

@@ -6,7 +6,7 @@ use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, GcOptions, LeaseKind, RECEIPTS_LAST, Receipt};
 use std::time::Duration;
 
-/// What a worker does: entries are stored under a lease that is left.
+/// The work of a worker: stores entries under a lease, which it leaves for the committer.
 async fn work(dataset: &Dataset, job: &str, attempt: u32, seed: u64) -> Receipt {
     let lease = dataset.lease(LeaseKind::Writer, RECEIPTS_LAST, soon()).await.unwrap();
     let stored = segment(&**dataset.store(), &["A", "B"], seed, 20).await.unwrap();
@@ -16,7 +16,7 @@ async fn work(dataset: &Dataset, job: &str, attempt: u32, seed: u64) -> Receipt 
 }
 
 #[test]
-fn a_job_is_committed_once_whatever_is_handed_in_again() {
+fn a_job_is_committed_once_whatever_is_repeated() {
     run(async {
         let store = memory();
         let base = two_segments(&store).await;
@@ -32,19 +32,19 @@ fn a_job_is_committed_once_whatever_is_handed_in_again() {
             assert_eq!((done.version, done.already), (4, true));
         }
         assert_eq!(open(&store).await.leases(soon()).await.unwrap(), []);
-        // What another attempt stored is in no version.
+        // The objects of the other attempt are in no version.
         assert!(!base.collect(now, soon()).await.unwrap().objects.is_empty());
         let (contents, _) = read(&open(&store).await).await.unwrap();
         let sums: Vec<_> = contents.iter().map(|(_, products)| products["A"]).collect();
         assert_eq!(sums[2..], [sum("A", 5, 20), sum("A", 6, 20)]);
-        // The jobs of an old version that is made the newest again may be done again.
+        // After an old version is restored, later jobs can be committed again.
         let restored = open(&store).await.commit(&Change::Restore { version: 3 }, made(None), soon()).await;
         assert!(restored.unwrap().dataset.snapshot().jobs.is_empty());
     });
 }
 
 #[test]
-fn what_may_be_gone_or_is_another_thing_now_is_not_committed() {
+fn lapsed_or_outdated_receipts_are_not_committed() {
     run(async {
         let store = memory();
         let base = two_segments(&store).await;

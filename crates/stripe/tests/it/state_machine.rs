@@ -10,23 +10,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// What a version should hold: segments by number, with entries, and seeds of the products.
+/// The expected contents of a version: segments by number, with entries and the seeds of their products.
 type State = BTreeMap<u32, (u64, BTreeMap<String, u64>)>;
 
 struct Machine {
     lottery: fastrand::Rng,
     store: Arc<MemoryStore>,
-    /// What each version should hold, from 1.
+    /// The expected contents of each version, from 1.
     versions: Vec<State>,
     oldest: u64,
     tags: BTreeMap<String, u64>,
     seed: u64,
     segments: u32,
-    /// What was done, for the message of a failure.
+    /// The operations so far, for failure messages.
     story: Vec<String>,
 }
 
-/// A change, and what it makes of a state.
+/// A change, and the state after it.
 struct Prepared {
     change: Change,
     next: State,
@@ -57,7 +57,7 @@ impl Machine {
         state.values().flat_map(|(_, products)| products.keys().cloned()).collect()
     }
 
-    /// Some change that the newest version allows, stored in `store`.
+    /// A random change that the newest version allows, with its objects stored in `store`.
     async fn prepare(&mut self, dataset: &Dataset) -> Prepared {
         self.seed += 1;
         let (seed, mut next) = (self.seed, self.tip());
@@ -100,14 +100,14 @@ impl Machine {
                 let entries = self.lottery.u64(1..40);
                 let change = append(&**dataset.store(), &names, seed, entries).await.unwrap();
                 let products = names.iter().map(|name| ((*name).to_owned(), seed)).collect();
-                // The number is that which the commit will give.
+                // The number that the commit will assign.
                 next.insert(u32::MAX, (entries, products));
                 Prepared { change, next }
             }
         }
     }
 
-    /// The state after a change, whose new segment has its number now.
+    /// The state after a change, with the number of the new segment.
     fn settle(&mut self, mut next: State, dataset: &Dataset) {
         if let Some(new) = next.remove(&u32::MAX) {
             let id = dataset.snapshot().segments.last().unwrap().id;
@@ -157,7 +157,7 @@ impl Machine {
             }
             _ => {
                 let options = GcOptions { grace: Duration::ZERO, dry_run: false, alone: true };
-                // Of the last second nothing is collected, by clocks that tell less than ours.
+                // Objects of the last second are not collected, since clocks have a lower resolution.
                 self.store.set_clock(SystemTime::now().max(self.store.now(soon()).await.unwrap()));
                 self.store.advance(Duration::from_secs(1));
                 dataset.collect(options, soon()).await.unwrap();
@@ -167,7 +167,7 @@ impl Machine {
         }
     }
 
-    /// A commit of a job whose process dies on the way; it runs again, or not.
+    /// Commits a job whose process dies in between; the job may run again.
     async fn crash(&mut self, dataset: &Dataset) {
         let Prepared { change, next } = self.prepare(dataset).await;
         let (dies, job) = (self.lottery.u64(..8), format!("job {}", self.seed));
@@ -196,7 +196,7 @@ impl Machine {
         }
     }
 
-    /// Every version that is kept is as it should be; what they refer to.
+    /// Checks all kept versions; returns the objects that they refer to.
     async fn check(&self) -> BTreeSet<String> {
         let dataset = open(&self.store).await;
         assert_eq!(dataset.version(), self.versions.len() as u64);

@@ -15,10 +15,10 @@ use std::time::Duration;
 /// Entries of a batch.
 const BATCH: u64 = 10;
 
-/// Entries of each segment, and the checksum of what each product has in it.
+/// For each segment, the number of entries and a checksum for each product.
 pub(crate) type Contents = Vec<(u64, BTreeMap<String, u64>)>;
 
-/// Later than anything is on a machine that does much else.
+/// A deadline that is never reached, even on a loaded machine.
 pub(crate) fn soon() -> Deadline {
     Deadline::after(Duration::from_secs(600))
 }
@@ -51,12 +51,12 @@ pub(crate) fn product(name: &str) -> NewProduct {
     NewProduct { name: name.to_owned(), branches: vec![1, 2], schema: Some(Bytes::from_static(b"a schema")) }
 }
 
-/// What the product has: different for each `seed`.
+/// A record of a product, which differs for each `seed`.
 fn record(name: &str, seed: u64, batch: u64, branch: u32) -> Bytes {
     Bytes::from(format!("{name} {seed} {batch} {branch} ").repeat(20 + usize::try_from(seed % 7).unwrap()))
 }
 
-/// The checksum of what [`write`] stores.
+/// The checksum of the baskets that [`write`] stores.
 pub(crate) fn sum(name: &str, seed: u64, entries: u64) -> u64 {
     let batches = entries.div_ceil(BATCH);
     let records = (0..batches).flat_map(|batch| (0..2).map(move |branch| record(name, seed, batch, branch)));
@@ -66,7 +66,7 @@ pub(crate) fn sum(name: &str, seed: u64, entries: u64) -> u64 {
     }))
 }
 
-/// Stores stripes of products, all those of a batch in one object, and their lists in another.
+/// Stores stripes of products, with one object per batch, and their lists in another object.
 pub(crate) async fn write(
     store: &dyn Store,
     names: &[&str],
@@ -110,13 +110,13 @@ pub(crate) async fn segment(
     Ok(NewSegment { entries, batch: BATCH, lists, events: Some(events), auxiliary: Some(auxiliary) })
 }
 
-/// Appending a segment with these products, which are stored.
+/// Stores a segment with these products, and returns the change that appends it.
 pub(crate) async fn append(store: &dyn Store, names: &[&str], seed: u64, entries: u64) -> Result<Change> {
     let products = names.iter().map(|name| product(name)).collect();
     Ok(Change::Append { products, segments: vec![segment(store, names, seed, entries).await?] })
 }
 
-/// A product for some segments of a dataset, which is stored.
+/// Stores a product for some segments, and returns the change that adds it.
 pub(crate) async fn put(
     dataset: &Dataset,
     name: &str,
@@ -140,7 +140,7 @@ pub(crate) async fn list(dataset: &Dataset, index: ListIndex) -> Result<StripeLi
     lists.remove(0).1
 }
 
-/// Everything that a version holds, and the keys of the objects below `d/`, `list/` and `snap/` that hold it.
+/// The contents of a version, and the keys of its objects below `d/`, `list/` and `snap/`.
 pub(crate) async fn read(dataset: &Dataset) -> Result<(Contents, BTreeSet<String>)> {
     let snapshot = dataset.snapshot();
     let mut used = BTreeSet::from([keys::snapshot(snapshot.id)]);

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Sends a request with some header lines over a connection of its own, and returns all that comes back.
+/// Sends a request with some header lines over a new connection, and returns the whole answer.
 async fn exchange(address: SocketAddr, request_line: &str, headers: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream
@@ -18,7 +18,7 @@ async fn exchange(address: SocketAddr, request_line: &str, headers: &str) -> Vec
         .unwrap();
     stream.shutdown().await.unwrap();
     let mut answer = Vec::new();
-    // A connection that is cut off ends the answer.
+    // A closed connection ends the answer.
     let _ = stream.read_to_end(&mut answer).await;
     answer
 }

@@ -14,7 +14,7 @@ async fn start(size: usize, link: EmulatedLink) -> (Server, Proxy) {
     (server, proxy)
 }
 
-/// Time that reading the whole object takes.
+/// The time to read the whole object.
 async fn time(proxy: &Proxy, size: usize) -> Duration {
     let begin = Instant::now();
     let answer = exchange(proxy.address(), "GET /f", "").await;
@@ -23,11 +23,11 @@ async fn time(proxy: &Proxy, size: usize) -> Duration {
 }
 
 #[tokio::test]
-async fn delay_leaves_the_bandwidth_alone() {
+async fn delay_does_not_reduce_bandwidth() {
     let size = 20 << 20;
     let (_server, proxy) = start(size, EmulatedLink { round_trip: TRIP, ..EmulatedLink::default() }).await;
     let elapsed = time(&proxy, size).await;
-    // The handshake and the request; were each chunk of 64 kB to wait for the one before, 32 s.
+    // The handshake and the request; if each chunk of 64 kB waited for the previous one, it would take 32 s.
     assert!(elapsed >= 2 * TRIP, "{elapsed:?}");
     assert!(elapsed < 160 * TRIP, "{elapsed:?}");
 }
@@ -45,7 +45,7 @@ async fn bandwidth_is_shared() {
 }
 
 #[tokio::test]
-async fn turnarounds_are_the_longest_chain() {
+async fn round_trips_are_the_longest_chain() {
     let (_server, proxy) = start(10, EmulatedLink { round_trip: TRIP, ..EmulatedLink::default() }).await;
     futures::join!(time(&proxy, 10), time(&proxy, 10), time(&proxy, 10));
     assert_eq!(proxy.stats().snapshot().round_trips, 1);
@@ -54,7 +54,7 @@ async fn turnarounds_are_the_longest_chain() {
     let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
     let mut answer = [0; 1000];
     for round_trips in 2..5 {
-        // In two pieces, which are one request.
+        // One request in two pieces.
         stream.write_all(b"GET /f HTTP/1.1\r\n").await.unwrap();
         tokio::time::sleep(TRIP / 4).await;
         stream.write_all(b"Host: zoo\r\n\r\n").await.unwrap();
@@ -89,7 +89,7 @@ async fn faults_happen_and_end() {
 }
 
 #[tokio::test]
-async fn what_is_throttled_waits_until_it_is_not() {
+async fn throttling_applies_to_existing_connections() {
     let size = 4 << 20;
     let (_server, proxy) = start(size, EmulatedLink::default()).await;
     proxy.throttle(Some(0));
@@ -99,7 +99,7 @@ async fn what_is_throttled_waits_until_it_is_not() {
     assert_eq!(proxy.stats().snapshot().bytes_sent, 0);
 
     proxy.throttle(Some(1000));
-    // It takes more than an hour now.
+    // At this rate, it takes more than an hour.
     while proxy.stats().snapshot().bytes_sent == 0 {
         assert!(tokio::time::timeout(TRIP, &mut whole).await.is_err());
     }
