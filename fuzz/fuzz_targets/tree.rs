@@ -4,7 +4,7 @@
 use sapwood_fuzz::{Whole, as_record};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Record, StreamerInfos};
-use sapwood_ttree::{Tree, TreeOutline, interpret};
+use sapwood_ttree::{TTree, TreeOutline, interpret};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Some(whole) = Whole::open(data) else {
@@ -25,7 +25,7 @@ fn parse(class_name: &str, record: &Record, file_size: u64, streamers: &Streamer
         assert_eq!(tree.stored_branches().count(), outline.branches.len());
         let _ = outline.unchanged(record.key_len);
     }
-    let Ok(tree) = Tree::parse(class_name, &record.payload, record.key_len, file_size, streamers) else {
+    let Ok(tree) = TTree::parse(class_name, &record.payload, record.key_len, file_size, streamers) else {
         return;
     };
     let compiler = Compiler::new(streamers.clone());

@@ -53,9 +53,7 @@ impl fmt::Display for CppType {
 }
 
 fn parse(name: &str, depth: usize) -> CppType {
-    let name = name.trim();
-    let name = name.strip_prefix("const ").unwrap_or(name).trim();
-    let short = name.strip_prefix("std::").or_else(|| name.strip_prefix("ROOT::")).unwrap_or(name);
+    let short = bare(name);
     if let Some(primitive) = plain(short) {
         return CppType::Number(Number::Plain(primitive));
     }
@@ -67,15 +65,13 @@ fn parse(name: &str, depth: usize) -> CppType {
         "TString" => return CppType::RootString,
         _ => {}
     }
-    let other = || CppType::Other(name.to_owned());
-    let Some((template, arguments)) = short.strip_suffix('>').and_then(|short| short.split_once('<')) else {
-        return other();
-    };
-    let Some(first) = first_argument(arguments) else { return other() };
-    if template == "bitset" {
+    let other = || CppType::Other(without_const(name).to_owned());
+    let Some(template) = Template::parse(name) else { return other() };
+    let first = template.arguments.first().copied().unwrap_or_default();
+    if template.head == "bitset" {
         return CppType::Bitset(first.to_owned());
     }
-    match CONTAINERS.split(' ').find(|container| *container == template) {
+    match CONTAINERS.split(' ').find(|container| *container == template.head) {
         Some(container) if depth > 0 => CppType::Container(container, Box::new(parse(first, depth - 1))),
         _ => other(),
     }
@@ -123,10 +119,7 @@ pub(crate) enum ContainerKind {
 impl<'a> Template<'a> {
     /// Parses a type name without a pointer's star; `None` if it is no template.
     pub(crate) fn parse(name: &'a str) -> Option<Self> {
-        let name = name.trim();
-        let name = name.strip_prefix("const ").unwrap_or(name).trim();
-        let short = name.strip_prefix("std::").or_else(|| name.strip_prefix("ROOT::")).unwrap_or(name);
-        let (head, mut rest) = short.strip_suffix('>')?.split_once('<')?;
+        let (head, mut rest) = bare(name).strip_suffix('>')?.split_once('<')?;
         let mut arguments = Vec::new();
         loop {
             let first = first_argument(rest)?;
@@ -147,6 +140,17 @@ impl<'a> Template<'a> {
             head => CONTAINERS.split(' ').any(|name| name == head).then_some(ContainerKind::Items),
         }
     }
+}
+
+pub(crate) fn without_const(name: &str) -> &str {
+    let name = name.trim();
+    name.strip_prefix("const ").unwrap_or(name).trim()
+}
+
+/// A type name without `const`, `std::` and `ROOT::`.
+fn bare(name: &str) -> &str {
+    let name = without_const(name);
+    name.strip_prefix("std::").or_else(|| name.strip_prefix("ROOT::")).unwrap_or(name)
 }
 
 /// The first template argument: what stands before the first comma outside of brackets.

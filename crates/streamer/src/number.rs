@@ -179,6 +179,19 @@ pub fn basic(code: i32) -> Option<Primitive> {
     })
 }
 
+/// The type of the items of a `TArray`, by the name of its class (root-io-spec TArray §2).
+pub fn array_type(class_name: &str) -> Option<Primitive> {
+    Some(match class_name {
+        "TArrayC" => Primitive::I8,
+        "TArrayS" => Primitive::I16,
+        "TArrayI" => Primitive::I32,
+        "TArrayL" | "TArrayL64" => Primitive::I64,
+        "TArrayF" => Primitive::F32,
+        "TArrayD" => Primitive::F64,
+        _ => return None,
+    })
+}
+
 // Swapping bytes takes one instruction per 32 bytes with AVX2, and a dozen per 16 bytes without.
 #[multiversion(targets("x86_64+avx2"))]
 fn decode(number: Number, on_file: &[u8], in_memory: &mut [u8]) {

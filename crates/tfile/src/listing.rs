@@ -30,8 +30,7 @@ impl TFile {
             listing: PartialListing::default(),
         };
         walk.add(&self.root, "", 0);
-        let complete = !walk.reader.is_waiting();
-        Ok(walk.reader.finish(complete.then_some(walk.listing)))
+        Ok(walk.reader.finish_whole(walk.listing))
     }
 }
 

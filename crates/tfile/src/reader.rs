@@ -50,6 +50,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The value, if no ranges are missing, or these.
+    pub(crate) fn finish_whole<T>(self, value: T) -> Step<T> {
+        let complete = !self.is_waiting();
+        self.finish(complete.then_some(value))
+    }
+
     /// True if ranges are missing.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.missing.is_empty()

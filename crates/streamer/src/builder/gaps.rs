@@ -2,10 +2,8 @@
 //! the data name.
 
 use super::Builder;
+use crate::compile::LONGEST_REPORT;
 use crate::node::{CompiledClass, Node, undescribed};
-
-/// Most bytes of the report; longer ones help no one.
-const LONGEST_REPORT: usize = 1 << 18;
 
 /// Path and reason of what is missing.
 struct Gaps {

@@ -15,8 +15,8 @@ use std::sync::Arc;
 const MOST_COLUMNS: usize = 1 << 16;
 /// Nested classes and arrays deeper than this are not real, and do not fit on the stack.
 const DEEPEST: usize = 100;
-/// Most bytes of reasons for unreadable members; longer ones help no one.
-const LONGEST_REPORT: usize = 1 << 18;
+/// Most bytes of reasons for unreadable members; longer reports are not useful.
+pub(crate) const LONGEST_REPORT: usize = 1 << 18;
 /// A member of a newer version that takes more than this gets no default in older objects.
 const LARGEST_DEFAULT: usize = 1 << 16;
 

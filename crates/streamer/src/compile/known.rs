@@ -2,25 +2,21 @@
 //! ForwardingStreamers).
 
 use crate::node::Pointers;
-use crate::{MemberSelection, Node, Number};
+use crate::{MemberSelection, Node, Number, array_type};
 use sapwood_core::Primitive;
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
 /// An object of a class that ROOT streams by hand.
 pub(super) fn node(class: &str, wanted: &MemberSelection) -> Option<Node> {
-    let number = |primitive| Node::List(Box::new(Node::Number(Number::Plain(primitive))));
+    if let Some(primitive) = array_type(class) {
+        return Some(Node::List(Box::new(Node::Number(Number::Plain(primitive)))));
+    }
     let pointer = || Box::new(Node::Pointer(wanted.clone()));
     Some(match class {
         "TObject" => Node::TObject,
         "TString" | "string" | "std::string" => Node::Text,
         "TStringLong" => Node::LongText,
         "TQObject" => Node::Nothing,
-        "TArrayC" => number(Primitive::I8),
-        "TArrayS" => number(Primitive::I16),
-        "TArrayI" => number(Primitive::I32),
-        "TArrayL" | "TArrayL64" => number(Primitive::I64),
-        "TArrayF" => number(Primitive::F32),
-        "TArrayD" => number(Primitive::F64),
         "TDatime" => Node::Record(vec![("fDatime".to_owned(), Node::Number(Number::Plain(Primitive::U32)))]),
         "TRef" => Node::Ref,
         "TRefArray" => Node::RefArray,

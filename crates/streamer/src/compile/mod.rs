@@ -9,6 +9,7 @@ mod member;
 mod names;
 mod session;
 
+pub(crate) use class::LONGEST_REPORT;
 pub(crate) use code::number;
 pub(crate) use descriptions::layout_of;
 pub(crate) use member::{counter, to_end};

@@ -1,7 +1,7 @@
 //! Names of classes, which a file does not always spell in the same way (root-io-spec StreamerInfo §7.3).
 
 use crate::CppType;
-use crate::cpp_type::Template;
+use crate::cpp_type::{Template, without_const};
 use sapwood_tfile::StreamerInfos;
 use std::collections::BTreeMap;
 
@@ -52,8 +52,7 @@ impl Names {
 
 /// Normalizes a spelling: no `std::`, no spaces, one name for each number type, no default arguments.
 fn normal(name: &str, depth: usize) -> String {
-    let name = name.trim();
-    let name = name.strip_prefix("const ").unwrap_or(name).trim();
+    let name = without_const(name);
     if name.ends_with('*') {
         let pointee = name.trim_end_matches(['*', ' ']);
         let stars = name[pointee.len()..].replace(' ', "");

@@ -8,25 +8,18 @@ use sapwood_core::{Error, ErrorKind, Form, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 use std::sync::Arc;
 
-/// All methods that take `paths` compile only the members with these paths, such as `obj.pt_`, and what is
-/// necessary to find them; with no path, everything.
-///
-/// # Errors
-/// All methods fail with `Unsupported` if the requested object cannot be read at all, `Corrupt` if
-/// descriptions contradict themselves, `Missing` if a path names no member, `Limit` if a class has an absurd
-/// number of members.
 impl Compiler {
     /// An object as a record of its own: with its version header, or as its class's streamer writes it.
     pub fn object(&self, class: &str, paths: &[String]) -> Result<Program> {
         let wanted = MemberSelection::of(paths);
-        let node = self.session().class_node(class, "", &wanted, ClassUse::Inside)?;
+        let node = self.class_node(class, &wanted)?;
         self.program(node, CppType::parse(class).to_string(), &wanted)
     }
 
     /// An object behind the name of its class: the content of a `TBranchObject`.
     pub fn named_object(&self, class: &str, paths: &[String]) -> Result<Program> {
         let wanted = MemberSelection::of(paths);
-        let node = self.session().class_node(class, "", &wanted, ClassUse::Inside)?;
+        let node = self.class_node(class, &wanted)?;
         self.program(Node::Named(Box::new(node)), CppType::parse(class).to_string(), &wanted)
     }
 

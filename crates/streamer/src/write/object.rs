@@ -1,7 +1,7 @@
 //! Writes values as the bytes of an object, following the description of its class.
 
 use super::known_classes;
-use crate::Number;
+use crate::{Number, array_type};
 use sapwood_core::{Error, Primitive, Result};
 use sapwood_tfile::write::RecordBuffer;
 use sapwood_tfile::{ElementKind, StreamerElement};
@@ -163,18 +163,6 @@ fn put_list(buffer: &mut RecordBuffer, value: &Value) -> Result<()> {
         }
     });
     result
-}
-
-/// The type of the items of a `TArray`.
-fn array_type(class_name: &str) -> Option<Primitive> {
-    Some(match class_name {
-        "TArrayC" => Primitive::I8,
-        "TArrayS" => Primitive::I16,
-        "TArrayI" => Primitive::I32,
-        "TArrayF" => Primitive::F32,
-        "TArrayD" => Primitive::F64,
-        _ => return None,
-    })
 }
 
 /// A `TArray`: the number of its items, and the items; no byte count (root-io-spec TArray §2).

@@ -307,9 +307,8 @@ impl FileWriter {
             return Ok(Vec::new());
         }
         self.finish_streamers()?;
-        let changed =
-            |file: &FileWriter, index: &usize| file.directories.get(*index).is_some_and(|d| d.changed);
-        let changed: Vec<_> = (0..self.directories.len()).filter(|index| changed(&self, index)).collect();
+        let directories = self.directories.iter().enumerate();
+        let changed: Vec<_> = directories.filter(|(_, d)| d.changed).map(|(index, _)| index).collect();
         for &index in &changed {
             self.finish_keys(DirectoryId(index))?;
         }

@@ -140,9 +140,7 @@ impl DirectoryWalk<'_> {
             let room = key.nbytes.saturating_sub(fields_at) as usize;
             walk.add(DirectoryRecord { offset: header.begin, fields_at, room, ..named(key) }, 0)?;
         }
-        let DirectoryWalk { reader, found, .. } = walk;
-        let complete = !reader.is_waiting();
-        Ok(reader.finish(complete.then_some(found)))
+        Ok(walk.reader.finish_whole(walk.found))
     }
 
     /// Adds a directory, of which the fields known from its key are given, and its subdirectories. If bytes are

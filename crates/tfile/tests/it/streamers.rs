@@ -3,38 +3,44 @@
 use crate::Fetched;
 use crate::handmade::file;
 use sapwood_core::{ErrorKind, Result};
+use sapwood_tfile::write::RecordBuffer;
 use sapwood_tfile::{Count, ElementKind, StreamerElement, StreamerInfos, TFile, ValueRange};
 
+fn bytes(write: impl FnOnce(&mut RecordBuffer)) -> Vec<u8> {
+    let mut buffer = RecordBuffer::new(0);
+    write(&mut buffer);
+    buffer.finish().unwrap()
+}
+
 /// An object with a byte count.
-fn framed(version: u16, content: &[&[u8]]) -> Vec<u8> {
-    let content = content.concat();
-    let count = u32::try_from(content.len() + 2).unwrap() | 0x4000_0000;
-    [&count.to_be_bytes()[..], &version.to_be_bytes(), &content].concat()
+fn framed(version: i16, content: &[&[u8]]) -> Vec<u8> {
+    bytes(|buffer| buffer.object(version, |buffer| buffer.bytes(&content.concat())))
 }
 
 /// An object behind a pointer, with the name of its class.
 fn slot(class_name: &str, object: &[u8]) -> Vec<u8> {
-    let count = u32::try_from(4 + class_name.len() + 1 + object.len()).unwrap() | 0x4000_0000;
-    [&count.to_be_bytes()[..], &[0xff; 4], class_name.as_bytes(), &[0], object].concat()
+    bytes(|buffer| {
+        buffer.slot(class_name, |buffer| buffer.bytes(object));
+    })
 }
 
 fn words(values: &[i32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_be_bytes()).collect()
+    bytes(|buffer| values.iter().for_each(|value| buffer.i32(*value)))
 }
 
 fn string(text: &str) -> Vec<u8> {
-    [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat()
+    bytes(|buffer| buffer.tstring(text))
 }
 
-fn named(bits: i32, name: &str, title: &str) -> Vec<u8> {
-    framed(1, &[&[0, 1, 0, 0, 0, 0], &words(&[bits]), &string(name), &string(title)])
+fn named(bits: u32, name: &str, title: &str) -> Vec<u8> {
+    bytes(|buffer| buffer.tnamed(name, title, bits))
 }
 
 /// What a member is like, as `TStreamerElement` of version 4.
 struct Member<'a> {
     name: &'a str,
     title: &'a str,
-    bits: i32,
+    bits: u32,
     type_code: i32,
     dims: &'a [i32],
     type_name: &'a str,
@@ -54,26 +60,21 @@ impl Member<'_> {
         framed(4, &[&name, &numbers, &words(&extents), &string(self.type_name)])
     }
 
-    fn element(&self, class_name: &str, version: u16, tail: &[u8]) -> Vec<u8> {
+    fn element(&self, class_name: &str, version: i16, tail: &[u8]) -> Vec<u8> {
         slot(class_name, &framed(version, &[&self.base(), tail]))
     }
 }
 
 fn info(name: &str, version: i32, checksum: u32, elements: &[Vec<u8>]) -> Vec<u8> {
-    let object = [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    let count = i32::try_from(elements.len()).unwrap();
-    let array = slot("TObjArray", &framed(3, &[&object, &words(&[count, 0]), &elements.concat()]));
-    let content: [&[u8]; 4] =
-        [&named(0x10000, name, ""), &checksum.to_be_bytes(), &version.to_be_bytes(), &array];
-    slot("TStreamerInfo", &framed(9, &content))
+    let array = bytes(|array| array.tobjarray(elements.len(), |array| array.bytes(&elements.concat())));
+    let head: [&[u8]; 3] = [&named(0x10000, name, ""), &checksum.to_be_bytes(), &version.to_be_bytes()];
+    slot("TStreamerInfo", &framed(9, &[&head.concat(), &slot("TObjArray", &array)]))
 }
 
 /// The `TList` of the streamer information; an empty option follows each entry.
 fn list(entries: &[Vec<u8>]) -> Vec<u8> {
-    let object = [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    let count = i32::try_from(entries.len()).unwrap();
-    let entries: Vec<u8> = entries.iter().flat_map(|entry| [&entry[..], &[0]].concat()).collect();
-    framed(5, &[&object, &words(&[count]), &entries])
+    let content: Vec<u8> = entries.iter().flat_map(|entry| [&entry[..], &[0]].concat()).collect();
+    bytes(|buffer| buffer.tlist("", entries.len(), |buffer| buffer.bytes(&content)))
 }
 
 fn parse(entries: &[Vec<u8>]) -> Result<StreamerInfos> {

@@ -2,7 +2,7 @@
 
 use super::number::skip_array;
 use sapwood_core::{Error, Result};
-use sapwood_streamer::{Number, basic};
+use sapwood_streamer::{Number, array_type, basic};
 use sapwood_tfile::{
     ElementKind, IS_REFERENCED, Pointer, StreamerElement, StreamerInfo, StreamerInfos, Walker,
 };
@@ -138,6 +138,10 @@ impl<'s> DescribedClasses<'s> {
     /// Walks over an object of a class with a custom streamer (HandWrittenStreamers §2); false for any other
     /// class.
     fn known(self, walker: &mut Walker<'_>, class: &str) -> Result<bool> {
+        if let Some(primitive) = array_type(class) {
+            skip_array(&mut walker.cursor, primitive.size())?;
+            return Ok(true);
+        }
         match class {
             "TObject" => walker.cursor.tobject().map(drop)?,
             "TNamed" => walker.cursor.tnamed().map(drop)?,
@@ -158,15 +162,6 @@ impl<'s> DescribedClasses<'s> {
                 let count = if times > 0 { walker.cursor.count(4 * times)? } else { 0 };
                 (0..count * times).try_for_each(|_| self.pointer(walker).map(drop))?;
                 walker.close(&header, class)?;
-            }
-            _ if class.starts_with("TArray") => {
-                let size = match class {
-                    "TArrayC" => 1,
-                    "TArrayS" => 2,
-                    "TArrayI" | "TArrayF" => 4,
-                    _ => 8,
-                };
-                skip_array(&mut walker.cursor, size)?;
             }
             _ if WITHOUT_POINTERS.contains(&class) => walker.cursor.skip_object()?,
             _ => return Ok(false),

@@ -4,11 +4,12 @@ use super::builder::TreeBuilder;
 use super::clusters::ClusterSize;
 use super::existing::ExistingRecord;
 use super::record::PlacedBasket;
-use super::schema::{BranchSpec, Storage, VectorItem, cpp_name};
+use super::schema::{BranchSpec, Storage, VectorItem};
 use crate::{Branch, BranchKind, Leaf, LeafKind, TTree, TreeOutline};
 use bytes::Bytes;
 use sapwood_codec::Compression;
 use sapwood_core::{Error, Primitive, Result};
+use sapwood_streamer::{CppType, Number};
 use sapwood_tfile::StreamerInfos;
 
 impl TreeBuilder {
@@ -114,8 +115,11 @@ fn spec(branch: &Branch) -> Option<BranchSpec> {
     let [leaf] = branch.leaves.as_slice() else { return None };
     let storage = match &branch.kind {
         BranchKind::Plain => plain(leaf)?,
-        BranchKind::Element(element) if element.class_name == "string" => Storage::StdString,
-        BranchKind::Element(element) => Storage::Vector(item(element.class_name.strip_prefix("vector<")?)?),
+        BranchKind::Element(element) => match CppType::parse(&element.class_name) {
+            CppType::StdString => Storage::StdString,
+            CppType::Container("vector", items) => Storage::Vector(item(&items)?),
+            _ => return None,
+        },
         _ => return None,
     };
     Some(BranchSpec {
@@ -143,14 +147,12 @@ fn plain(leaf: &Leaf) -> Option<Storage> {
     })
 }
 
-/// The item type of `vector<…>`, from the text after the first bracket.
-fn item(name: &str) -> Option<VectorItem> {
-    let name = name.strip_suffix('>')?.trim_end();
-    if name == "string" {
-        return Some(VectorItem::String);
-    }
-    if let Some(inner) = name.strip_prefix("vector<") {
-        return Some(VectorItem::Vector(Box::new(item(inner)?)));
-    }
-    Primitive::ALL.into_iter().find(|primitive| cpp_name(*primitive) == name).map(VectorItem::Number)
+/// The type of the items of a vector.
+fn item(item_type: &CppType) -> Option<VectorItem> {
+    Some(match item_type {
+        CppType::Number(Number::Plain(primitive)) => VectorItem::Number(*primitive),
+        CppType::StdString => VectorItem::String,
+        CppType::Container("vector", inner) => VectorItem::Vector(Box::new(item(inner)?)),
+        _ => return None,
+    })
 }
