@@ -6,7 +6,7 @@ mod describe;
 mod invent;
 
 use bytes::Bytes;
-use sapwood_core::{Result, Segments, Step};
+use sapwood_core::{Result, Segments, ParseStep};
 use sapwood_tfile::{Record, TFile};
 
 /// A file all of which is known.
@@ -22,16 +22,16 @@ impl Whole {
         let mut known = Segments::default();
         known.insert(0, Bytes::copy_from_slice(data));
         match TFile::open(&known, data.len() as u64).ok()? {
-            Step::Done(file) => Some(Whole { file, known }),
-            Step::Need(ranges) => panic!("all is known, and yet {ranges:?} is asked for"),
+            ParseStep::Done(file) => Some(Whole { file, known }),
+            ParseStep::Need(ranges) => panic!("all is known, and yet {ranges:?} is asked for"),
         }
     }
 
     /// What a parser answers. It has no reason to ask for more.
-    pub fn get<T>(&self, parse: impl Fn(&TFile, &Segments) -> Result<Step<T>>) -> Option<T> {
+    pub fn get<T>(&self, parse: impl Fn(&TFile, &Segments) -> Result<ParseStep<T>>) -> Option<T> {
         match parse(&self.file, &self.known).ok()? {
-            Step::Done(value) => Some(value),
-            Step::Need(ranges) => panic!("all is known, and yet {ranges:?} is asked for"),
+            ParseStep::Done(value) => Some(value),
+            ParseStep::Need(ranges) => panic!("all is known, and yet {ranges:?} is asked for"),
         }
     }
 }

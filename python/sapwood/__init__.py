@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .opening.single import open
     from .options import cache as cache
     from .options.compression import Compression
+    from .options.retry import RetryPolicy
     from .query.batch import Report
     from .report import layout as layout
     from .report.cost import ReadReport
@@ -54,6 +55,7 @@ _HOMES = {
     "ReadReport": "report.cost",
     "RepackReport": "writing.repacking",
     "Report": "query.batch",
+    "RetryPolicy": "options.retry",
     "Tree": "model.tree",
     "VerifyReport": "report.verifying",
     "WritableFile": "writing",
@@ -96,6 +98,7 @@ __all__ = [
     "ReadReport",
     "RepackReport",
     "Report",
+    "RetryPolicy",
     "Tree",
     "VerifyReport",
     "WritableFile",

@@ -164,7 +164,7 @@ def test_every_way_of_reading(server: Running, right: dict[str, Any], way: str) 
         with sapwood.open(server.url, **options) as tree:
             copy = pickle.loads(pickle.dumps(tree))
         with copy:
-            assert copy.file.options.blocks == tree.file.options.blocks
+            assert copy.file.options.lazy_download == tree.file.options.lazy_download
             assert_same(copy.arrays(library="np"), right)
             assert copy.file.report().block_bytes >= 0
 
@@ -346,10 +346,10 @@ def test_the_options_are_shown(events_file: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("SAPWOOD_CACHE", str(tmp_path))
     monkeypatch.setenv("SAPWOOD_CACHE_SIZE", "5 GB")
     with sapwood.open(events_file) as file:
-        blocks = file.options.blocks
-    assert (blocks.cache, blocks.cache_size, blocks.block) == (str(tmp_path), 5_000_000_000, None)
+        blocks = file.options.lazy_download
+    assert (blocks.cache, blocks.cache_size, blocks.block_size) == (str(tmp_path), 5_000_000_000, None)
     with sapwood.open(events_file, lazy_download=False) as file:
-        assert file.options.blocks is None
+        assert file.options.lazy_download is None
 
 
 def test_looking_after_a_cache(server: Running, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_public_buckets() -> None:
 def test_options_are_checked() -> None:
     with pytest.raises(errors.UsageError, match="two halves"):
         sapwood.open(URL, key="k")
-    with pytest.raises(TypeError, match="'anonymous' is a bool"):
+    with pytest.raises(TypeError, match="'anonymous' must be a bool"):
         sapwood.open(URL, anonymous="yes")
     with pytest.raises(TypeError) as refused:
         sapwood.open(URL, key="k", secret=b"hidden")

@@ -65,3 +65,11 @@ def test_the_command_refuses_to_replace_a_file(tmp_path: Path) -> None:
     assert again.exit_code != 0 and "exists" in again.output
     assert CliRunner().invoke(app, ["example", str(path), "-n", "20", "--force"]).exit_code == 0
     assert sapwood.open(f"{path}:Events").num_entries == 20
+
+
+def test_an_existing_file_is_replaced_on_demand_only(tmp_path: Path) -> None:
+    path = sapwood.example(tmp_path / "one.root", events=10)
+    with pytest.raises(sapwood.errors.UsageError, match="overwrite=True"):
+        sapwood.example(path, events=20)
+    assert sapwood.open(path)["Events"].num_entries == 10
+    assert sapwood.open(sapwood.example(path, events=20, overwrite=True))["Events"].num_entries == 20

@@ -132,9 +132,11 @@ def test_huge_powers_of_plain_numbers_end_at_once() -> None:
         value("9**9**9**9")
 
 
-def test_an_unknown_function_names_the_nearest() -> None:
-    with pytest.raises(errors.UsageError, match="sqrt"):
+def test_an_unknown_function_suggests_others() -> None:
+    with pytest.raises(errors.UsageError, match=r"unknown function 'sqrtt'.*; did you mean 'sqrt'"):
         value("sqrtt(x)")
+    with pytest.raises(errors.UsageError, match=r"unknown function 'open'.*; available: abs, sqrt, "):
+        value("open(x)")
 
 
 def test_uproots_functions_are_all_there() -> None:

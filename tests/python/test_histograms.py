@@ -120,7 +120,7 @@ def test_errors_of_a_profile_by_any_option(file: Any) -> None:
 def test_entries_that_are_not_in_bins_yet_are_no_zeros(file: Any) -> None:
     histogram = file["h1D"]
     members = {**histogram.members, "fBuffer": np.array([2.0, 1.0, 0.5, 1.0, 0.25])}
-    with pytest.raises(UnsupportedTypeError, match="before its entries were put into bins"):
+    with pytest.raises(UnsupportedTypeError, match="before its entries were filled into bins"):
         Histogram("TH1D", members).values()
 
 

@@ -62,10 +62,10 @@ def test_a_sound_package_has_no_problems(package: Path) -> None:
         "try:\n    from plant.middle.tree import Tree\nexcept ImportError:\n    pass",
     ],
 )
-def test_a_circle_is_printed_module_by_module(package: Path, text: str) -> None:
+def test_a_cycle_is_printed_module_by_module(package: Path, text: str) -> None:
     add(package, "low/words.py", text)
-    circle = next(one for one in check_python_layers.problems(package, ORDER) if "circle" in one)
-    _, *steps = circle.split("\n")
+    cycle = next(one for one in check_python_layers.problems(package, ORDER) if "cycle" in one)
+    _, *steps = cycle.split("\n")
     line = 1 + len(text.split("import")[0].split("\n"))
     assert sorted(steps) == [
         f"  plant/low/words.py:{line}: plant.low.words imports plant.middle.tree",
@@ -73,13 +73,13 @@ def test_a_circle_is_printed_module_by_module(package: Path, text: str) -> None:
     ]
 
 
-def test_a_longer_circle_is_found_once(package: Path) -> None:
+def test_a_longer_cycle_is_found_once(package: Path) -> None:
     add(package, "top.py", "from . import other")
     add(package, "other.py", "def late():\n    from .low import more")
     add(package, "low/more.py", "import plant.top")
     order = [*ORDER[:-1], "other", ""]
-    (circle,) = (one for one in check_python_layers.problems(package, order) if "circle" in one)
-    assert [line.split(": ")[0].strip() for line in circle.split("\n")[1:]] == [
+    (cycle,) = (one for one in check_python_layers.problems(package, order) if "cycle" in one)
+    assert [line.split(": ")[0].strip() for line in cycle.split("\n")[1:]] == [
         "plant/low/more.py:1",
         "plant/top.py:2",
         "plant/other.py:2",
@@ -114,7 +114,7 @@ def test_a_module_is_imported_by_its_own_name(package: Path) -> None:
     (problem,) = check_python_layers.problems(package, ORDER)
     assert (
         problem
-        == "plant/low/words.py:2: plant.low.words imports plant.gone, which is not there (by this name)"
+        == "plant/low/words.py:2: plant.low.words imports plant.gone, which does not exist by this name"
     )
 
 
@@ -126,8 +126,8 @@ def test_imports_for_types_do_not_count(package: Path) -> None:
 
 def test_the_table_and_the_package_are_the_same(package: Path) -> None:
     found = check_python_layers.problems(package, ["low", "gone", "top", ""])
-    assert "plant/middle is missing in the table" in found
-    assert "plant/gone is in the table, but not there" in found
+    assert "plant/middle is missing from the table" in found
+    assert "plant/gone is in the table, but does not exist" in found
 
 
 def test_rows_are_read_from_the_table() -> None:

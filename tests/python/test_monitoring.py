@@ -113,7 +113,7 @@ class TestStory:
         (source,) = report.sources
         assert source.failures == report.retries == 1
         assert source.fetched_bytes == sum(one.nbytes for one in report.timeline)
-        assert "retried 1 times" in str(report)
+        assert "retried 1 time" in str(report)
         document = json.loads(report.to_json())
         assert document["servers"][source.server]["events"] == {"opened": 1, "retried": 1}
         assert document["log"][1]["event"] == "retried"

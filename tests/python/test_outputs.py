@@ -97,7 +97,7 @@ WRITERS: dict[str, tuple[str, Write]] = {
 OTHERS = {
     *("sapwood.create", "sapwood.recreate", "sapwood.update", "sapwood.WritableFile"),
     *("sapwood.tune.run", "sapwood.tune.save", "sapwood.monitoring.jsonl", "sapwood.monitoring.textfile"),
-    "sapwood.Profile",
+    *("sapwood.Profile", "sapwood.example"),
 }
 """Those with tests of their own here and in test_cli."""
 

@@ -119,7 +119,7 @@ def test_reports_add_up() -> None:
     # On one clock: the second file was read in a gap of the first, the third two seconds later.
     assert total.elapsed_seconds == pytest.approx(3.5)
     assert total.idle_seconds == pytest.approx(0.3 + 2.0)
-    assert "3 files" in str(total) and "of c.root: 1 request" in str(total)
+    assert "3 files" in str(total) and "in c.root: 1 request" in str(total)
     with pytest.raises(TypeError):
         first + 1  # type: ignore[operator]
 

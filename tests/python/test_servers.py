@@ -87,8 +87,8 @@ def test_nginx_answers_several_ranges_in_one_request(folder: Path) -> None:
     with nginx_server.web_server(folder) as server:
         with sapwood.open(f"{server.url}/events.root:Events") as tree:
             assert len(tree.arrays(["run", "Jet_pt"], library="np")["run"]) == 1000
-        assert {status for _, status, _ in server.asked()} == {206}
-        assert max(ranges for _, _, ranges in server.asked()) > 1
+        assert {status for _, status, _ in server.requests()} == {206}
+        assert max(ranges for _, _, ranges in server.requests()) > 1
 
 
 @needs_web

@@ -20,21 +20,14 @@ ak = pytest.importorskip("awkward")
 DATA = Path(__file__).resolve().parents[1] / "data"
 
 
-WRITING: dict[str, Any] = {
-    "statistics": True,
-    "compression": None, "stripe_size": None, "batch": None, "group": True, "pad": 0,
-    "threads": None, "who": None, "job": None, "parameters": {},
-}  # fmt: skip
-
-
 def create(place: str, file: Path, tree: str = "Events") -> None:
     """Creates a dataset of a file, in batches of 100 entries."""
-    _core.Stripes(place).create(tree, [(str(file), {})], WRITING | {"batch": 100})
+    _core.Stripes(place).create(tree, [(str(file), _core.OpenOptions())], _core.WriteOptions(batch=100))
 
 
 def append(place: str, file: Path) -> None:
     """Appends the entries of a file."""
-    _core.Stripes(place).append([(str(file), {})], WRITING | {"batch": 100})
+    _core.Stripes(place).append([(str(file), _core.OpenOptions())], _core.WriteOptions(batch=100))
 
 
 @pytest.fixture(scope="module")

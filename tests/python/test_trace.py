@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import sapwood
 from sapwood.cli._app import app
 from sapwood.errors import FileNotFoundError, SapwoodError, UsageError
-from sapwood.report.replaying import PRESETS, Line
+from sapwood.report.replaying import PRESETS, Link
 from sapwood.report.tracing import VARIABLE, summary
 
 COLUMNS = ["run", "Muon_pt", "Jet_pt"]
@@ -190,7 +190,7 @@ def test_a_replay_makes_the_requests_of_the_job(far: str, tmp_path: Path) -> Non
         tree.arrays(["Muon_eta", "Muon_phi"])
         counts = tree.file.report()
     told = summary(path)
-    (cost,) = sapwood.replay(path, line=Line(rtt=0.03, bandwidth=100e6))
+    (cost,) = sapwood.replay(path, link=Link(rtt=0.03, bandwidth=100e6))
     assert cost.requests == only(told)["requests"] == counts.requests
     assert cost.bytes == only(told)["bytes"]
     assert 0.03 < cost.seconds < 3 * told["seconds"]
@@ -201,8 +201,8 @@ def test_policies_differ_as_they_should(nano: Path, tmp_path: Path) -> None:
     with sapwood.trace(tmp_path / "job.swt") as path:
         for _ in sapwood.iterate(f"{nano}:Events", COLUMNS, step_size=5_000):
             pass
-    line = Line(rtt=0.5, bandwidth=1e6)
-    costs = {one.policy: one for one in sapwood.replay(path, PRESETS, line=line)}
+    link = Link(rtt=0.5, bandwidth=1e6)
+    costs = {one.policy: one for one in sapwood.replay(path, PRESETS, link=link)}
     assert list(costs) == list(PRESETS)
     baskets = sum(one["baskets"] for one in only(summary(path))["operations"])
     assert costs["unmerged"].requests > costs["default"].requests
@@ -211,19 +211,19 @@ def test_policies_differ_as_they_should(nano: Path, tmp_path: Path) -> None:
     assert costs["gap-1M"].requests <= costs["default"].requests
     # What opening brought need not be fetched again.
     assert costs["default"].bytes <= costs["default"].wanted + opening(path)
-    twice = sapwood.replay(path, ["default"], line=Line(rtt=1.0, bandwidth=1e6))[0]
+    twice = sapwood.replay(path, ["default"], link=Link(rtt=1.0, bandwidth=1e6))[0]
     assert twice.seconds > costs["default"].seconds
-    fewer = sapwood.replay(path, ["unmerged,concurrency=1"], line=line)[0]
+    fewer = sapwood.replay(path, ["unmerged,concurrency=1"], link=link)[0]
     assert fewer.seconds > costs["unmerged"].seconds
 
 
 def test_a_file_may_be_at_several_places(nano: Path, tmp_path: Path) -> None:
     with sapwood.trace(tmp_path / "job.swt") as path:
         sapwood.open(f"{nano}:Events").arrays()
-    slow = Line(rtt=0.01, bandwidth=nano.stat().st_size / 10)
-    alone, two = sapwood.replay(path, ["default", "replicas"], line=slow)
+    slow = Link(rtt=0.01, bandwidth=nano.stat().st_size / 10)
+    alone, two = sapwood.replay(path, ["default", "replicas"], link=slow)
     assert alone.seconds > 9 and two.seconds < 0.8 * alone.seconds
-    (unequal,) = sapwood.replay(path, ["replicas"], line=slow, replicas=[Line(rtt=0.01, bandwidth=1e4)])
+    (unequal,) = sapwood.replay(path, ["replicas"], link=slow, replicas=[Link(rtt=0.01, bandwidth=1e4)])
     assert two.seconds < unequal.seconds < alone.seconds + 5
     with pytest.raises(SapwoodError, match="several places"):
         sapwood.replay(path, ["replicas"], source=str(nano))

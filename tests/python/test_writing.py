@@ -241,7 +241,7 @@ def test_types_that_no_branch_has(tmp_path: Path, types: dict[str, Any], says: s
 
 
 def test_settings_that_make_no_sense(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no compression"):
+    with pytest.raises(UsageError, match="unknown compression"):
         sapwood.recreate(tmp_path / "out.root", compression="brotli")
     with pytest.raises(UsageError, match="threads"):
         sapwood.recreate(tmp_path / "out.root", threads=0)
@@ -283,7 +283,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(ClosedFileError):
         file["u"] = {"x": [1]}
-    with pytest.raises(UsageError, match=r"exists: to replace it, use sapwood\.recreate"):
+    with pytest.raises(UsageError, match=r"exists; to replace it, use sapwood\.recreate"):
         sapwood.create(path)
     with sapwood.recreate(path) as file:
         tree = file.mktree("t", {"x": "int64"})

@@ -1,20 +1,20 @@
-//! The batch that a lane works on. Its baskets are decompressed on first use.
+//! The batch that a lane works on. Baskets are decompressed on first use.
 
-use super::column::Plain;
+use super::column::PlainBasket;
 use super::flat_block::Block;
-use super::run::Piece;
+use super::run::BasketEntries;
 use bytes::Bytes;
 use sapwood_core::Result;
 use sapwood_ttree::{BasketRef, References};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A batch that somebody works on.
+/// A batch that a lane works on.
 pub(super) struct Claim {
-    /// Counted from 0.
+    /// The number of the batch, from 0.
     pub(super) number: u64,
     pub(super) first: u64,
     pub(super) entries: u64,
-    /// Bytes that were read for it, and for no batch before.
+    /// Bytes that were read for this batch and for no batch before it.
     pub(super) read_bytes: u64,
     pub(super) content: Content,
 }
@@ -26,18 +26,18 @@ pub(super) enum Content {
     Nothing,
 }
 
-/// A basket that several batches may need: who comes first decompresses it.
+/// A basket that several batches may need: the first of them decompresses it.
 pub(super) struct SharedBasket {
     basket: BasketRef,
     bytes: Bytes,
     references: References,
-    plain: Mutex<Option<Arc<Plain>>>,
+    plain: Mutex<Option<Arc<PlainBasket>>>,
 }
 
 impl Claim {
-    /// Where the entries of a column are; decompresses what nobody did before.
-    pub(super) fn pieces(&self, column: usize) -> Result<Vec<Piece>> {
-        let plain: Vec<Arc<Plain>> = match &self.content {
+    /// The entries of a column, basket by basket. Decompresses baskets on first use.
+    pub(super) fn pieces(&self, column: usize) -> Result<Vec<BasketEntries>> {
+        let plain: Vec<Arc<PlainBasket>> = match &self.content {
             Content::Nothing => return Ok(Vec::new()),
             Content::Baskets(columns) => {
                 let baskets = columns.get(column).map(Vec::as_slice).unwrap_or_default();
@@ -53,7 +53,7 @@ impl Claim {
             let first = plain.basket.first_entry;
             let place = |entry: u64| usize::try_from(entry.saturating_sub(first)).unwrap_or(usize::MAX);
             let range = place(self.first)..place(end).min(plain.entries.len());
-            Piece { plain, range }
+            BasketEntries { plain, range }
         });
         Ok(pieces.collect())
     }
@@ -64,18 +64,17 @@ impl SharedBasket {
         SharedBasket { basket, bytes, references, plain: Mutex::new(None) }
     }
 
-    fn plain(&self) -> Result<Arc<Plain>> {
+    fn plain(&self) -> Result<Arc<PlainBasket>> {
         let mut plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plain) = &*plain {
             return Ok(Arc::clone(plain));
         }
-        let found =
-            Plain::new(self.basket.clone(), &self.bytes, &self.references).map_err(|error| {
-                match self.basket.embedded {
-                    None => error.inside(self.basket.offset),
-                    Some(_) => error,
-                }
-            })?;
+        let found = PlainBasket::new(self.basket.clone(), &self.bytes, &self.references).map_err(
+            |error| match self.basket.embedded {
+                None => error.inside(self.basket.offset),
+                Some(_) => error,
+            },
+        )?;
         Ok(Arc::clone(plain.insert(Arc::new(found))))
     }
 }

@@ -4,44 +4,44 @@ use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use sapwood_dataset::BasketForm;
 use sapwood_rewrite::repack::baskets::BasketEncoding;
-use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, References, inflated};
+use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, References, uncompressed_record};
 
 /// A branch.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
     pub(super) path: String,
-    /// False for one that has no entries of its own, as its sub-branches have them.
+    /// False if only its sub-branches have entries.
     pub(super) has_data: bool,
-    /// How its bytes become values, if that is known.
+    /// How its bytes are decoded, if that is known.
     pub(super) interpretation: Option<Interpretation>,
-    /// What the baskets are like that are made of it.
+    /// The form of the baskets made of it.
     pub(super) form: BasketForm,
 }
 
 /// A basket after decompression.
 #[derive(Debug)]
-pub(super) struct Plain {
+pub(super) struct PlainBasket {
     pub(super) basket: BasketRef,
-    /// Its record, not compressed; or what the tree's record embeds.
+    /// Its uncompressed record, or the bytes that the tree's record embeds.
     pub(super) record: Bytes,
     pub(super) entries: Entries,
 }
 
-impl Plain {
-    pub(super) fn new(basket: BasketRef, bytes: &Bytes, references: &References) -> Result<Plain> {
-        let record = if basket.embedded.is_some() { bytes.clone() } else { inflated(bytes)? };
+impl PlainBasket {
+    pub(super) fn new(basket: BasketRef, bytes: &Bytes, references: &References) -> Result<PlainBasket> {
+        let record = if basket.embedded.is_some() { bytes.clone() } else { uncompressed_record(bytes)? };
         let entries = Entries::parse(&record, basket.embedded.is_some(), references)?;
         if entries.len() as u64 != basket.entries {
             let message =
                 format!("a basket has {} entries, where the tree says {}", entries.len(), basket.entries);
             return Err(Error::corrupt(message));
         }
-        Ok(Plain { basket, record, entries })
+        Ok(PlainBasket { basket, record, entries })
     }
 }
 
-/// Entries as the record of a basket that is not compressed.
-pub(super) fn plain_of(column: &Column, first_entry: u64, entries: Entries) -> Result<Plain> {
+/// Entries as an uncompressed basket.
+pub(super) fn plain_of(column: &Column, first_entry: u64, entries: Entries) -> Result<PlainBasket> {
     let (count, mut cutter) = (entries.len(), column.form.cutter(BasketEncoding::Stripe));
     cutter.add(&entries, 0..count, &mut Vec::new())?;
     let cut = cutter.close()?.ok_or_else(|| Error::corrupt("a block has no entries"))?;
@@ -49,5 +49,5 @@ pub(super) fn plain_of(column: &Column, first_entry: u64, entries: Entries) -> R
     BasketHeader::parse(&record)?.check_record(&record)?;
     let (len, entries_len) = (record.len() as u64, count as u64);
     let basket = BasketRef { first_entry, entries: entries_len, offset: 0, len, embedded: None };
-    Ok(Plain { basket, record, entries })
+    Ok(PlainBasket { basket, record, entries })
 }

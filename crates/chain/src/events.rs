@@ -1,4 +1,4 @@
-//! Which events the entries of a batch are: three numbers of each, found among its columns.
+//! The run, luminosity block and event numbers of a batch, found among its columns.
 
 use super::claim::Claim;
 use super::column::Column;
@@ -9,21 +9,21 @@ use sapwood_table::member;
 use sapwood_table::{Selection, names};
 use sapwood_ttree::{BasketBytes, Interpretation, Meaning, decode};
 
-/// Run, luminosity block and event number, and where they are.
+/// The columns with run, luminosity block and event number.
 #[derive(Debug, Clone)]
 pub(super) struct EventColumns(Vec<EventColumn>);
 
 #[derive(Debug, Clone)]
 struct EventColumn {
-    /// Its place among the columns of the chain.
+    /// Its index among the columns of the chain.
     column: usize,
     interpretation: Interpretation,
-    /// What of the objects in it is the number.
+    /// The path of the number in the objects of the column.
     member: Vec<String>,
 }
 
 impl EventColumns {
-    /// None if the events of a source do not say which they are. `trees` are those of the schemas.
+    /// None if a source has no event numbers. `trees` are those of the schemas.
     pub(super) fn of(template: &Template, trees: &[Tree], columns: &[Column]) -> Option<EventColumns> {
         let places = template.products.iter();
         let places = places.flat_map(|one| one.branches.iter().map(|&branch| (one.schema, branch)));
@@ -34,7 +34,7 @@ impl EventColumns {
                 let column = places.iter().position(|place| *place == (schema, query.column))?;
                 let member = names(&query.member);
                 let selection = Selection::of_members(query.column, std::slice::from_ref(&member));
-                let interpretation = match &tree.tree_table().outcome(&selection).ok()?.meaning {
+                let interpretation = match &tree.tree_table().branch_type(&selection).ok()?.meaning {
                     Meaning::Column(interpretation) if !selection.members.is_empty() => {
                         interpretation.clone()
                     }

@@ -1,39 +1,40 @@
-//! What lanes take their batches from: the baskets of a tree, the blocks of a flat file, or nothing.
+//! The source of the lanes' batches: the baskets of a tree, the blocks of a flat file, or nothing.
 
 use super::claim::{Claim, Content, SharedBasket};
 use super::column::Column;
 use super::events::EventColumns;
 use super::flat_input::{FlatFeed, FlatFile};
 use super::options::{ChainOptions, ChainSource};
+use bytes::Bytes;
 use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_dataset::{BasketForm, Template, open_tree, same_references, view_of};
-use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_fetch::{Ahead, FileIndex, Job, ReadAhead};
 use sapwood_root::{File, Tree};
-use sapwood_table::pool::runtime;
-use sapwood_tfile::write::{Origin, pid_offset};
+use sapwood_table::pool::read_ahead;
+use sapwood_tfile::write::{FileStamp, pid_offset};
 use sapwood_ttree::{BasketRef, Meaning, References};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Compressed bytes, and batches, that are fetched ahead.
+/// Compressed bytes, and batches, to fetch ahead.
 const AHEAD: u64 = 32 << 20;
 const BATCHES_AHEAD: usize = 64;
 
-/// A source that is open.
+/// An open source.
 pub(super) struct ChainInput {
-    /// The products of the tree; none of a source without columns.
+    /// The products of the tree; none if the source has no columns.
     pub(super) template: Option<Template>,
     /// The branches of all products.
     pub(super) columns: Vec<Column>,
-    /// Compressed bytes of each per entry, as far as they are known.
+    /// Compressed bytes of each column per entry, as far as known.
     pub(super) sizes: Vec<f64>,
     pub(super) entries: u64,
-    /// Which of the columns say what events they are.
+    /// The columns with event numbers.
     pub(super) events: Option<EventColumns>,
 }
 
-/// Batches, in order.
+/// Delivers batches in order.
 pub(super) struct Feed {
     source: Source,
     entries: u64,
@@ -42,13 +43,13 @@ pub(super) struct Feed {
 }
 
 enum Source {
-    Tree(TreeFeed),
+    Tree(Box<TreeFeed>),
     Flat(Box<FlatFeed>),
     Empty,
 }
 
 impl ChainInput {
-    /// Opens a source, and finds out what its columns are; true if what becomes of it is `kept`.
+    /// Opens a source and finds its columns. `kept` is true if the output is kept.
     pub(super) fn new(
         source: &ChainSource,
         options: &ChainOptions,
@@ -86,7 +87,7 @@ impl ChainInput {
     ) -> Result<(ChainInput, Feed)> {
         let tree = file.tree(path, None, call)?;
         let (template, places) = match view_of(file) {
-            // What is kept needs one schema, that is right for all segments.
+            // An output that is kept needs one schema that fits all segments.
             Some(dataset) if !kept => {
                 let template = Template::of_snapshot(&dataset.snapshot, call)?;
                 (template, (0..tree.branches().len()).collect())
@@ -101,11 +102,13 @@ impl ChainInput {
         tree.find_baskets(&places, call)?;
         let (mut columns, events) = columns(&template, call)?;
         if columns.len() != places.len() {
-            return Err(Error::corrupt("the products have other branches than the tree").url(file.url()));
+            return Err(
+                Error::corrupt("the branches of the products are not those of the tree").url(file.url())
+            );
         }
         let (entries, mut slots, mut sizes) = (taken(tree.entries(), options), Vec::new(), Vec::new());
         for (column, place) in columns.iter_mut().zip(places) {
-            let slot = slot(&tree, place)?;
+            let slot = branch_baskets(&tree, place)?;
             column.has_data = !slot.baskets.is_empty();
             let bytes: u64 = slot.baskets.iter().map(stored_len).sum();
             sizes.push(bytes as f64 / tree.entries().max(1) as f64);
@@ -114,14 +117,14 @@ impl ChainInput {
         if kept && columns.iter().any(|column| column.form.references.are_possible()) {
             same_references(file, call)?;
         }
-        let plan = Plan { slots, entries, batch: options.batch };
-        let source = Source::Tree(TreeFeed::new(&tree, plan, &columns)?);
+        let plan = FeedPlan { slots, entries, batch: options.batch };
+        let source = Source::Tree(Box::new(TreeFeed::new(&tree, plan, &columns)?));
         let opened = ChainInput { template: Some(template), columns, sizes, entries, events };
         Ok((opened, Feed { source, entries, batch: options.batch, next: 0 }))
     }
 }
 
-/// Where the branches of all products are in a tree.
+/// The indices in a tree of the branches of all products.
 fn places(template: &Template, tree: &Tree) -> Result<Vec<usize>> {
     let places: HashMap<&str, usize> =
         tree.branches().iter().enumerate().map(|(place, branch)| (branch.path.as_str(), place)).collect();
@@ -140,9 +143,9 @@ fn taken(entries: u64, options: &ChainOptions) -> u64 {
     options.entries.map_or(entries, |most| most.min(entries))
 }
 
-/// The branches of all products, one after the other, as their schemas describe them; and those that name the events.
+/// The branches of all products in order, as their schemas describe them; and those with event numbers.
 fn columns(template: &Template, call: &mut Call<'_>) -> Result<(Vec<Column>, Option<EventColumns>)> {
-    let made = Origin::now().time;
+    let made = FileStamp::now().time;
     let mut trees: Vec<Tree> = Vec::with_capacity(template.schemas.len());
     for schema in &template.schemas {
         trees.push(schema.tree.file.tree(&template.tree, None, call)?);
@@ -153,9 +156,9 @@ fn columns(template: &Template, call: &mut Call<'_>) -> Result<(Vec<Column>, Opt
         let (schema, tree) =
             template.schemas.get(product.schema).zip(trees.get(product.schema)).ok_or_else(lost)?;
         for &branch in &product.branches {
-            let outcome = tree.outcomes().get(branch).ok_or_else(lost)?;
+            let outcome = tree.branch_types().get(branch).ok_or_else(lost)?;
             let interpretation = match &outcome.meaning {
-                // Those that another column counts object by object would need it at hand.
+                // Columns that another one counts object by object would need that one as well.
                 Meaning::Column(column) if !column.counts_objects() => Some(column.clone()),
                 _ => None,
             };
@@ -172,14 +175,14 @@ fn stored_len(basket: &BasketRef) -> u64 {
     basket.embedded.as_ref().map_or(basket.len, |bytes| bytes.len() as u64)
 }
 
-/// A branch of the tree that is read.
-struct Slot {
+/// The baskets of a branch.
+struct BranchBaskets {
     baskets: Vec<BasketRef>,
-    /// Which of the tree's files holds them.
-    file: usize,
+    /// The file that holds them.
+    file: FileIndex,
 }
 
-fn slot(tree: &Tree, place: usize) -> Result<Slot> {
+fn branch_baskets(tree: &Tree, place: usize) -> Result<BranchBaskets> {
     let lost = || Error::corrupt("a branch is missing");
     let branch = tree.branches().get(place).ok_or_else(lost)?;
     let broken = |error: Error| error.branch(&branch.path).url(tree.file().url());
@@ -191,47 +194,48 @@ fn slot(tree: &Tree, place: usize) -> Result<Slot> {
         (basket.first_entry == next).then_some(basket.first_entry + basket.entries)
     });
     if !baskets.is_empty() && whole != Some(tree.entries()) {
-        let message = "the branch does not have all entries of the tree, one after the other";
+        let message = "the baskets of the branch do not hold all entries of the tree in order";
         return Err(broken(Error::unsupported(message)));
     }
-    Ok(Slot { baskets, file: tree.tree_table().file(place)? })
+    Ok(BranchBaskets { baskets, file: tree.tree_table().file(place)? })
 }
 
-/// Which baskets each batch needs.
-struct Plan {
-    slots: Vec<Slot>,
+/// The baskets that each batch needs.
+struct FeedPlan {
+    slots: Vec<BranchBaskets>,
     entries: u64,
     batch: u64,
 }
 
-impl Plan {
+impl FeedPlan {
     fn range(&self, batch: u64) -> Range<u64> {
         let first = batch.saturating_mul(self.batch);
         first..first.saturating_add(self.batch).min(self.entries)
     }
 
-    fn needed(&self, slot: &Slot, batch: u64) -> Range<usize> {
+    fn needed(&self, slot: &BranchBaskets, batch: u64) -> Range<usize> {
         let range = self.range(batch);
         let from = slot.baskets.partition_point(|basket| basket.first_entry + basket.entries <= range.start);
         from..slot.baskets.partition_point(|basket| basket.first_entry < range.end)
     }
 
-    /// The baskets that no batch before needed.
-    fn first_needed(&self, slot: &Slot, batch: u64) -> Range<usize> {
+    /// The baskets of a batch that no batch before it needed.
+    fn first_needed(&self, slot: &BranchBaskets, batch: u64) -> Range<usize> {
         let needed = self.needed(slot, batch);
         let known = batch.checked_sub(1).map_or(0, |before| self.needed(slot, before).end);
         needed.start.max(known)..needed.end
     }
 
-    /// What is to be fetched from a file for a batch, and of which columns.
-    fn job(&self, batch: u64, file: usize) -> Job<Vec<(usize, usize)>> {
+    /// The baskets to fetch for a batch, tagged with column and basket.
+    fn job(&self, batch: u64) -> Job<Vec<(usize, usize)>> {
         let mut job = Job { wanted: Vec::new(), tag: Vec::new() };
-        for (place, slot) in self.slots.iter().enumerate().filter(|(_, slot)| slot.file == file) {
+        for (place, slot) in self.slots.iter().enumerate() {
             for basket in self.first_needed(slot, batch) {
                 let reference = slot.baskets.get(basket).filter(|one| one.embedded.is_none());
                 if let Some(reference) = reference {
                     job.tag.push((place, basket));
-                    job.wanted.push(ByteRange { start: reference.offset, len: reference.len });
+                    let range = ByteRange { start: reference.offset, len: reference.len };
+                    job.wanted.push((slot.file, range));
                 }
             }
         }
@@ -239,47 +243,38 @@ impl Plan {
     }
 }
 
-/// The baskets of a tree, batch by batch.
+/// Delivers the baskets of a tree, batch by batch.
 struct TreeFeed {
-    plan: Arc<Plan>,
+    plan: Arc<FeedPlan>,
     url: String,
-    readers: Vec<ReadAhead<Vec<(usize, usize)>>>,
-    /// Of each column, whether objects in it may refer to others.
+    reader: ReadAhead<Vec<(usize, usize)>>,
+    /// For each column, whether its objects may refer to others.
     references: Vec<References>,
-    /// Of each column, the last basket of the batch before.
+    /// For each column, the last basket of the previous batch, and its index.
     kept: Vec<Option<(usize, Arc<SharedBasket>)>>,
 }
 
 impl TreeFeed {
-    fn new(tree: &Tree, plan: Plan, columns: &[Column]) -> Result<TreeFeed> {
+    fn new(tree: &Tree, plan: FeedPlan, columns: &[Column]) -> Result<TreeFeed> {
         let plan = Arc::new(plan);
-        let mut files: Vec<usize> = plan.slots.iter().map(|slot| slot.file).collect();
-        files.sort_unstable();
-        files.dedup();
-        let (batches, handle) = (plan.entries.div_ceil(plan.batch), runtime()?);
-        let readers = files.into_iter().map(|file| {
-            let jobs = Arc::clone(&plan);
-            let jobs = (0..batches).map(move |batch| jobs.job(batch, file));
-            let ahead = Ahead { jobs: BATCHES_AHEAD, bytes: AHEAD };
-            ReadAhead::new(jobs, tree.table().fetcher(file), handle.clone(), ahead)
-        });
+        let (batches, of_jobs) = (plan.entries.div_ceil(plan.batch), Arc::clone(&plan));
+        let table = tree.table();
+        let jobs = (0..batches).map(move |batch| of_jobs.job(batch));
+        let ahead = Ahead { jobs: BATCHES_AHEAD, bytes: AHEAD };
         Ok(TreeFeed {
             url: tree.file().url().to_owned(),
-            readers: readers.collect(),
+            reader: read_ahead(jobs, move |file| table.fetcher(file), ahead)?,
             references: columns.iter().map(|column| column.form.references.clone()).collect(),
             kept: columns.iter().map(|_| None).collect(),
             plan,
         })
     }
 
-    /// The baskets of a batch, and how many bytes had to be read for them.
+    /// The baskets of a batch, and how many bytes were read for them.
     fn claim(&mut self, batch: u64, call: &mut Call<'_>) -> Result<(Vec<Vec<Arc<SharedBasket>>>, u64)> {
-        let mut fetched = HashMap::new();
-        for reader in &mut self.readers {
-            let (tags, bytes) =
-                reader.next(call).ok_or_else(|| Error::corrupt("a batch was not fetched"))??;
-            fetched.extend(tags.into_iter().zip(bytes));
-        }
+        let answer = self.reader.next(call).ok_or_else(|| Error::corrupt("a batch was not fetched"))?;
+        let (tags, bytes) = answer?;
+        let mut fetched: HashMap<(usize, usize), Bytes> = tags.into_iter().zip(bytes).collect();
         let (mut read, mut columns) = (0, Vec::with_capacity(self.plan.slots.len()));
         for (place, (slot, kept)) in self.plan.slots.iter().zip(&mut self.kept).enumerate() {
             let mut baskets = Vec::new();

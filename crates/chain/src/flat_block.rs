@@ -1,7 +1,6 @@
-//! The format of flat files (`docs/specs/flat.md`): constants, integers, and blocks of events that can be read
-//! without any structure.
+//! The format of flat files (`docs/specs/flat.md`): constants, integers, and blocks of events.
 
-use super::column::{Column, Plain, plain_of};
+use super::column::{Column, PlainBasket, plain_of};
 use super::run::Run;
 use bytes::Bytes;
 use sapwood_codec::{Compression, is_compressed, uncompressed_len, with_decoder, with_encoder};
@@ -10,7 +9,7 @@ use sapwood_stripe::checksum;
 use sapwood_ttree::Entries;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a flat file begins with.
+/// The first bytes of a flat file.
 pub(super) const MAGIC: &[u8; 8] = b"\x89SAPPDS\n";
 pub(super) const VERSION: u32 = 1;
 /// Bytes of the fields before the path of the tree, of a block in the index, and of the trailer.
@@ -18,9 +17,11 @@ pub(super) const HEAD: u64 = 24;
 pub(super) const BLOCK: usize = 24;
 pub(super) const TRAILER: u64 = 24;
 
-/// Of a column: its entries have the same bytes wherever they stand; they say where they stood; it has none.
+/// A column whose entries do not depend on their position.
 const PLAIN: u8 = 0;
+/// A column whose entries are stored with their original positions.
 const PLACED: u8 = 1;
+/// A column without entries.
 pub(super) const EMPTY: u8 = 2;
 
 pub(super) fn kind(column: &Column) -> u8 {
@@ -33,21 +34,21 @@ pub(super) fn kind(column: &Column) -> u8 {
 
 /// A block as it is stored.
 #[derive(Debug)]
-pub(super) struct Packed {
+pub(super) struct PackedBlock {
     pub(super) stored: Bytes,
     pub(super) len: u32,
     /// Bytes of the entries of each column.
     pub(super) bytes: Vec<u64>,
 }
 
-/// Events, one behind the other, and the bytes of each column in them.
-pub(super) struct Events {
+/// Serialised events, and the bytes of each column in them.
+pub(super) struct SerialisedEvents {
     content: Vec<u8>,
     bytes: Vec<u64>,
 }
 
-/// Puts the entries of all columns together, event by event.
-pub(super) fn events(columns: &[Column], runs: &[Vec<Run>], events: u64) -> Result<Events> {
+/// Joins the entries of all columns, event by event.
+pub(super) fn events(columns: &[Column], runs: &[Vec<Run>], events: u64) -> Result<SerialisedEvents> {
     let short = || Error::corrupt("a column has fewer entries than the others");
     let mut cursors: Vec<_> = runs
         .iter()
@@ -73,24 +74,24 @@ pub(super) fn events(columns: &[Column], runs: &[Vec<Run>], events: u64) -> Resu
             *sum += u64::from(len);
         }
     }
-    Ok(Events { content, bytes })
+    Ok(SerialisedEvents { content, bytes })
 }
 
 /// Compresses a block.
-pub(super) fn pack(events: Events, compression: Compression) -> Result<Packed> {
-    let Events { content, bytes } = events;
+pub(super) fn pack(events: SerialisedEvents, compression: Compression) -> Result<PackedBlock> {
+    let SerialisedEvents { content, bytes } = events;
     let len = u32::try_from(content.len()).map_err(|_| too_long())?;
     let mut payload = Vec::new();
     let smaller = with_encoder(|encoder| encoder.compress(&content, compression, &mut payload))?;
     let stored = if smaller { payload } else { content };
-    Ok(Packed { stored: stored.into(), len, bytes })
+    Ok(PackedBlock { stored: stored.into(), len, bytes })
 }
 
 pub(super) fn too_long() -> Error {
-    Error::new(ErrorKind::Limit, "a block of events has more than 4 GiB").hint("take smaller batches")
+    Error::new(ErrorKind::Limit, "a block of events has more than 4 GiB").hint("choose smaller batches")
 }
 
-/// Where a block lies.
+/// The position of a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockPlace {
     pub(super) offset: u64,
@@ -99,10 +100,10 @@ pub(super) struct BlockPlace {
     pub(super) checksum: u64,
 }
 
-/// The entries of each column; none of one without.
-type Columns = Arc<[Option<Arc<Plain>>]>;
+/// The entries of each column; `None` for a column without data.
+type Columns = Arc<[Option<Arc<PlainBasket>>]>;
 
-/// A block that several batches may need: who comes first takes it apart.
+/// A block that several batches may need: the first of them decodes it.
 pub(super) struct Block {
     place: BlockPlace,
     first: u64,
@@ -126,8 +127,8 @@ impl Block {
         Block { place, first, events, stored, url, columns, plain: Mutex::new(None) }
     }
 
-    /// The entries of a column, as a basket; none if it has none.
-    pub(super) fn column(&self, column: usize) -> Result<Option<Arc<Plain>>> {
+    /// The entries of a column as a basket; `None` for a column without data.
+    pub(super) fn column(&self, column: usize) -> Result<Option<Arc<PlainBasket>>> {
         let mut plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
         let columns = match &*plain {
             Some(columns) => Arc::clone(columns),
@@ -139,15 +140,15 @@ impl Block {
         Ok(columns.get(column).cloned().flatten())
     }
 
-    fn open(&self) -> Result<Vec<Option<Arc<Plain>>>> {
+    fn open(&self) -> Result<Vec<Option<Arc<PlainBasket>>>> {
         if checksum(&self.stored) != self.place.checksum {
-            let message = "a block of events has another checksum than it should";
+            let message = "the checksum of a block of events does not match";
             return Err(Error::new(ErrorKind::Checksum, message));
         }
         let len = self.place.len as usize;
         let content = if is_compressed(len, self.stored.len()) {
             if uncompressed_len(&self.stored, len)? != len {
-                return Err(Error::corrupt("a block of events has another length than it should"));
+                return Err(Error::corrupt("the length of a block of events does not match the index"));
             }
             Bytes::from(with_decoder(|decoder| decoder.decode_to_vec(&self.stored, len))?)
         } else {
@@ -171,7 +172,7 @@ impl Block {
             }
         }
         if !numbers.0.is_empty() {
-            return Err(Error::corrupt("a block has bytes behind its events"));
+            return Err(Error::corrupt("a block of events has extra bytes"));
         }
         let columns = found.into_iter().zip(&*self.columns).map(|((data, mut starts, origins), column)| {
             if !column.has_data {
@@ -185,12 +186,12 @@ impl Block {
     }
 }
 
-/// Numbers, low bytes first.
+/// A reader of little-endian numbers.
 pub(super) struct Numbers<'a>(pub(super) &'a [u8]);
 
 impl<'a> Numbers<'a> {
     pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let ends = || Error::new(ErrorKind::Truncated, "a part of a flat file ends too early");
+        let ends = || Error::new(ErrorKind::Truncated, "a part of the flat file is too short");
         let (taken, rest) = self.0.split_at_checked(len).ok_or_else(ends)?;
         self.0 = rest;
         Ok(taken)

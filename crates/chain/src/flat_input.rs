@@ -1,4 +1,4 @@
-//! Reads a flat file: its index first, then its blocks, batch by batch.
+//! Reads a flat file: first its index, then its blocks, batch by batch.
 
 use super::column::Column;
 use super::flat_block::{BLOCK, Block, BlockPlace, EMPTY, HEAD, MAGIC, Numbers, TRAILER, VERSION, kind};
@@ -6,25 +6,24 @@ use bytes::Bytes;
 use sapwood_core::{ByteRange, Call, Deadline, Error, ErrorKind, Result};
 use sapwood_dataset::{Template, open_schema};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_stripe::checksum;
-use sapwood_table::pool::wait;
-use sapwood_table::pool::{budget, runtime};
+use sapwood_table::pool::{budget, read_ahead, wait};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is in front of the blocks, and what is behind them, have no more bytes each.
+/// Most bytes before the blocks, and most bytes after them.
 const LARGEST: u64 = 1 << 30;
-/// Compressed bytes that are fetched ahead.
+/// Compressed bytes to fetch ahead.
 const AHEAD: u64 = 32 << 20;
 
-/// A flat file that is read.
+/// A flat file to read.
 pub(super) struct FlatFile {
     fetcher: Fetcher,
     url: String,
     tree: String,
     schema: Bytes,
-    /// Place of the branch of each column in the schema's tree, and its kind.
+    /// For each column, the index of its branch in the schema's tree, and its kind.
     columns: Vec<(u32, u8)>,
     events: u64,
     batch: u64,
@@ -33,7 +32,7 @@ pub(super) struct FlatFile {
 }
 
 impl FlatFile {
-    pub(super) fn open(url: &str, options: &OpenOptions, call: &mut Call<'_>) -> Result<FlatFile> {
+    pub(super) fn open(url: &str, options: &SourceOptions, call: &mut Call<'_>) -> Result<FlatFile> {
         let deadline = call.deadline();
         let opened = wait(sapwood_source::open(url, options), call)?;
         let url = opened.source.identity().url.to_string();
@@ -45,12 +44,12 @@ impl FlatFile {
             let read = |offset, len| one(&fetcher, offset, len, size, deadline);
             let (head, trailer) = (read(0, HEAD).await?, read(size.saturating_sub(TRAILER), TRAILER).await?);
             if head.get(..8) != Some(MAGIC) {
-                return Err(Error::corrupt("this is no flat file of events").at(0));
+                return Err(Error::corrupt("this is not a flat file of events").at(0));
             }
             let mut words = Numbers(head.get(8..).unwrap_or_default());
             let version = words.u32()?;
             if version != VERSION {
-                return Err(Error::unsupported(format!("a flat file of version {version}")));
+                return Err(Error::unsupported(format!("flat files of version {version} are not supported")));
             }
             let (columns, path, schema) = (words.u32()?, words.u32()?, words.u32()?);
             let front = u64::from(columns) * 5 + u64::from(path) + u64::from(schema);
@@ -58,24 +57,24 @@ impl FlatFile {
             let (offset, len, sum) = (words.u64()?, words.u64()?, words.u64()?);
             let (front, index) = (read(HEAD, front).await?, read(offset, len).await?);
             if checksum(&index) != sum {
-                let message = "the index of a flat file has another checksum than it should";
+                let message = "the checksum of the index of the flat file does not match";
                 return Err(Error::new(ErrorKind::Checksum, message).at(offset));
             }
             let mut rest = Numbers(&front);
             let path = rest.take(path as usize)?;
             let tree = String::from_utf8(path.to_vec())
-                .map_err(|_| Error::corrupt("the path of the tree is no text"))?;
+                .map_err(|_| Error::corrupt("the path of the tree is not UTF-8"))?;
             let schema = Bytes::copy_from_slice(rest.take(schema as usize)?);
             let columns = (0..columns).map(|_| Ok((rest.u32()?, rest.u8()?))).collect::<Result<Vec<_>>>()?;
             let mut words = Numbers(&index);
             if checksum(&[&head[..], &front[..]].concat()) != words.u64()? {
-                let message = "the front of a flat file has another checksum than it should";
+                let message = "the checksum of the head of the flat file does not match";
                 return Err(Error::new(ErrorKind::Checksum, message).at(0));
             }
             let (events, batch, blocks) = (words.u64()?, words.u64()?, words.u64()?);
             let fits = usize::try_from(blocks).ok().filter(|&blocks| blocks <= index.len() / BLOCK);
             if batch == 0 || events.div_ceil(batch) != blocks || fits.is_none() {
-                return Err(Error::corrupt("the index of a flat file contradicts itself").at(offset));
+                return Err(Error::corrupt("the index of the flat file contradicts itself").at(offset));
             }
             let blocks = (0..blocks).map(|_| {
                 let (offset, stored, len) = (words.u64()?, words.u32()?, words.u32()?);
@@ -106,19 +105,19 @@ impl FlatFile {
         Ok(template)
     }
 
-    /// Says what is known of the columns.
+    /// Adds what the file records of the columns, and checks their kinds.
     pub(super) fn describe(&self, columns: &mut [Column]) -> Result<()> {
         for (column, (_, known)) in columns.iter_mut().zip(&self.columns) {
             column.has_data = *known != EMPTY;
             if kind(column) != *known {
-                let message = format!("a column is of kind {known}, which its branch is not");
+                let message = format!("the kind {known} of a column does not match its branch");
                 return Err(Error::corrupt(message).branch(&column.path).url(&self.url));
             }
         }
         Ok(())
     }
 
-    /// Compressed bytes of each column per event, if all compress alike.
+    /// Compressed bytes of each column per event, assuming that all compress equally well.
     pub(super) fn sizes(&self) -> Vec<f64> {
         let (stored, len) = self.blocks.iter().fold((0.0, 1.0), |(stored, len), block| {
             (stored + f64::from(block.stored), len + f64::from(block.len))
@@ -128,24 +127,24 @@ impl FlatFile {
     }
 }
 
-/// One range of a file, which must lie in it.
+/// The bytes of a range, which must lie in the file.
 async fn one(fetcher: &Fetcher, offset: u64, len: u64, size: u64, deadline: Deadline) -> Result<Bytes> {
     if len > LARGEST || offset.checked_add(len).is_none_or(|end| end > size) {
         return Err(
-            Error::corrupt(format!("a flat file of {size} bytes has no {len} bytes there")).at(offset)
+            Error::corrupt(format!("{len} bytes are expected here, but the file has only {size}")).at(offset)
         );
     }
     let answer = fetcher.fetch(&[ByteRange { start: offset, len }], deadline).await?;
     answer.into_iter().next().ok_or_else(|| Error::corrupt("a range was not fetched"))
 }
 
-/// Blocks, batch by batch.
+/// Delivers blocks, batch by batch.
 pub(super) struct FlatFeed {
     file: FlatFile,
-    /// Kind of each column, and how its entries become baskets.
+    /// The columns, with the form of their baskets.
     columns: Arc<[Column]>,
     reader: ReadAhead<usize>,
-    /// The last block of the batch before.
+    /// The last block of the previous batch, and its number.
     kept: Option<(usize, Arc<Block>)>,
 }
 
@@ -154,15 +153,15 @@ impl FlatFeed {
         let needed = entries.div_ceil(file.batch);
         let places: Vec<BlockPlace> = file.blocks.iter().take(place(needed)).copied().collect();
         let jobs = places.into_iter().enumerate().map(|(number, block)| Job {
-            wanted: vec![ByteRange { start: block.offset, len: u64::from(block.stored) }],
+            wanted: vec![(0, ByteRange { start: block.offset, len: u64::from(block.stored) })],
             tag: number,
         });
-        let ahead = Ahead { jobs: 8, bytes: AHEAD };
-        let reader = ReadAhead::new(jobs, file.fetcher.clone(), runtime()?, ahead);
+        let fetcher = file.fetcher.clone();
+        let reader = read_ahead(jobs, move |_| fetcher.clone(), Ahead { jobs: 8, bytes: AHEAD })?;
         Ok(FlatFeed { columns: columns.iter().cloned().collect(), file, reader, kept: None })
     }
 
-    /// The blocks with some events, and how many bytes had to be read for them.
+    /// The blocks that hold some events, and how many bytes were read for them.
     pub(super) fn claim(
         &mut self,
         events: Range<u64>,

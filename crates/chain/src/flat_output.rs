@@ -4,12 +4,12 @@ use super::column::Column;
 use super::flat_block::{MAGIC, VERSION, kind, too_long};
 use super::lane_output::{LaneOutput, Output};
 use bytes::Bytes;
-use sapwood_core::{Call, Error, Piece, Result};
+use sapwood_core::{Call, Error, FilePiece, Result};
 use sapwood_dataset::Template;
 use sapwood_sink::Sink;
 use sapwood_stripe::checksum;
 
-/// A flat file that is written.
+/// A flat file being written.
 pub(super) struct FlatOutput {
     sink: Box<dyn Sink>,
     end: u64,
@@ -18,12 +18,12 @@ pub(super) struct FlatOutput {
     index: Vec<u8>,
     blocks: u64,
     bytes: Vec<u64>,
-    /// Checksum of all that is in front of the blocks.
+    /// Checksum of the bytes before the blocks.
     front: u64,
 }
 
 impl FlatOutput {
-    /// Begins one.
+    /// Begins the file.
     pub(super) fn new(
         sink: Box<dyn Sink>,
         template: &Template,
@@ -62,7 +62,7 @@ impl FlatOutput {
 
     fn write(&mut self, bytes: Bytes) -> Result<()> {
         let (offset, len) = (self.end, bytes.len() as u64);
-        self.sink.write(Piece { offset, bytes, provisional: false })?;
+        self.sink.write(FilePiece { offset, bytes, provisional: false })?;
         self.end += len;
         Ok(())
     }

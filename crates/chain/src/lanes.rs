@@ -1,4 +1,4 @@
-//! Lanes: batches that are worked on at the same time, and handed over in their order.
+//! Lanes: work on several batches at the same time, and deliver them in order.
 
 use super::claim::Claim;
 use super::feed::Feed;
@@ -13,19 +13,19 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often the one who waits for the lanes asks whether it was interrupted, and they whether to go on.
+/// How often waiting threads check for interruption.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// What all lanes have in common.
+/// What all lanes share.
 pub(super) struct Lanes<'a> {
     pub(super) stages: &'a Stages<'a>,
     pub(super) pool: &'a ThreadPool,
     pub(super) deadline: Deadline,
 }
 
-/// What came out of all lanes.
+/// The totals of all lanes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Done {
+pub(super) struct LaneTotals {
     pub(super) events: u64,
     pub(super) batches: u64,
     pub(super) read_bytes: u64,
@@ -33,14 +33,14 @@ pub(super) struct Done {
     pub(super) objects: u64,
 }
 
-/// The output, and whose turn it is.
+/// The output, and the number of the next batch.
 struct Turn<'o> {
     output: Box<dyn Output + 'o>,
     next: u64,
-    done: Done,
+    done: LaneTotals,
 }
 
-/// What the lanes share while they run.
+/// State that the lanes share while they run.
 struct Shared<'o> {
     feed: Mutex<Feed>,
     turn: Mutex<Turn<'o>>,
@@ -49,15 +49,15 @@ struct Shared<'o> {
 }
 
 impl Lanes<'_> {
-    /// Runs all batches through so many lanes, and ends the output.
+    /// Runs all batches through the lanes, and completes the output.
     pub(super) fn run(
         &self,
         lanes: usize,
         feed: Feed,
         output: Box<dyn Output + '_>,
         call: &mut Call<'_>,
-    ) -> Result<Done> {
-        let turn = Turn { output, next: 0, done: Done::default() };
+    ) -> Result<LaneTotals> {
+        let turn = Turn { output, next: 0, done: LaneTotals::default() };
         let shared = Shared {
             feed: Mutex::new(feed),
             turn: Mutex::new(turn),
@@ -80,7 +80,7 @@ impl Lanes<'_> {
             loop {
                 match ends.recv_timeout(HEARTBEAT) {
                     Ok(Ok(())) => {}
-                    // Others were stopped because one failed: its error is the one to tell.
+                    // The other lanes were cancelled because one failed: its error is the one to report.
                     Ok(Err(error)) => match &first {
                         Err(known) if known.kind() != ErrorKind::Cancelled => {}
                         _ => first = Err(error),
@@ -99,13 +99,13 @@ impl Lanes<'_> {
         Ok(done)
     }
 
-    /// One lane: batch after batch, until there is none, or somebody failed.
+    /// Runs one lane, batch after batch, until there are none or a lane fails.
     fn lane(&self, shared: &Shared<'_>, ended: &Sender<Result<()>>) {
         let result = self.batches(shared);
         if result.is_err() {
             shared.stop();
         }
-        // Who waits for it may have gone already.
+        // The receiver may be gone already.
         let _ = ended.send(result);
     }
 
@@ -116,7 +116,7 @@ impl Lanes<'_> {
             let claim = locked(&shared.feed).claim(&mut call)?;
             let Some(claim) = claim else { return Ok(()) };
             if self.deadline.has_passed() {
-                return Err(Error::new(ErrorKind::Timeout, "the chain was not done before the deadline"));
+                return Err(Error::new(ErrorKind::Timeout, "the chain did not finish before the deadline"));
             }
             let made = self.pool.install(|| self.stages.work(&claim, &shared.stop))?;
             shared.hand_over(&claim, made, &mut call)?;
@@ -125,13 +125,13 @@ impl Lanes<'_> {
 }
 
 impl Shared<'_> {
-    /// No lane goes on.
+    /// Stops all lanes.
     fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         self.moved.notify_all();
     }
 
-    /// Waits until all batches before are in the output, and adds this one.
+    /// Waits until all earlier batches are in the output, and adds this one.
     fn hand_over(&self, claim: &Claim, made: LaneOutput, call: &mut Call<'_>) -> Result<()> {
         let mut turn = locked(&self.turn);
         while turn.next != claim.number {

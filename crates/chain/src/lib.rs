@@ -1,12 +1,12 @@
-//! The processing chain: events from a source to an output, in lanes, to measure how fast that can be.
+//! The processing chain: moves events from a source to an output in lanes, to measure how fast that can be.
 //!
 //! ```text
 //! feed: the next batch ─▶ lane: decompress ─▶ deserialise ─▶ serialise ─▶ compress ─▶ output, in order
-//!                         …as many at once as there are lanes; all share the threads
+//!                         …in each lane at the same time; all lanes share the threads
 //! ```
-//! A lane works on a batch of events at a time, column by column on all threads. Whatever comes out are the bytes that
-//! went in: what was serialised is compared with what was read, and columns that come out differently, or of which
-//! nobody knows how they are written, are passed on as they were, and counted.
+//! A lane works on one batch of events at a time, column by column on all threads. The output has the same bytes as the
+//! input: serialised entries are compared with those that were read. Columns that differ, or that cannot be serialised,
+//! are passed on unchanged and counted.
 
 mod claim;
 mod column;
@@ -35,16 +35,16 @@ use stages::Stages;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// ROOT's own level of ZSTD.
+/// The ZSTD level that ROOT uses by default.
 const ZSTD: u8 = 5;
-/// More lanes than this only wait for each other.
+/// Further lanes would only wait for each other.
 const MOST_LANES: usize = 1024;
 
 /// Runs a chain.
 ///
 /// # Errors
-/// `Usage` for an output of a chain that only reads, and of a source without columns; those of reading the source and
-/// of the output; `Unsupported` for what no output can carry, such as baskets that do not say where entries begin.
+/// `Usage` if a chain that only reads, or a source without columns, has an output; those of the source and of the output;
+/// `Unsupported` for data that no output can hold, such as baskets that do not record where entries begin.
 pub fn chain(
     source: &ChainSource,
     output: ChainOutput,
@@ -96,7 +96,7 @@ fn check(source: &ChainSource, output: &ChainOutput, options: &ChainOptions) -> 
         return Err(Error::usage("a chain that only reads has no output").hint("run the full chain"));
     }
     if matches!(source, ChainSource::Empty(_)) && !nowhere {
-        return Err(Error::usage("a source without columns has nothing to write").hint("write nowhere"));
+        return Err(Error::usage("a source without columns has nothing to write").hint("choose no output"));
     }
     Ok(())
 }

@@ -4,85 +4,85 @@ use sapwood_codec::Compression;
 use sapwood_dataset::DatasetLocation;
 use sapwood_root::File;
 use sapwood_sink::Sink;
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_stripe::LayoutOptions;
 
-/// Where events come from.
+/// The source of events.
 #[derive(Debug, Clone)]
 pub enum ChainSource {
     /// The tree at a path of a file, or of a dataset of stripes.
     Tree(File, String),
     /// A flat file of serialised events, at a path or URL.
-    Flat(String, Box<OpenOptions>),
-    /// Nowhere: so many events, without columns.
+    Flat(String, Box<SourceOptions>),
+    /// No source: so many events without columns.
     Empty(u64),
 }
 
-/// Where they go.
+/// The destination of events.
 #[derive(Debug)]
 pub enum ChainOutput {
-    /// Nowhere: they are dropped when they are compressed.
+    /// None: they are dropped once they are compressed.
     Nothing,
-    /// To objects, of which every PUT is accepted, and nothing is kept.
+    /// A store that accepts every PUT and keeps nothing.
     Discard,
-    /// To a new dataset of stripes.
+    /// A new dataset of stripes.
     Stripes(DatasetLocation),
-    /// To a ROOT file, with its name.
+    /// A ROOT file, and its name.
     Root(Box<dyn Sink>, String),
-    /// To a flat file of serialised events.
+    /// A flat file of serialised events.
     Flat(Box<dyn Sink>),
 }
 
-/// What a chain does.
+/// Options of a chain.
 #[derive(Debug, Clone)]
 pub struct ChainOptions {
-    /// False: events are read, decompressed and deserialised. True: they are also serialised, compressed and written.
+    /// If false, events are read, decompressed and deserialised; if true, also serialised, compressed and written.
     pub full: bool,
-    /// Batches that are worked on at the same time.
+    /// Number of batches to work on at the same time.
     pub lanes: usize,
-    /// Threads that the lanes share, as in [`ReadOptions`](sapwood_root::ReadOptions).
+    /// Number of threads that the lanes share, as in [`ReadOptions`](sapwood_root::ReadOptions).
     pub threads: Option<usize>,
-    /// Events of a batch.
+    /// Events per batch.
     pub batch: u64,
-    /// Events that are taken at most, from the first on.
+    /// Most events to process, from the first on.
     pub entries: Option<u64>,
-    /// Of what is written. Default: ZSTD, level 5.
+    /// The compression of the output. Default: ZSTD, level 5.
     pub compression: Option<Compression>,
-    /// Bytes of the objects of stripes, and how these are grouped.
+    /// Sizes of the objects of stripes, and the grouping of branches.
     pub layout: LayoutOptions,
 }
 
-/// What a chain did.
+/// The results of a chain.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChainReport {
-    /// Events, and the batches that they were in.
+    /// Events.
     pub events: u64,
     /// Batches.
     pub batches: u64,
     /// Columns that have data.
     pub columns: u64,
-    /// Those of which the values were deserialised.
+    /// Columns whose values were deserialised.
     pub decoded_columns: u64,
-    /// Those of which the values were serialised again; the others went on as the bytes that they came as.
+    /// Columns whose values were serialised again; the others were passed on unchanged.
     pub encoded_columns: u64,
     /// Compressed bytes of the events, as the source stores them.
     pub read_bytes: u64,
     /// Bytes of all serialised events.
     pub entry_bytes: u64,
-    /// Bytes of the values that they were deserialised to.
+    /// Bytes of all deserialised values.
     pub value_bytes: u64,
-    /// Bytes that went to the output.
+    /// Bytes written to the output.
     pub written_bytes: u64,
-    /// Objects that went to the output; a file is one.
+    /// Objects written to the output; a file is one object.
     pub written_objects: u64,
-    /// From when the first events were asked for until the last ones were in their place.
+    /// Seconds from the request of the first events until the output was complete.
     pub seconds: f64,
-    /// Processor time of all threads for each stage, in seconds.
+    /// Processor seconds of all threads for decompression.
     pub decompress_seconds: f64,
-    /// Bytes to values.
+    /// The same for deserialisation.
     pub deserialise_seconds: f64,
-    /// Values to bytes.
+    /// The same for serialisation.
     pub serialise_seconds: f64,
-    /// Bytes to baskets or blocks.
+    /// The same for compression to baskets or blocks.
     pub compress_seconds: f64,
 }

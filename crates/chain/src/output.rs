@@ -1,4 +1,4 @@
-//! Where batches go: nowhere, to stripes, to a ROOT file, to a flat file.
+//! The outputs of a chain: none, stripes, a ROOT file, a flat file.
 
 use super::discard::DiscardStore;
 use super::feed::ChainInput;
@@ -17,24 +17,24 @@ use sapwood_rewrite::repack::output::OutputFile as RootFile;
 use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, LayoutOptions, NewSegment, Provenance, SegmentLayout, plan};
 use sapwood_table::pool::wait;
-use sapwood_tfile::write::{DirectoryId, FileWriter, Origin};
+use sapwood_tfile::write::{DirectoryId, FileStamp, FileWriter};
 use std::sync::Arc;
 
-/// What outputs are made for.
+/// What an output is made for.
 pub(super) struct Target<'a> {
     pub(super) opened: &'a ChainInput,
     pub(super) options: &'a ChainOptions,
     pub(super) compression: Compression,
 }
 
-/// Products and layout of the stripes that are written.
+/// Products and layout of the stripes to write.
 pub(super) struct StripePlan {
     parts: Vec<InputProduct>,
     layout: SegmentLayout,
 }
 
 impl StripePlan {
-    /// Those of a source; none of one without columns.
+    /// The stripes for a source; none if it has no columns.
     pub(super) fn new(opened: &ChainInput, options: &ChainOptions) -> StripePlan {
         let (mut parts, mut bytes, mut sizes) = (Vec::new(), Vec::new(), opened.sizes.iter());
         for product in opened.template.iter().flat_map(|template| &template.products) {
@@ -46,13 +46,13 @@ impl StripePlan {
         StripePlan { parts, layout }
     }
 
-    /// The entries of a stripe of each column.
+    /// The entries of a stripe, for each column.
     fn of_columns(&self) -> Vec<u64> {
         stripe_entries(&self.layout, &self.parts)
     }
 }
 
-/// Opens an output; what it is to be given.
+/// Opens an output. Returns it with the form of batches that it takes.
 pub(super) fn open_output<'o>(
     output: ChainOutput,
     target: &Target<'o>,
@@ -70,7 +70,7 @@ pub(super) fn open_output<'o>(
         opened.template.as_ref().ok_or_else(|| Error::usage("a source without columns has nothing to write"))
     };
     Ok(match output {
-        ChainOutput::Nothing => (Box::new(Nothing), whole()),
+        ChainOutput::Nothing => (Box::new(NoOutput), whole()),
         ChainOutput::Discard => stripe_output(Arc::new(DiscardStore), None, target, stripes, deadline)?,
         ChainOutput::Stripes(place) => {
             let template = template()?;
@@ -81,7 +81,7 @@ pub(super) fn open_output<'o>(
         }
         ChainOutput::Root(sink, name) => {
             let template = template()?;
-            let file = FileWriter::new(&name, "", compression, Origin::now())?;
+            let file = FileWriter::new(&name, "", compression, FileStamp::now())?;
             let mut output = RootFile::new(file, sink);
             for schema in &template.schemas {
                 let file = &schema.tree.file;
@@ -101,7 +101,7 @@ pub(super) fn open_output<'o>(
     })
 }
 
-/// One that writes stripes.
+/// Opens an output of stripes.
 fn stripe_output<'o>(
     store: Arc<dyn Store>,
     commit: Option<Commit<'o>>,
@@ -120,9 +120,9 @@ fn stripe_output<'o>(
     ))
 }
 
-struct Nothing;
+struct NoOutput;
 
-impl Output for Nothing {
+impl Output for NoOutput {
     fn put(&mut self, _: u64, _: u64, _: LaneOutput, _: &mut Call<'_>) -> Result<()> {
         Ok(())
     }
@@ -139,8 +139,8 @@ fn new_dataset(place: &DatasetLocation, template: &Template, call: &mut Call<'_>
     let dataset = Dataset::open_or_create(store, log, &template.tree, made, call.deadline());
     let dataset = wait(dataset, call)?;
     if !dataset.snapshot().segments.is_empty() {
-        let error = Error::usage("there is a dataset already").url(place.url());
-        return Err(error.hint("choose another place for what the chain writes"));
+        let error = Error::usage("a dataset already exists here").url(place.url());
+        return Err(error.hint("choose another output for the chain"));
     }
     Ok(dataset)
 }
@@ -155,14 +155,14 @@ struct StripeOutput<'o> {
     uploads: Uploads,
     stripe_writer: StripeWriter<'o>,
     entries: u64,
-    /// None if it is not known which they are.
+    /// None if the events are not numbered, or not uniquely.
     events: Option<EventNumbers>,
-    /// None where nothing is kept.
+    /// None if nothing is kept.
     commit: Option<Commit<'o>>,
     stripes: &'o StripePlan,
 }
 
-/// A dataset that is written to, and under which lease.
+/// A dataset to commit to, and the lease for that.
 struct Commit<'o> {
     dataset: Dataset,
     template: &'o Template,

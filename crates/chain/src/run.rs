@@ -1,21 +1,21 @@
 //! The entries of a column in one batch, as the stages pass them on.
 
-use super::column::Plain;
+use super::column::PlainBasket;
 use sapwood_ttree::Entries;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Entries of a batch that lie in one basket.
+/// The entries of a batch in one basket.
 #[derive(Debug)]
-pub(super) struct Piece {
-    pub(super) plain: Arc<Plain>,
-    /// Counted from the first of the basket.
+pub(super) struct BasketEntries {
+    pub(super) plain: Arc<PlainBasket>,
+    /// Their indices in the basket.
     pub(super) range: Range<usize>,
 }
 
-/// Entries that lie in one basket, or what they were serialised to.
+/// The entries of a batch in one basket, and what they were serialised to.
 pub(super) struct Run {
-    pub(super) piece: Piece,
+    pub(super) piece: BasketEntries,
     pub(super) serialised: Option<Entries>,
 }
 

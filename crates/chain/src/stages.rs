@@ -1,10 +1,10 @@
-//! What is done with a batch: column by column, on all threads.
+//! The stages that a batch passes, column by column on all threads.
 
 use super::claim::Claim;
 use super::column::Column;
 use super::flat_block;
 use super::lane_output::{Baskets, LaneOutput, Pack};
-use super::run::{Piece, Run};
+use super::run::{BasketEntries, Run};
 use rayon::prelude::*;
 use sapwood_codec::Compression;
 use sapwood_core::Call;
@@ -14,7 +14,7 @@ use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, timed};
 use sapwood_ttree::{BasketBytes, Entries, decode, serialised};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The stages of a chain, and what they took.
+/// The stages of a chain, and the time they took.
 pub(super) struct Stages<'a> {
     columns: &'a [Column],
     marks: Vec<Marks>,
@@ -26,11 +26,11 @@ pub(super) struct Stages<'a> {
     pub(super) serialise: AtomicU64,
     pub(super) entry_bytes: AtomicU64,
     pub(super) value_bytes: AtomicU64,
-    /// Nobody reads them: they are what decoding asks for.
+    /// Decoding needs counters; the chain does not use them.
     counters: Counters,
 }
 
-/// What turned out of a column.
+/// What could not be done with a column.
 #[derive(Debug, Default)]
 struct Marks {
     not_decoded: AtomicBool,
@@ -54,7 +54,7 @@ impl<'a> Stages<'a> {
         }
     }
 
-    /// How many columns have data, were deserialised, and were serialised.
+    /// The numbers of columns that have data, that were deserialised, and that were serialised.
     pub(super) fn columns_done(&self) -> (u64, u64, u64) {
         let all = || self.columns.iter().zip(&self.marks).filter(|(column, _)| column.has_data);
         let decoded = || {
@@ -104,7 +104,7 @@ impl<'a> Stages<'a> {
         }
     }
 
-    /// The entries of a column, as they go on.
+    /// The entries of a column, as they are passed on.
     fn runs(&self, place: usize, column: &Column, claim: &Claim) -> Result<Vec<Run>> {
         let marks = self.marks.get(place).ok_or_else(|| Error::corrupt("a column is missing"))?;
         let pieces = timed(&self.times.decompress, || claim.pieces(place))?;
@@ -117,8 +117,13 @@ impl<'a> Stages<'a> {
         runs.collect()
     }
 
-    /// Entries deserialised and, in the full chain, serialised again; none if they go on as the bytes that they are.
-    fn through_values(&self, column: &Column, piece: &Piece, marks: &Marks) -> Result<Option<Entries>> {
+    /// Deserialises entries and, in the full chain, serialises them again. None if they are passed on unchanged.
+    fn through_values(
+        &self,
+        column: &Column,
+        piece: &BasketEntries,
+        marks: &Marks,
+    ) -> Result<Option<Entries>> {
         let Some(interpretation) = &column.interpretation else { return Ok(None) };
         let (plain, range) = (&piece.plain, &piece.range);
         let first = plain.basket.first_entry;
@@ -128,7 +133,7 @@ impl<'a> Stages<'a> {
             timed(&self.deserialise, || decode(interpretation, &baskets, wanted, None, None, &self.counters));
         let values = match decoded {
             Ok(values) => values,
-            // Objects that are not what their class says are carried, too.
+            // Objects that do not match their class are passed on as well.
             Err(error) if error.kind() == ErrorKind::Unsupported => {
                 marks.not_decoded.store(true, Ordering::Relaxed);
                 return Ok(None);
@@ -152,7 +157,7 @@ impl<'a> Stages<'a> {
         Ok(made)
     }
 
-    /// The baskets of a column: one for each stripe of so many entries.
+    /// The baskets of a column, one for each stripe of `stripe` entries.
     fn baskets(
         &self,
         column: &Column,

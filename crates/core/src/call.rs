@@ -1,10 +1,10 @@
-//! A call that blocks: when it gives up, and who may stop it before.
+//! The limits of a call that blocks: its deadline, and how to interrupt it.
 
 use crate::{Deadline, Error, ErrorKind};
 use std::fmt;
 use std::time::Duration;
 
-/// Asked about ten times a second during a wait: true gives up, with an error of kind `Cancelled`.
+/// Called about ten times a second during a wait. If it returns true, the call fails with `Cancelled`.
 pub type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
 
 /// The limits of a call that blocks. Every function that may wait takes one.
@@ -23,12 +23,12 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// A call that gives up at `deadline`, or as soon as `interrupt` returns true.
+    /// A call that fails at `deadline`, or as soon as `interrupt` returns true.
     pub fn new(deadline: Deadline, interrupt: Interrupt<'a>) -> Call<'a> {
         Call { deadline, interrupt }
     }
 
-    /// The same call for one step of it, which may take an hour at most.
+    /// The same call for one step of it, with at most an hour from now.
     pub fn step(&mut self) -> Call<'_> {
         self.within(Deadline::DEFAULT)
     }
@@ -43,25 +43,25 @@ impl<'a> Call<'a> {
         Call { deadline, interrupt: &mut *self.interrupt }
     }
 
-    /// When it gives up.
+    /// Its deadline.
     pub fn deadline(&self) -> Deadline {
         self.deadline
     }
 
-    /// Asks whether to give up.
+    /// True if the caller interrupts the call.
     pub fn is_interrupted(&mut self) -> bool {
         (self.interrupt)()
     }
 
-    /// Fails if it should give up.
+    /// Fails if the call is interrupted.
     ///
     /// # Errors
-    /// `Cancelled` if it was interrupted.
+    /// `Cancelled` if it is interrupted.
     pub fn check(&mut self) -> Result<(), Error> {
         if self.is_interrupted() { Err(Call::interrupted()) } else { Ok(()) }
     }
 
-    /// The error of a call that was interrupted.
+    /// The error of an interrupted call.
     pub fn interrupted() -> Error {
         Error::new(ErrorKind::Cancelled, "the read was interrupted")
     }

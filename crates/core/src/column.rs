@@ -107,7 +107,7 @@ mod tests {
     use crate::Primitive;
 
     #[test]
-    fn positions_count_on_where_parts_are_joined() {
+    fn positions_continue_across_joined_parts() {
         let bytes = Form::Primitive(Primitive::U8);
         let option = Form::Option(Box::new(bytes.clone()));
         let (first, second) = (Buffer::from_slice(&[-1i64, 0, 1]), Buffer::from_slice(&[0i64, -1]));

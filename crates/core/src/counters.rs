@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_failed_explains_why_time_was_up() {
+    fn the_last_failure_explains_a_timeout() {
         let counters = Counters::default();
         let late = || Error::new(ErrorKind::Timeout, "too late").at(7);
         assert_eq!(counters.explain(late()).message(), "too late");

@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_innermost_place_stands() {
+    fn the_innermost_location_is_kept() {
         let error = Error::corrupt("x").at(1).at(2).url("a").url("b");
         assert_eq!(error.offset(), Some(1));
         assert_eq!(error.url_str(), Some("a"));
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stranger_wrote_is_shown_in_one_line_without_control_characters() {
+    fn foreign_text_is_shown_on_one_line_without_control_characters() {
         let error = Error::corrupt("class 'T\u{1b}[2J'\nok")
             .at(7)
             .url("https://h/\u{7}.root")

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_again_is_counted() {
+    fn repeated_events_are_counted() {
         let log = EventLog::default();
         for _ in 0..3 {
             log.log(Some("h:1"), SourceEvent::Retried, "busy");

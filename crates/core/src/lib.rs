@@ -3,10 +3,10 @@
 //! Nothing here does I/O, starts a thread or knows a file format.
 //!
 //! - [`Error`], [`ErrorKind`]: what went wrong, where (URL, byte offset, branch), what to do.
-//! - [`ByteRange`], [`Segments`], [`Step`]: how parsers ask for bytes without doing I/O; [`Piece`]: how writers
-//!   return them.
+//! - [`ByteRange`], [`Segments`], [`ParseStep`]: how parsers ask for bytes without doing I/O.
+//! - [`FilePiece`]: how writers return them.
 //! - [`Form`], [`Column`], [`Buffer`]: arrays, as they leave sapwood.
-//! - [`Deadline`]: no wait is unbounded.
+//! - [`Call`], [`Deadline`]: no wait is unbounded, and each can be interrupted.
 //! - [`Counters`]: what a read cost; [`EventLog`]: what happened at its sources.
 //! - [`printable`]: text of files and servers, safe to show.
 //! - [`random_bytes`]: unique names.
@@ -19,10 +19,10 @@ mod counters;
 mod deadline;
 mod error;
 mod event_log;
+mod file_piece;
 mod form;
 mod future;
 mod os_error;
-mod piece;
 mod printable;
 mod random;
 mod range;
@@ -39,13 +39,13 @@ pub use counters::{Counter, CounterValues, Counters};
 pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Result};
 pub use event_log::{EventLog, LoggedEvent, SourceEvent};
+pub use file_piece::FilePiece;
 pub use form::{Field, Form, Primitive};
 pub use future::BoxFuture;
 pub use os_error::{cannot_read, cannot_write};
-pub use piece::Piece;
 pub use printable::printable;
 pub use random::random_bytes;
 pub use range::ByteRange;
-pub use segments::{Segments, Step};
+pub use segments::{ParseStep, Segments};
 pub use statistics::{Extremes, Statistics};
 pub use url::{Protocol, local_path, redact, server_of, url_scheme};

@@ -1,12 +1,12 @@
-//! What errors of the operating system mean for files.
+//! Errors of the operating system on files, as errors of sapwood.
 
 use crate::{Error, ErrorKind};
 use std::io;
 
-/// The error for a file that cannot be read. Where nothing has its name, `missing` is the message.
+/// The error for a file that cannot be read. If there is no such file, the message is `missing`.
 pub fn cannot_read(error: io::Error, missing: &str) -> Error {
     let (kind, message) = match error.kind() {
-        // A part of the path may be a file, too.
+        // A directory of the path may be a file.
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => (ErrorKind::NotFound, missing.to_owned()),
         io::ErrorKind::PermissionDenied => {
             (ErrorKind::Permission, "you are not allowed to read this file".to_owned())
@@ -20,14 +20,15 @@ pub fn cannot_read(error: io::Error, missing: &str) -> Error {
 pub fn cannot_write(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            let message = "there is no room left on the disk; what was there before is unchanged";
-            Error::new(ErrorKind::Io, message).hint("free some, or choose another place for the file")
+            let message = "there is no room left on the disk; existing data is unchanged";
+            Error::new(ErrorKind::Io, message)
+                .hint("free some space, or choose another location for the file")
         }
         io::ErrorKind::FileTooLarge => Error::new(
             ErrorKind::Io,
             "the file is longer than the file system or a limit of the process allows",
         )
-        .hint("see 'ulimit -f', or choose another place for the file"),
+        .hint("see 'ulimit -f', or choose another location for the file"),
         _ => Error::new(ErrorKind::Io, format!("the operating system cannot write the file: {error}")),
     }
     .caused_by(error)
@@ -38,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_named() {
+    fn a_full_disk_is_reported() {
         let error = cannot_write(io::Error::from(io::ErrorKind::StorageFull));
         assert!(error.to_string().contains("no room left"), "{error}");
     }

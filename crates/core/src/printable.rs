@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_written_out() {
+    fn terminal_control_sequences_are_escaped() {
         let shown = printable("\u{1b}]0;pwned\u{7}\0\u{8}\u{7f}\u{85}\u{9b}2J");
         assert_eq!(shown, r"\x1b]0;pwned\x07\x00\x08\x7f\x85\x9b2J");
     }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_invisible_or_reorders_the_line_is_written_out() {
+    fn invisible_and_reordering_characters_are_escaped() {
         let all = "\u{202a}\u{202e}\u{2066}\u{2069}\u{200b}\u{200e}\u{200f}\u{61c}\u{feff}\u{ad}\u{e0041}";
         let shown = r"\u202a\u202e\u2066\u2069\u200b\u200e\u200f\u061c\ufeff\xad\U000e0041";
         assert_eq!(printable(all), shown);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn doing_it_again_changes_nothing() {
+    fn escaping_is_idempotent() {
         let once = printable("\u{1b}[2J\n\u{202e}").into_owned();
         assert_eq!(printable(&once), once);
     }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 /// The answer of a parser: its value, or the byte ranges that it needs next.
 ///
-/// A parser that returns [`Step::Need`] is called again, from its start, once the ranges are known.
+/// A parser that returns [`ParseStep::Need`] is called again, from its start, once the ranges are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step<T> {
+pub enum ParseStep<T> {
     /// All of these ranges are needed; they are fetched together, in one round trip.
     Need(Vec<ByteRange>),
     /// The value.
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_segment_answers_behind_a_short_one() {
+    fn a_long_segment_is_found_behind_a_short_one() {
         let mut known = Segments::default();
         known.insert(0, Bytes::from(vec![7; 100]));
         known.insert(10, Bytes::from_static(b"ab"));

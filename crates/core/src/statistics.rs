@@ -1,23 +1,23 @@
-//! What is known of values without reading them.
+//! Statistics of values, for decisions without reading them.
 
-/// The least and the greatest value, exactly.
+/// The exact minimum and maximum of some values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Extremes {
-    /// Of signed integers.
+    /// Signed integers.
     Signed(i64, i64),
-    /// Of unsigned integers, and truth values.
+    /// Unsigned integers, and booleans.
     Unsigned(u64, u64),
-    /// Of floating-point numbers that are not NaN; neither is NaN.
+    /// Floating-point numbers, without NaN.
     Float(f64, f64),
 }
 
-/// What is known of the values of a column in some entries.
+/// Statistics of the values of a column in some entries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Statistics {
-    /// Number of values, of all entries together.
+    /// Number of values in all entries together.
     pub count: u64,
-    /// How many of them are not a number (NaN).
+    /// Number of values that are NaN.
     pub nans: u64,
-    /// Of those that are numbers; none if there is no such value.
+    /// The minimum and maximum of the others; none if there are no others.
     pub extremes: Option<Extremes>,
 }

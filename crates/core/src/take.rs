@@ -342,7 +342,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_taken_are_the_items_at_the_indices(
+        fn take_returns_the_items_at_the_indices(
             form in forms(),
             length in 1..20usize,
             entropy in prop::collection::vec(any::<u8>(), 1..50),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_cannot_be_taken() {
+    fn indices_beyond_the_column_are_refused() {
         let column = Column { form: BYTE, length: 2, buffers: vec![Arc::new(Buffer::from_slice(&[1u8, 2]))] };
         assert_eq!(column.take(&[2]).unwrap_err().kind(), ErrorKind::Usage);
         let short = Column { length: 3, ..column };

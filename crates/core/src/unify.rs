@@ -1,4 +1,4 @@
-//! Columns whose forms differ in ways that only their data show: one form for all of them, and the columns in it.
+//! Unifies columns whose forms depend on their data: finds one form for all of them, and converts the columns to it.
 
 use crate::{Buffer, Column, Error, Field, Form, Result};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 impl Form {
     /// The form that can hold both.
     ///
-    /// [`Form::Empty`] gives way to any form, `X` to an option of `X`. Records of one class with the same
+    /// [`Form::Empty`] unifies with any form to that form, `X` with an option of `X` to the option. Records of one class with the same
     /// fields are unified field by field; other forms become a union.
     ///
     /// ```
@@ -195,10 +195,8 @@ fn recast_union(
     let place = |form: &Form| to.iter().position(|other| same_kind(form, other));
     let places = forms.iter().map(|form| place(form).ok_or_else(misfit)).collect::<Result<Vec<_>>>()?;
     if (1..places.len()).any(|index| places[..index].contains(&places[index])) {
-        // Their items would have to be mixed in the order of the tags.
-        return Err(Error::unsupported(
-            "two alternatives of a union are the same in another part of the data",
-        ));
+        // Their items would have to be interleaved in the order of the tags.
+        return Err(Error::unsupported("two alternatives of a union are one in another part of the data"));
     }
     let mut counts = vec![0usize; forms.len()];
     let mut moved = Vec::with_capacity(length);
@@ -265,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_that_meet_in_different_parts_become_a_union_by_name() {
+    fn different_classes_become_a_union_by_name() {
         let part = |class: &str, values: &[u8]| Column {
             form: option(record(class)),
             length: values.len(),
@@ -300,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_nothing_yield_to_lists_of_something() {
+    fn empty_lists_take_the_form_of_others() {
         let offsets = |values: &[i64]| Arc::new(Buffer::from_slice(values));
         let empty = Column { form: Form::list(Form::Empty), length: 1, buffers: vec![offsets(&[0, 0])] };
         let full = Column {

@@ -53,7 +53,7 @@ impl Protocol {
     }
 }
 
-/// The scheme of a URL as it is written; `None` for a plain path.
+/// The scheme of a URL, as written; `None` for a plain path.
 pub fn url_scheme(url: &str) -> Option<&str> {
     let (scheme, _) = url.split_once("://")?;
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');

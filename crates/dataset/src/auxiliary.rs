@@ -14,7 +14,7 @@ use sapwood_source::MemorySource;
 use sapwood_store::Store;
 use sapwood_stripe::{ObjectRef, Snapshot, keys};
 use sapwood_table::pool::wait;
-use sapwood_tfile::write::{FileWriter, Origin};
+use sapwood_tfile::write::{FileStamp, FileWriter};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -155,19 +155,16 @@ fn objects(
     wait(read.buffered(TOGETHER).try_collect(), call)
 }
 
-/// A whole object, verified.
-async fn whole(store: &dyn Store, place: &ObjectRef, deadline: Deadline) -> Result<MemorySource> {
-    let key = keys::data(place.id);
-    let url = format!("{}/{key}", store.url());
-    let got = store.get(&key, None, deadline).await;
-    let object = got.and_then(|object| place.verify(&object).map(|()| object));
-    match object {
-        Ok(object) => Ok(MemorySource::named(url, None, object)),
+/// A whole auxiliary file.
+async fn whole(store: &dyn Store, object: &ObjectRef, deadline: Deadline) -> Result<MemorySource> {
+    let url = format!("{}/{}", store.url(), keys::data(object.id));
+    match object.read_whole(store, deadline).await {
+        Ok(bytes) => Ok(MemorySource::named(url, None, bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let lost = "the auxiliary file of a segment is lost: its object is not in the store";
             Err(Error::corrupt(lost).url(url).caused_by(error))
         }
-        Err(error) => Err(error.url(url)),
+        Err(error) => Err(error),
     }
 }
 
@@ -187,7 +184,7 @@ fn join(
     let mut plan = RepackPlan::new(&mut inputs, &options, &mut report.notes, call)?;
     plan.objects.retain(|(entry, _)| entry.path == path);
     let sink = MemorySink::new(usize::try_from(LARGEST).unwrap_or(usize::MAX));
-    let file = FileWriter::new("auxiliary.root", "", Compression::default(), Origin::now())?;
+    let file = FileWriter::new("auxiliary.root", "", Compression::default(), FileStamp::now())?;
     let mut output = OutputFile::new(file, Box::new(sink.clone()));
     output.file.descriptions().unite(&plan.descriptions);
     copy_process_ids(&plan.process_ids, &mut inputs, &mut output, call)?;

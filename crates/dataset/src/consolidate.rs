@@ -17,8 +17,7 @@ use super::writer_lease::{WriterLease, with_writer_lease};
 use rayon::ThreadPool;
 use sapwood_core::{Call, Error, ErrorKind, Result};
 use sapwood_rewrite::repack::input::InputTree;
-use sapwood_root::File;
-use sapwood_source::OpenOptions;
+use sapwood_root::{File, OpenOptions};
 use sapwood_stripe::{
     Change, Dataset, Fragments, LayoutOptions, NewSegment, ObjectRef, Product, Segment, SegmentMerge, plan,
 };
@@ -274,7 +273,7 @@ fn rewrite(
 ) -> Result<NewSegment> {
     let deadline = call.deadline();
     let part = dataset.part(&run.segments)?;
-    let file = file_of_dataset(&part, &OpenOptions { deadline, ..OpenOptions::default() }, call)?;
+    let file = file_of_dataset(&part, &OpenOptions::default().until(deadline), call)?;
     let template = Template::of_snapshot(part.snapshot(), call)?;
     let mut tree = open_tree(&file, &template.tree, call)?;
     if tree.meta.entries != run.entries {

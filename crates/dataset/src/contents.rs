@@ -5,8 +5,8 @@ use super::schema::BranchOrigin;
 use super::storage::StripeBaskets;
 use super::view::DatasetView;
 use sapwood_core::{Call, Error, Result, Segments};
-use sapwood_root::{File, FileContents, KeyEntry, KeyRecord, RootFile, TreeRecord, VirtualFile};
-use sapwood_source::{OpenOptions, Trace, TracedSource};
+use sapwood_root::{File, FileContents, KeyEntry, KeyRecord, OpenOptions, RootFile, TreeRecord, VirtualFile};
+use sapwood_source::{Trace, TracedSource};
 use sapwood_tfile::{FileHeader, Record};
 use sapwood_ttree::{BasketRef, TreeTable};
 use std::any::Any;
@@ -86,7 +86,7 @@ impl FileContents for DatasetContents {
         call: &mut Call<'_>,
     ) -> Result<Option<(RootFile, Arc<dyn FileContents>)>> {
         let Some((url, options)) = file.origin().filter(|_| self.part_count() > 1) else { return Ok(None) };
-        let options = OpenOptions { deadline: call.deadline(), ..options.clone() };
+        let options = options.until(call.deadline());
         root_of(self.view.part(index), file.trace(), (url.clone(), options), call).map(Some)
     }
 

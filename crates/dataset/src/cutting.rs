@@ -7,11 +7,11 @@ use rayon::prelude::*;
 use sapwood_codec::Compression;
 use sapwood_core::Call;
 use sapwood_core::{ByteRange, Error, Result};
-use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_fetch::{Ahead, FileIndex, Job};
 use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, parse_entries};
 use sapwood_rewrite::repack::input::InputTree;
-use sapwood_table::pool::{compute, runtime};
-use sapwood_tfile::write::{Origin, pid_offset};
+use sapwood_table::pool::{compute, read_ahead};
+use sapwood_tfile::write::{FileStamp, pid_offset};
 use sapwood_ttree::{BasketRef, Entries};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -58,7 +58,7 @@ struct Slot {
     branch: usize,
     baskets: Vec<BasketRef>,
     /// Index of the file that holds its baskets.
-    file: usize,
+    file: FileIndex,
     /// Entries of a stripe.
     stripe: u64,
     form: BasketForm,
@@ -111,7 +111,7 @@ impl<'a> SegmentCutter<'a> {
         pool: &'a ThreadPool,
     ) -> Result<SegmentCutter<'a>> {
         let (mut slots, mut files) = (Vec::with_capacity(branches.len()), Vec::new());
-        let datime = Origin::now().time;
+        let datime = FileStamp::now().time;
         for &(branch, stripe) in branches {
             let Some(outline) = input.branch(branch) else {
                 return Err(Error::corrupt("a branch is missing"));
@@ -147,22 +147,18 @@ impl<'a> SegmentCutter<'a> {
         each: &mut dyn FnMut(CutBatch, &mut Call<'_>) -> Result<()>,
     ) -> Result<()> {
         let batches = self.plan.entries.div_ceil(self.plan.batch);
-        let mut readers = Vec::with_capacity(self.files.len());
-        for (file, name) in self.files.iter().enumerate() {
-            let plan = Arc::clone(&self.plan);
-            let jobs = (0..batches).map(move |batch| plan.job(batch, file));
-            let ahead = Ahead { jobs: 2, bytes: AHEAD };
-            readers.push(ReadAhead::new(jobs, self.input.file_of(name).fetcher().clone(), runtime()?, ahead));
-        }
+        let plan = Arc::clone(&self.plan);
+        let jobs = (0..batches).map(move |batch| plan.job(batch));
+        let fetchers = self.files.iter().map(|name| self.input.file_of(name).fetcher().clone());
+        let (fetchers, own): (Vec<_>, _) = (fetchers.collect(), self.input.file.fetcher().clone());
+        let fetcher = move |file: FileIndex| fetchers.get(file).unwrap_or(&own).clone();
+        let mut reader = read_ahead(jobs, fetcher, Ahead { jobs: 2, bytes: AHEAD })?;
         // For each branch, the basket that was used last.
         let mut kept: Vec<LastBasket> = self.plan.slots.iter().map(|_| None).collect();
         for batch in 0..batches {
-            let mut fetched = HashMap::new();
-            for reader in &mut readers {
-                let (baskets, bytes) =
-                    reader.next(call).ok_or_else(|| Error::corrupt("a batch was not fetched"))??;
-                fetched.extend(baskets.into_iter().zip(bytes));
-            }
+            let answer = reader.next(call).ok_or_else(|| Error::corrupt("a batch was not fetched"))?;
+            let (baskets, bytes) = answer?;
+            let fetched: HashMap<(usize, usize), Bytes> = baskets.into_iter().zip(bytes).collect();
             let range = self.plan.range(batch);
             let work = |cancelled: &std::sync::atomic::AtomicBool| {
                 let slots = self.plan.slots.par_iter().zip(kept.par_iter_mut()).enumerate();
@@ -285,16 +281,17 @@ impl Plan {
         needed
     }
 
-    /// The fetches from a file for a batch: all baskets except those kept from the batch before.
-    fn job(&self, batch: u64, file: usize) -> Job<Vec<(usize, usize)>> {
+    /// The fetches for a batch: all baskets except those kept from the batch before.
+    fn job(&self, batch: u64) -> Job<Vec<(usize, usize)>> {
         let (mut tag, mut wanted) = (Vec::new(), Vec::new());
-        for (place, slot) in self.slots.iter().enumerate().filter(|(_, slot)| slot.file == file) {
+        for (place, slot) in self.slots.iter().enumerate() {
             let before = batch.checked_sub(1).and_then(|before| self.needed(slot, &self.range(before)).pop());
             for basket in self.needed(slot, &self.range(batch)) {
                 let reference = slot.baskets.get(basket).filter(|reference| reference.embedded.is_none());
                 if let Some(reference) = reference.filter(|_| before != Some(basket)) {
                     tag.push((place, basket));
-                    wanted.push(ByteRange { start: reference.offset, len: reference.len });
+                    let range = ByteRange { start: reference.offset, len: reference.len };
+                    wanted.push((slot.file, range));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Describes a dataset: the contents of a version, and the log.
 
 use sapwood_core::{Call, Result};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_store::open_store;
 use sapwood_stripe::{Dataset, Description, Log, LogEntry, Version};
 use sapwood_table::pool::wait;
@@ -16,7 +16,7 @@ pub fn describe(
     log: Option<Arc<dyn Log>>,
     version: &Version,
     sizes: bool,
-    options: &OpenOptions,
+    options: &SourceOptions,
     call: &mut Call<'_>,
 ) -> Result<Description> {
     let (store, deadline) = (open_store(url, options)?, call.deadline());
@@ -36,7 +36,7 @@ pub fn log_after(
     url: &str,
     log: Option<Arc<dyn Log>>,
     after: u64,
-    options: &OpenOptions,
+    options: &SourceOptions,
     call: &mut Call<'_>,
 ) -> Result<Vec<LogEntry>> {
     let (store, deadline) = (open_store(url, options)?, call.deadline());

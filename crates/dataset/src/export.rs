@@ -4,8 +4,8 @@ use super::auxiliary::joining;
 use super::open::file_of_dataset;
 use sapwood_core::{Call, Result};
 use sapwood_rewrite::repack::{Input, RepackReport, repack};
+use sapwood_root::OpenOptions;
 use sapwood_sink::Sink;
-use sapwood_source::OpenOptions;
 use sapwood_stripe::Dataset;
 
 /// Writes a version of a dataset to a ROOT file; ROOT shows `name` as its name.
@@ -20,7 +20,7 @@ pub fn export(
     threads: Option<usize>,
     call: &mut Call<'_>,
 ) -> Result<RepackReport> {
-    let options = OpenOptions { deadline: call.deadline(), ..OpenOptions::default() };
+    let options = OpenOptions::default().until(call.deadline());
     let file = file_of_dataset(dataset, &options, call)?;
     repack(&[Input::Open(file)], sink, name, &joining(threads), call)
 }

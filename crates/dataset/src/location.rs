@@ -1,7 +1,7 @@
 //! The location of a dataset: its store, its log, and the options to reach them.
 
 use sapwood_core::{Call, Result};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_store::{Store, open_store};
 use sapwood_stripe::{Dataset, Log};
 use sapwood_table::pool::wait;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct DatasetLocation {
     store: Arc<dyn Store>,
     log: Option<Arc<dyn Log>>,
-    options: Arc<OpenOptions>,
+    options: Arc<SourceOptions>,
 }
 
 impl DatasetLocation {
@@ -20,7 +20,7 @@ impl DatasetLocation {
     ///
     /// # Errors
     /// Those of [`open_store`].
-    pub fn new(url: &str, options: &OpenOptions, log: Option<Arc<dyn Log>>) -> Result<DatasetLocation> {
+    pub fn new(url: &str, options: &SourceOptions, log: Option<Arc<dyn Log>>) -> Result<DatasetLocation> {
         Ok(DatasetLocation { store: open_store(url, options)?, log, options: Arc::new(options.clone()) })
     }
 
@@ -41,7 +41,7 @@ impl DatasetLocation {
     pub fn open(&self, version: &str, call: &mut Call<'_>) -> Result<Dataset> {
         let ((store, log), version) = (self.parts(), version.parse()?);
         let dataset = wait(Dataset::open(store, log, &version, call.deadline()), call)?;
-        dataset.open_bases_with(OpenOptions::clone(&self.options));
+        dataset.open_bases_with(SourceOptions::clone(&self.options));
         Ok(dataset)
     }
 

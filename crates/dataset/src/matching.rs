@@ -3,10 +3,9 @@
 use super::cutting::EntryOrder;
 use super::identity;
 use super::options::{AddOptions, WriteOptions};
-use bytes::Bytes;
 use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::input::InputTree;
-use sapwood_stripe::{Dataset, EventIndex, ObjectRef, Snapshot, keys};
+use sapwood_stripe::{Dataset, EventIndex, Snapshot};
 use sapwood_table::pool::wait;
 
 /// For each segment, the entries of the tree that are its events.
@@ -65,8 +64,9 @@ fn consecutive(snapshot: &Snapshot) -> Vec<EntryOrder> {
 pub(super) fn events_of(dataset: &Dataset, call: &mut Call<'_>) -> Result<Option<EventIndex>> {
     let (mut runs, mut blocks, mut events) = (Vec::new(), Vec::new(), Vec::new());
     for segment in &dataset.snapshot().segments {
-        let Some(place) = &segment.events else { return Ok(None) };
-        let object = object(dataset, place, call)?;
+        let Some(index) = &segment.events else { return Ok(None) };
+        let store = dataset.base(index.base)?;
+        let object = wait(index.read_whole(&*store, call.deadline()), call)?;
         for event in EventIndex::decode(&object, segment.entries)?.iter() {
             runs.push(event.run);
             blocks.push(event.lumi);
@@ -74,15 +74,4 @@ pub(super) fn events_of(dataset: &Dataset, call: &mut Call<'_>) -> Result<Option
         }
     }
     EventIndex::new(runs, blocks, events).map(Some)
-}
-
-/// A whole object of a dataset, verified.
-///
-/// # Errors
-/// Those of the store; `Truncated` or `Checksum` if it changed.
-fn object(dataset: &Dataset, place: &ObjectRef, call: &mut Call<'_>) -> Result<Bytes> {
-    let (store, key) = (dataset.base(place.base)?, keys::data(place.id));
-    let object = wait(store.get(&key, None, call.deadline()), call)?;
-    place.verify(&object).map_err(|error| error.url(format!("{}/{key}", store.url())))?;
-    Ok(object)
 }

@@ -1,7 +1,7 @@
 //! A sink in memory.
 
 use bytes::Bytes;
-use sapwood_core::{Error, ErrorKind, Piece, Result};
+use sapwood_core::{Error, ErrorKind, FilePiece, Result};
 use sapwood_sink::Sink;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +30,7 @@ impl Sink for MemorySink {
         "memory:"
     }
 
-    fn write(&mut self, piece: Piece) -> Result<()> {
+    fn write(&mut self, piece: FilePiece) -> Result<()> {
         let too_large = || {
             let message = format!("the file without the tree's entries has more than {} bytes", self.limit);
             Error::new(ErrorKind::Limit, message)

@@ -3,8 +3,8 @@
 use super::contents::file_of;
 use super::view::DatasetView;
 use sapwood_core::{Call, Error, ErrorKind, Result};
-use sapwood_root::File;
-use sapwood_source::{OpenOptions, Trace, is_document};
+use sapwood_root::{File, OpenOptions};
+use sapwood_source::{Trace, is_document};
 use sapwood_store::Store;
 use sapwood_store::open_store;
 use sapwood_stripe::{Dataset, Log, Version, keys};
@@ -25,8 +25,7 @@ pub struct DatasetUrl {
 impl DatasetUrl {
     /// Parses a path or URL; `None` if it cannot name a dataset, or clearly names a file.
     pub fn of(url: &str, options: &OpenOptions) -> Option<Result<DatasetUrl>> {
-        let replicas = &options.replicas;
-        if !(replicas.urls.is_empty() && replicas.documents.is_empty()) || is_document(url) {
+        if !options.replicas.is_empty() || is_document(url) {
             return None;
         }
         let (place, version) = parts(url);
@@ -36,7 +35,7 @@ impl DatasetUrl {
         if is_local && !Path::new(local).join(keys::FORMAT).is_file() || !is_local && last.contains(".root") {
             return None;
         }
-        let store = match open_store(place, options) {
+        let store = match open_store(place, &options.source) {
             Ok(store) => store,
             Err(error) => return is_local.then_some(Err(error)),
         };
@@ -55,13 +54,13 @@ impl DatasetUrl {
         let opened = Dataset::open(Arc::clone(&self.store), None, &self.version, call.deadline());
         match wait(opened, call) {
             Ok(dataset) => {
-                dataset.open_bases_with(options.clone());
+                dataset.open_bases_with(options.source.clone());
                 read_dataset(&dataset, begin, options, call).map(Some)
             }
-            Err(error) if Dataset::is_there(&error) => Err(options.counters.explain(error)),
+            Err(error) if Dataset::is_there(&error) => Err(options.source.counters.explain(error)),
             // Without permission to list a bucket, a store refuses access to an object that does not exist.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Permission) => Ok(None),
-            Err(error) => Err(options.counters.explain(error)),
+            Err(error) => Err(options.source.counters.explain(error)),
         }
     }
 }
@@ -86,9 +85,9 @@ pub fn open_dataset(
 ) -> Result<File> {
     let begin = Instant::now();
     let (place, version) = parts(url);
-    let (store, version) = (open_store(place, options)?, version?);
+    let (store, version) = (open_store(place, &options.source)?, version?);
     let dataset = wait(Dataset::open(store, Some(log), &version, call.deadline()), call)?;
-    dataset.open_bases_with(options.clone());
+    dataset.open_bases_with(options.source.clone());
     read_dataset(&dataset, begin, options, call)
 }
 
@@ -98,7 +97,7 @@ fn read_dataset(
     options: &OpenOptions,
     call: &mut Call<'_>,
 ) -> Result<File> {
-    let view = DatasetView::new(dataset, Arc::clone(&options.counters))?;
+    let view = DatasetView::new(dataset, Arc::clone(&options.source.counters))?;
     let origin = (view.url().to_owned(), options.clone());
     file_of(view, Trace::new(begin), origin, call)
 }

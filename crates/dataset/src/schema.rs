@@ -1,9 +1,9 @@
 //! The tree of a snapshot: the branches of all its products, which may have different schemas, as one tree.
 
-use sapwood_core::{Error, ErrorKind, Result, Segments, Step};
+use sapwood_core::{Error, ErrorKind, ParseStep, Result, Segments};
 use sapwood_stripe::{Schema, Snapshot};
 use sapwood_tfile::{FileHeader, Record, StreamerInfos, TFile};
-use sapwood_ttree::{Baskets, Branch, BranchKind, Tree};
+use sapwood_ttree::{Baskets, Branch, BranchKind, TTree};
 use std::collections::{HashMap, HashSet};
 
 /// Most clusters of a tree, since their starts are kept in memory.
@@ -14,7 +14,7 @@ const MOST_CLUSTERS: u64 = 1 << 24;
 pub(super) struct ParsedSchema {
     pub(super) header: FileHeader,
     pub(super) streamers: StreamerInfos,
-    tree: Tree,
+    tree: TTree,
 }
 
 impl ParsedSchema {
@@ -28,7 +28,7 @@ impl ParsedSchema {
             let key = done(file.find(&known, path)?)?;
             let record = done(file.record(&known, &key)?)?;
             let streamers = done(file.streamers(&known)?)?;
-            let tree = Tree::parse(&key.class_name, &record.payload, record.key_len, size, &streamers)?;
+            let tree = TTree::parse(&key.class_name, &record.payload, record.key_len, size, &streamers)?;
             Ok(ParsedSchema { header: file.header, streamers, tree })
         })();
         parsed.map_err(|error: Error| broken(schema, error))
@@ -53,10 +53,10 @@ fn broken(schema: &Schema, error: Error) -> Error {
     Error::new(kind, format!("schema {} of the dataset: {error}", schema.id)).caused_by(error)
 }
 
-fn done<T>(step: Step<T>) -> Result<T> {
+fn done<T>(step: ParseStep<T>) -> Result<T> {
     match step {
-        Step::Done(value) => Ok(value),
-        Step::Need(_) => Err(Error::new(ErrorKind::Truncated, "it refers to bytes beyond its end")),
+        ParseStep::Done(value) => Ok(value),
+        ParseStep::Need(_) => Err(Error::new(ErrorKind::Truncated, "it refers to bytes beyond its end")),
     }
 }
 
@@ -74,7 +74,7 @@ pub struct BranchOrigin {
 /// The tree of a snapshot, without baskets.
 #[derive(Debug)]
 pub(super) struct UnionTree {
-    pub(super) tree: Tree,
+    pub(super) tree: TTree,
     /// The origin of each branch.
     pub(super) origins: Vec<BranchOrigin>,
 }
@@ -102,7 +102,7 @@ impl UnionTree {
                 branch.baskets = Baskets::default();
             }
         }
-        let tree = Tree {
+        let tree = TTree {
             entries,
             cluster_starts: cluster_starts(snapshot, entries)?,
             // The schemas have the sizes that their writers counted.
@@ -138,7 +138,7 @@ fn origins(snapshot: &Snapshot, schemas: &[ParsedSchema]) -> Result<Vec<(BranchO
 
 /// Maps the indices of a schema's tree to those of the union.
 struct BranchMap<'a> {
-    tree: &'a Tree,
+    tree: &'a TTree,
     schema: usize,
     index_of: &'a HashMap<(usize, usize), usize>,
     by_path: &'a HashMap<String, usize>,

@@ -6,7 +6,7 @@ use sapwood_core::{Call, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_table::pool::wait;
 use sapwood_table::{EntryStatistics, FileIndex};
-use sapwood_ttree::{BasketRef, BasketStorage, Tree};
+use sapwood_ttree::{BasketRef, BasketStorage, TTree};
 use std::sync::{Arc, OnceLock};
 
 /// The storage of the baskets of one version.
@@ -32,7 +32,7 @@ impl BasketStorage for StripeBaskets {
         self.view.url()
     }
 
-    fn locate(&self, _: &Tree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
+    fn locate(&self, _: &TTree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
         let all =
             branches.iter().filter_map(|branch| self.baskets.get(*branch).zip(self.origins.get(*branch)));
         let unknown: Vec<_> = all.filter(|(baskets, _)| baskets.get().is_none()).collect();
@@ -48,11 +48,11 @@ impl BasketStorage for StripeBaskets {
         Ok(())
     }
 
-    fn baskets<'a>(&'a self, _: &'a Tree, branch: usize) -> &'a [BasketRef] {
+    fn baskets<'a>(&'a self, _: &'a TTree, branch: usize) -> &'a [BasketRef] {
         self.baskets.get(branch).and_then(OnceLock::get).map(Vec::as_slice).unwrap_or_default()
     }
 
-    fn file(&self, _: &Tree, _: usize) -> Result<FileIndex> {
+    fn file(&self, _: &TTree, _: usize) -> Result<FileIndex> {
         Ok(0)
     }
 
@@ -64,7 +64,7 @@ impl BasketStorage for StripeBaskets {
         self.view.product(*self.origins.get(branch)?)
     }
 
-    fn statistics(&self, tree: &Tree, branch: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
+    fn statistics(&self, tree: &TTree, branch: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
         self.locate(tree, &[branch], call)?;
         Ok(self.origins.get(branch).map(|origin| self.view.statistics(*origin)).unwrap_or_default())
     }

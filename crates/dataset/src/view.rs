@@ -138,7 +138,7 @@ impl DatasetView {
     }
 
     /// The tree, and the origin of each of its branches.
-    pub fn tree(&self) -> Result<(sapwood_ttree::Tree, Vec<BranchOrigin>)> {
+    pub fn tree(&self) -> Result<(sapwood_ttree::TTree, Vec<BranchOrigin>)> {
         let union = UnionTree::new(&self.snapshot, &self.schemas).map_err(|error| error.url(self.url()))?;
         Ok((union.tree, union.origins))
     }

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_is_given_back() {
+    fn dropped_shares_return_to_the_budget() {
         let budget = Budget::new(10);
         let first = budget.take(6).unwrap();
         assert!(budget.take(5).is_none());

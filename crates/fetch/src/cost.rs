@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_source_says_holds_until_the_link_is_known() {
+    fn the_cost_model_of_the_source_applies_until_the_link_is_measured() {
         let far_apart = ranges(100, 1000, 1 << 20);
         for unknown in [Link::default(), Link { round_trip: None, ..link(100, 1) }] {
             assert_eq!(largest_gap(&far_apart, &SINGLE, &unknown), SINGLE.gap);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_slow_link_small_gaps_are_skipped_already() {
+    fn slow_links_skip_small_gaps() {
         let wanted = ranges(5, 100_000, 20_000);
         assert_eq!(largest_gap(&wanted, &MULTI, &link(10, NOMINAL)), 20_000);
         assert_eq!(largest_gap(&wanted, &MULTI, &link(10, NOMINAL / 10)), 0);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_read_in_vain() {
+    fn few_unneeded_bytes_are_read() {
         let wanted = ranges(40, 1000, 50_000);
         for known in [link(1, NOMINAL), Link { bandwidth: None, ..link(1, NOMINAL) }] {
             assert_eq!(largest_gap(&wanted, &SINGLE, &known), 0);

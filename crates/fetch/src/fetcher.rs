@@ -8,20 +8,19 @@ use crate::{Budget, Link};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::stream::{FuturesUnordered, StreamExt};
-use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
+use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, ParseStep, Result, Segments};
 use sapwood_source::{Source, record};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A parser that needs more rounds than this is going in circles: in each round, a pointer in the file leads
-/// to the next.
+/// A parser that needs more rounds follows pointers in the file that form a circle.
 const MOST_ROUNDS: usize = 64;
 
 /// Reads byte ranges of a source: plans the requests, keeps the deadline, returns the bytes range by range.
 ///
 /// Cheap to clone; clones share the source and the counters.
 ///
-/// # What is counted where
+/// # Counters
 /// Each figure is added in one place only. Here: `wanted_bytes`, `overread_bytes` and `wait_ns` (added by
 /// [`ReadAhead`](crate::ReadAhead) instead when it waits). The source adds its traffic with the server:
 /// `requests`, `ranges`, `round_trips` and `fetched_bytes`.
@@ -152,7 +151,8 @@ impl Fetcher {
             return Err(self.error(ErrorKind::Usage, "this source cannot be read without waiting"));
         }
         self.fetch(wanted, deadline).now_or_never().unwrap_or_else(|| {
-            Err(self.error(ErrorKind::Usage, "the source waits, though it says that it never does"))
+            Err(self
+                .error(ErrorKind::Usage, "the source waits, although its cost model says that it never does"))
         })
     }
 
@@ -166,12 +166,12 @@ impl Fetcher {
         &self,
         known: &mut Segments,
         deadline: Deadline,
-        mut step: impl FnMut(&Segments) -> Result<Step<T>>,
+        mut step: impl FnMut(&Segments) -> Result<ParseStep<T>>,
     ) -> Result<T> {
         for _ in 0..MOST_ROUNDS {
             let needed = match step(known).map_err(|error| error.url(self.url()))? {
-                Step::Done(value) => return Ok(value),
-                Step::Need(ranges) => ranges,
+                ParseStep::Done(value) => return Ok(value),
+                ParseStep::Need(ranges) => ranges,
             };
             let missing: Vec<_> =
                 needed.iter().copied().filter(|&range| known.get(range).is_none()).collect();
@@ -184,8 +184,7 @@ impl Fetcher {
                 known.insert(range.start, bytes);
             }
         }
-        let message =
-            format!("the file's structure is not read after {MOST_ROUNDS} rounds: it leads in circles");
+        let message = format!("the structure of the file asks for more bytes after {MOST_ROUNDS} rounds");
         Err(self.error(ErrorKind::Corrupt, message))
     }
 
@@ -276,7 +275,7 @@ impl Fetcher {
         match ranges.iter().zip(&answers).find(|(range, answer)| range.len != answer.len() as u64) {
             None => Ok(answers),
             Some((range, answer)) => {
-                let message = format!("{} bytes came where {} were asked for", answer.len(), range.len);
+                let message = format!("the server sent {} bytes instead of {}", answer.len(), range.len);
                 Err(self.error(ErrorKind::Server, message).at(range.start))
             }
         }

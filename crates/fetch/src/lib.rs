@@ -35,7 +35,7 @@ mod unplanned;
 mod wait;
 mod window;
 
-pub use ahead::{Ahead, Job, ReadAhead};
+pub use ahead::{Ahead, FileIndex, Job, ReadAhead};
 pub use budget::Budget;
 pub use fetcher::Fetcher;
 pub use link::Link;

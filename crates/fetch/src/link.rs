@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn small_answers_tell_the_round_trip_and_large_ones_the_bandwidth() {
+    fn small_answers_measure_the_round_trip_and_large_ones_the_bandwidth() {
         let (meter, begin) = (Arc::new(Meter::default()), Instant::now());
         assert_eq!(meter.link(), Link::default());
         let late = begin + 2 * ROUND_TRIP;
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_never_idle_is_measured_too() {
+    fn busy_links_are_measured_too() {
         let (meter, begin) = (Arc::new(Meter::default()), Instant::now());
         // Ten in flight, one answered every 10 ms: 100 MB/s.
         let moment = |i: u32| begin + Duration::from_millis(10) * i;
@@ -253,14 +253,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_abandoned_is_not_measured() {
+    fn abandoned_requests_are_not_measured() {
         let (meter, begin) = (Arc::new(Meter::default()), Instant::now());
         drop(Arc::clone(&meter).asked(begin));
         assert_eq!((meter.link(), meter.lock().in_flight), (Link::default(), 0));
     }
 
     #[test]
-    fn what_was_measured_long_ago_is_forgotten() {
+    fn old_measurements_expire() {
         let (mut best, begin) = (Best::default(), Instant::now());
         best.add(9, u64::max, begin);
         best.add(5, u64::max, begin + AGE * 3 / 2);

@@ -313,7 +313,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn plans_keep_their_promises(
+        fn plans_keep_their_invariants(
             wanted in prop::collection::vec((0..3000_u64, 0..400_u64).prop_map(|(s, l)| range(s, l)), 0..60),
             cost_model in any_physics(),
             link in any_link(),

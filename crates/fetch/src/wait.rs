@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ready_is_returned_even_after_the_deadline() {
+    fn available_results_are_returned_even_after_the_deadline() {
         let runtime = runtime();
         let (past, mut never) = (Deadline::after(Duration::ZERO), || false);
         let mut call = Call::new(past, &mut never);

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_small_where_the_server_is_near() {
+    fn windows_are_small_at_low_latency() {
         let at = |total, millis| near_window_bytes(total, Some(Duration::from_millis(millis)));
         assert_eq!(near_window_bytes(7 << 20, None), u64::MAX);
         assert_eq!([at(7 << 20, 0), at(7 << 20, 2), at(7 << 20, 100)], [NEAR_WINDOW, 2_000_000, u64::MAX]);
@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn only_clusters_of_the_asked_entries_count() {
+    fn only_clusters_of_the_requested_entries_count() {
         let bytes = |i| if i == 0 { panic!("cluster 0 was not asked for") } else { 10 };
         assert_eq!(cut(20, &[0, 10, 20, 30], bytes, 10..30), [(10, 30)]);
         assert_eq!(cut(20, &[0, 10, 20, 30], |_| 10, 12..13), [(12, 13)]);
     }
 
     #[test]
-    fn no_entries_are_no_windows_and_no_clusters_are_one() {
+    fn no_entries_give_no_window_and_no_clusters_one() {
         assert!(cut(1, &[0, 10], |_| 1, 5..5).is_empty());
         assert_eq!(cut(1, &[], |_| 1, 0..7), [(0, 7)]);
         assert_eq!(cut(1, &[0, 5], |_| 1, 0..7), [(0, 7)]);

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use sapwood::write::{Piece, Sink};
+use sapwood::write::{FilePiece, Sink};
 use sapwood::{Error, ErrorKind, Result};
 
 /// Writes through `seek` and `write` of a Python object, under the GIL.
@@ -29,7 +29,7 @@ impl Sink for ObjectSink {
         &self.name
     }
 
-    fn write(&mut self, piece: Piece) -> Result<()> {
+    fn write(&mut self, piece: FilePiece) -> Result<()> {
         let written = Python::attach(|py| {
             let object = self.object.bind(py);
             object.call_method1("seek", (piece.offset,))?;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use sapwood_core::{Call, Error, Result};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Key, Record, StreamerInfos};
-use sapwood_ttree::{BasketRef, Tree, TreeTable};
+use sapwood_ttree::{BasketRef, TTree, TreeTable};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -134,12 +134,12 @@ pub(crate) fn tree_table(
     record: &Record,
     streamers: &StreamerInfos,
 ) -> Result<TreeTable> {
-    let tree = Tree::parse(&key.class_name, &record.payload, record.key_len, file.size(), streamers)?;
+    let tree = TTree::parse(&key.class_name, &record.payload, record.key_len, file.size(), streamers)?;
     Ok(file_table(file, path, tree, streamers))
 }
 
 /// A parsed tree of a file, as a table of columns.
-pub(crate) fn file_table(file: &RootFile, path: &str, tree: Tree, streamers: &StreamerInfos) -> TreeTable {
+pub(crate) fn file_table(file: &RootFile, path: &str, tree: TTree, streamers: &StreamerInfos) -> TreeTable {
     let storage = Box::new(FileBaskets::new(file.clone()));
     TreeTable::new(path, tree, storage, vec![Compiler::new(streamers.clone())], Vec::new())
 }

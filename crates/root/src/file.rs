@@ -1,10 +1,11 @@
 //! An open file: its keys, and the cost of reading it so far.
 
+use crate::OpenOptions;
 use crate::contents::{FileContents, RootContents};
 use crate::root_file::{KeyEntry, RootFile};
 use sapwood_core::{Call, Counters, Result};
 use sapwood_fetch::Fetcher;
-use sapwood_source::{MemorySource, OpenOptions, Source, Trace};
+use sapwood_source::{MemorySource, Source, Trace};
 use sapwood_tfile::{FileHeader, Record, StreamerInfos};
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
-use sapwood_core::{Call, ErrorKind, Result, Segments, Step};
+use sapwood_core::{Call, ErrorKind, ParseStep, Result, Segments};
 use sapwood_fetch::Fetcher;
 use sapwood_table::pool;
 use sapwood_tfile::{FileHeader, TFile};
@@ -84,8 +84,8 @@ impl Keys {
 /// Those of [`TFile::open`].
 fn header_beside_a_tree(known: &Segments, size: u64) -> Result<Option<FileHeader>> {
     match TFile::open(known, size)? {
-        Step::Done(_) => Ok(None),
-        Step::Need(_) if TFile::likely_tree(known, size, None).is_none() => Ok(None),
-        Step::Need(_) => FileHeader::parse(&known.get_from(0)).map(Some),
+        ParseStep::Done(_) => Ok(None),
+        ParseStep::Need(_) if TFile::likely_tree(known, size, None).is_none() => Ok(None),
+        ParseStep::Need(_) => FileHeader::parse(&known.get_from(0)).map(Some),
     }
 }

@@ -1,12 +1,13 @@
 //! Reaches a file: directly if it has one location, or through one source that combines all replicas.
 
+use crate::OpenOptions;
 use futures::future::{Either, select};
 use sapwood_core::{Error, ErrorKind, Result, Segments, SourceEvent, redact, server_of};
 use sapwood_fetch::candidates::ReplicaCandidates;
 use sapwood_fetch::replicas::{ReplicaReadOptions, Replicas};
 use sapwood_source::{
-    OpenOptions, OpenedSource, Redirector, Replica, ReplicaList, Source, Trace, TracedSource, choose,
-    is_document, log_event, normalized_server_of, open, parse_document, read_document,
+    OpenedSource, Redirector, Replica, ReplicaList, Source, Trace, TracedSource, choose, is_document,
+    log_event, normalized_server_of, open, parse_document, read_document,
 };
 use std::future::pending;
 use std::path::Path;
@@ -43,10 +44,15 @@ impl ReachedSource {
     ) -> Result<ReachedSource> {
         let replica_options =
             ReplicaReadOptions { sources: options.replicas.sources.max(1), ..ReplicaReadOptions::default() };
-        let counters = Arc::clone(&options.counters);
-        let opened =
-            Replicas::open(Arc::new(candidates), replica_options, counters, trace.clone(), options.deadline)
-                .await?;
+        let counters = Arc::clone(&options.source.counters);
+        let opened = Replicas::open(
+            Arc::new(candidates),
+            replica_options,
+            counters,
+            trace.clone(),
+            options.source.deadline,
+        )
+        .await?;
         Ok(ReachedSource { source: opened.source, known: opened.known, trace })
     }
 }
@@ -56,13 +62,13 @@ pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Res
     // The first opening begins with the trace.
     let begin = if trace.records().is_empty() { trace.begin() } else { Instant::now() };
     let replicas = &options.replicas;
-    if replicas.urls.is_empty() && replicas.documents.is_empty() && !is_document(url) {
+    if replicas.is_empty() && !is_document(url) {
         let opened = open_one(url, options).await?;
         let server = opened.source.server();
-        if replicas.sources < 2 || Redirector::of(url, server.as_deref(), options).is_none() {
+        if replicas.sources < 2 || Redirector::of(url, server.as_deref(), &options.source).is_none() {
             return Ok(ReachedSource::alone(opened, begin, trace));
         }
-        let candidates = ReplicaCandidates::new(options.clone());
+        let candidates = ReplicaCandidates::new(options.source.clone());
         candidates.add_opened(url, opened);
         return ReachedSource::several(candidates, options, trace).await;
     }
@@ -71,19 +77,19 @@ pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Res
 
 /// Opens the file at one URL. If a redirector is slow, also tries the servers that it names.
 async fn open_one(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
-    let redirector = Redirector::at(url, options).filter(|_| options.replicas.sources > 1);
-    let Some(redirector) = redirector else { return open(url, options).await };
+    let redirector = Redirector::at(url, &options.source).filter(|_| options.replicas.sources > 1);
+    let Some(redirector) = redirector else { return open(url, &options.source).await };
     let elsewhere = async {
         tokio::time::sleep(SLOW).await;
-        let urls = redirector.locate(options.deadline).await.unwrap_or_default();
+        let urls = redirector.locate(options.source.deadline).await.unwrap_or_default();
         for other in urls.iter().filter(|other| normalized_server_of(other) != normalized_server_of(url)) {
-            if let Ok(opened) = open(other, options).await {
+            if let Ok(opened) = open(other, &options.source).await {
                 return opened;
             }
         }
         pending().await
     };
-    match select(pin!(open(url, options)), pin!(elsewhere)).await {
+    match select(pin!(open(url, &options.source)), pin!(elsewhere)).await {
         Either::Left((opened, _)) => opened,
         Either::Right((opened, _)) => Ok(opened),
     }
@@ -92,7 +98,7 @@ async fn open_one(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
 /// All candidates of a file. A name that is neither a URL nor an existing local path is a logical one, without location.
 async fn candidates(url: &str, options: &OpenOptions) -> Result<ReplicaCandidates> {
     let replicas = &options.replicas;
-    let candidates = ReplicaCandidates::new(options.clone());
+    let candidates = ReplicaCandidates::new(options.source.clone());
     let mut failure = None;
     let is_place = url.contains("://") || Path::new(url).exists();
     for place in is_place.then_some(url).into_iter().chain(replicas.urls.iter().map(String::as_str)) {
@@ -100,11 +106,11 @@ async fn candidates(url: &str, options: &OpenOptions) -> Result<ReplicaCandidate
             candidates.add(Replica::of(place));
             continue;
         }
-        match read_document(place, options).await.and_then(|found| described(found, url, place)) {
+        match read_document(place, &options.source).await.and_then(|found| described(found, url, place)) {
             Ok(described) => candidates.add_described(described),
             Err(error) => {
                 log_event(
-                    &options.counters,
+                    &options.source.counters,
                     place,
                     server_of(place).as_deref(),
                     SourceEvent::Failed,

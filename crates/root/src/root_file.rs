@@ -4,12 +4,10 @@ use crate::keys::Keys;
 use crate::opening;
 use crate::reach::ReachedSource;
 use crate::sibling::sibling_url;
-use sapwood_core::{Call, Counters, Error, ErrorKind, Result, Segments, Step, redact};
+use crate::{OpenOptions, ReplicaOptions};
+use sapwood_core::{Call, Counters, Error, ErrorKind, ParseStep, Result, Segments, redact};
 use sapwood_fetch::Fetcher;
-use sapwood_source::{
-    CountingSource, MemorySource, OpenOptions, OpenedSource, ReplicaOptions, Source, Trace, is_document,
-    record,
-};
+use sapwood_source::{CountingSource, MemorySource, OpenedSource, Source, Trace, is_document, record};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
 use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
@@ -72,7 +70,7 @@ impl RootFile {
     /// # Errors
     /// Those of [`sapwood_source::open`]; `NotRoot`, `Truncated` or `Corrupt` if it is not a valid ROOT file.
     pub fn open(url: &str, options: OpenOptions, call: &mut Call<'_>) -> Result<RootFile> {
-        let counters = Arc::clone(&options.counters);
+        let counters = Arc::clone(&options.source.counters);
         let begin = Instant::now();
         let opened = pool::wait(opening::open(url, &options, Trace::new(begin)), call)
             .map_err(|error| explained(error, url, &counters))?;
@@ -92,7 +90,7 @@ impl RootFile {
         let others = options.replicas.urls.iter().filter(|url| !is_document(url));
         let urls = others.map(|url| sibling_url(url, name)).collect::<Result<_>>()?;
         let replicas = ReplicaOptions { urls, documents: Vec::new(), sources: options.replicas.sources };
-        let options = OpenOptions { deadline: call.deadline(), replicas, ..options.clone() };
+        let options = OpenOptions { replicas, ..options.until(call.deadline()) };
         RootFile::open(&sibling_url(origin, name)?, options, call)
     }
 
@@ -107,7 +105,7 @@ impl RootFile {
         call: &mut Call<'_>,
     ) -> Result<RootFile> {
         let VirtualFile { source, mut known, size, header, streamers } = file;
-        let counters = Arc::clone(&origin.1.counters);
+        let counters = Arc::clone(&origin.1.source.counters);
         let fetcher = Fetcher::new(source, counters).with_budget(pool::budget()?).with_known(known.clone());
         let (keys, _) = Keys::open(&fetcher, &mut known, size, call)?;
         let streamers = OnceLock::from(Arc::new(streamers));
@@ -232,7 +230,7 @@ impl RootFile {
     pub fn root_keys(&self, call: &mut Call<'_>) -> Result<Vec<KeyEntry>> {
         self.parse(call, |tfile, _| {
             let keys = tfile.root.keys.iter().cloned();
-            Ok(Step::Done(keys.map(|key| KeyEntry { path: key.name.clone(), key }).collect()))
+            Ok(ParseStep::Done(keys.map(|key| KeyEntry { path: key.name.clone(), key }).collect()))
         })
     }
 
@@ -273,14 +271,14 @@ impl RootFile {
         };
         let (key, record, streamers) = self.parse(call, |tfile, known| {
             let key = match tfile.find(known, &path)? {
-                Step::Done(key) => key,
-                Step::Need(ranges) => return Ok(Step::Need(ranges)),
+                ParseStep::Done(key) => key,
+                ParseStep::Need(ranges) => return Ok(ParseStep::Need(ranges)),
             };
             let streamers = match self.0.streamers.get() {
-                Some(streamers) => Step::Done(Arc::clone(streamers)),
+                Some(streamers) => ParseStep::Done(Arc::clone(streamers)),
                 None => match tfile.streamers(known)? {
-                    Step::Done(streamers) => Step::Done(Arc::new(streamers)),
-                    Step::Need(ranges) => Step::Need(ranges),
+                    ParseStep::Done(streamers) => ParseStep::Done(Arc::new(streamers)),
+                    ParseStep::Need(ranges) => ParseStep::Need(ranges),
                 },
             };
             Ok(both(tfile.record(known, &key)?, streamers, key))
@@ -304,7 +302,7 @@ impl RootFile {
     pub fn parse<T>(
         &self,
         call: &mut Call<'_>,
-        mut step: impl FnMut(&TFile, &Segments) -> Result<Step<T>>,
+        mut step: impl FnMut(&TFile, &Segments) -> Result<ParseStep<T>>,
     ) -> Result<T> {
         let fetcher = &self.0.fetcher;
         let explain = |error| fetcher.counters().explain(error).url(self.url());
@@ -329,13 +327,15 @@ pub fn explained(error: Error, url: &str, counters: &Counters) -> Error {
     }
 }
 
-fn both<A, B, C>(first: Step<A>, second: Step<B>, third: C) -> Step<(C, A, B)> {
+fn both<A, B, C>(first: ParseStep<A>, second: ParseStep<B>, third: C) -> ParseStep<(C, A, B)> {
     match (first, second) {
-        (Step::Done(first), Step::Done(second)) => Step::Done((third, first, second)),
-        (Step::Need(mut ranges), Step::Need(more)) => {
+        (ParseStep::Done(first), ParseStep::Done(second)) => ParseStep::Done((third, first, second)),
+        (ParseStep::Need(mut ranges), ParseStep::Need(more)) => {
             ranges.extend(more);
-            Step::Need(ranges)
+            ParseStep::Need(ranges)
         }
-        (Step::Need(ranges), Step::Done(_)) | (Step::Done(_), Step::Need(ranges)) => Step::Need(ranges),
+        (ParseStep::Need(ranges), ParseStep::Done(_)) | (ParseStep::Done(_), ParseStep::Need(ranges)) => {
+            ParseStep::Need(ranges)
+        }
     }
 }

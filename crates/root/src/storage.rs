@@ -4,7 +4,7 @@ use crate::root_file::RootFile;
 use sapwood_core::{Call, Error, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_table::{EntryStatistics, FileIndex};
-use sapwood_ttree::{BasketRef, BasketStorage, Tree};
+use sapwood_ttree::{BasketRef, BasketStorage, TTree};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The file of a tree, and the others that hold its baskets.
@@ -35,7 +35,7 @@ impl BasketStorage for FileBaskets {
     }
 
     /// Opens the files that hold the baskets, with the options that the tree's own file was opened with.
-    fn locate(&self, tree: &Tree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
+    fn locate(&self, tree: &TTree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
         for branch in branches.iter().filter_map(|index| tree.branches.get(*index)) {
             let name = &branch.file_name;
             if name.is_empty() || self.position(name).is_some() {
@@ -53,11 +53,11 @@ impl BasketStorage for FileBaskets {
         Ok(())
     }
 
-    fn baskets<'a>(&'a self, tree: &'a Tree, branch: usize) -> &'a [BasketRef] {
+    fn baskets<'a>(&'a self, tree: &'a TTree, branch: usize) -> &'a [BasketRef] {
         tree.branches.get(branch).map(|branch| &*branch.baskets).unwrap_or_default()
     }
 
-    fn file(&self, tree: &Tree, branch: usize) -> Result<FileIndex> {
+    fn file(&self, tree: &TTree, branch: usize) -> Result<FileIndex> {
         match tree.branches.get(branch).map(|branch| branch.file_name.as_str()) {
             None | Some("") => Ok(0),
             Some(name) => self
@@ -72,7 +72,7 @@ impl BasketStorage for FileBaskets {
         other.as_ref().unwrap_or(&self.file).fetcher().clone()
     }
 
-    fn statistics(&self, _: &Tree, _: usize, _: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
+    fn statistics(&self, _: &TTree, _: usize, _: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
         Ok(Vec::new())
     }
 }

@@ -9,7 +9,7 @@ use sapwood_table::{
     Selection, Table, member_form, names, spelled_form,
 };
 use sapwood_tfile::{Key, Record, StreamerInfos};
-use sapwood_ttree::{BasketRef, Branch, BranchKind, Outcome, TreeTable};
+use sapwood_ttree::{BasketRef, Branch, BranchKind, BranchType, TreeTable};
 use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Tree {
         file: File,
         path: &str,
         offset: u64,
-        tree: sapwood_ttree::Tree,
+        tree: sapwood_ttree::TTree,
         streamers: &StreamerInfos,
     ) -> Tree {
         let table = file_table(file.root(), path, tree, streamers);
@@ -107,7 +107,7 @@ impl Tree {
     }
 
     /// Name, title, clusters, aliases and more, from the file.
-    pub fn metadata(&self) -> &sapwood_ttree::Tree {
+    pub fn metadata(&self) -> &sapwood_ttree::TTree {
         self.0.table.tree()
     }
 
@@ -126,9 +126,9 @@ impl Tree {
         &self.metadata().branches
     }
 
-    /// The interpretation of each branch, in the order of [`Tree::branches`].
-    pub fn outcomes(&self) -> &[Arc<Outcome>] {
-        self.0.table.outcomes()
+    /// What each branch holds, in the order of [`Tree::branches`].
+    pub fn branch_types(&self) -> &[Arc<BranchType>] {
+        self.0.table.branch_types()
     }
 
     /// The baskets of a branch; empty for a dataset until they are [located](Tree::find_baskets).
@@ -265,7 +265,7 @@ impl Tree {
     /// ```no_run
     /// # use sapwood_core::{Call, Column, Deadline, Result};
     /// # use sapwood_root::File;
-    /// # use sapwood_source::{OpenOptions};
+    /// # use sapwood_root::OpenOptions;
     /// # use sapwood_table::CutOptions;
     /// # fn main() -> Result<()> {
     /// let mut never = || false;
@@ -317,7 +317,7 @@ impl Tree {
     /// ```no_run
     /// # use sapwood_root::{File, LazyOptions};
     /// # use sapwood_core::{Call, Deadline, Result};
-    /// # use sapwood_source::{OpenOptions};
+    /// # use sapwood_root::OpenOptions;
     /// # fn main() -> Result<()> {
     /// let mut never = || false;
     /// let mut call = Call::new(Deadline::default(), &mut never);

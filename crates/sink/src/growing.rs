@@ -2,7 +2,7 @@
 
 use super::background::{BackgroundWriter, Failure, write_at};
 use bytes::Bytes;
-use sapwood_core::{Error, ErrorKind, Piece, Result, cannot_write};
+use sapwood_core::{Error, ErrorKind, FilePiece, Result, cannot_write};
 use std::fs::File;
 use std::io;
 
@@ -59,7 +59,7 @@ impl GrowingFile {
     }
 
     /// Takes a piece: the next one, or one that comes again.
-    pub(super) fn write(&mut self, piece: Piece) -> Result<()> {
+    pub(super) fn write(&mut self, piece: FilePiece) -> Result<()> {
         if piece.offset != self.end {
             self.flush_to(self.end)?;
             return self.write_at(piece.offset, vec![piece.bytes]);
@@ -231,9 +231,9 @@ mod tests {
             let offset = expected.len() as u64;
             expected.extend((0..len).map(|at| u8::try_from((at + index) % 251).unwrap()));
             let bytes = Bytes::copy_from_slice(&expected[offset as usize..]);
-            growing.write(Piece { offset, bytes, provisional: false }).unwrap();
+            growing.write(FilePiece { offset, bytes, provisional: false }).unwrap();
         }
-        let again = Piece { offset: 2, bytes: Bytes::from_static(b"F"), provisional: false };
+        let again = FilePiece { offset: 2, bytes: Bytes::from_static(b"F"), provisional: false };
         growing.write(again).unwrap();
         expected[2] = b'F';
         growing.finish().unwrap();
@@ -247,7 +247,7 @@ mod tests {
         for len in [BUFFER, 8 << 20] {
             let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
             let mut growing = GrowingFile::new("full".to_owned(), full, 0);
-            let piece = |offset| Piece { offset, bytes: vec![0; len].into(), provisional: false };
+            let piece = |offset| FilePiece { offset, bytes: vec![0; len].into(), provisional: false };
             assert!(growing.write(piece(0)).is_err() || growing.flush().is_err());
             // There is space again.
             growing.file = std::fs::OpenOptions::new().write(true).open("/dev/null").unwrap();
@@ -261,7 +261,7 @@ mod tests {
     fn a_device_without_room_is_full() {
         let file = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let mut growing = GrowingFile::new("full".to_owned(), file, 0);
-        let piece = Piece { offset: 0, bytes: vec![0; BUFFER].into(), provisional: false };
+        let piece = FilePiece { offset: 0, bytes: vec![0; BUFFER].into(), provisional: false };
         let error = growing.write(piece).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::Io, Some(0)));
         assert!(error.to_string().contains("no room left"), "{error}");

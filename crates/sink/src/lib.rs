@@ -1,6 +1,6 @@
 //! Where a new file goes: it appears there whole, or not at all.
 //!
-//! [`create`] makes a [`Sink`] for a path or URL. Give it [`Piece`](sapwood_core::Piece)s in order, then
+//! [`create`] makes a [`Sink`] for a path or URL. Give it [`FilePiece`](sapwood_core::FilePiece)s in order, then
 //! [`commit`](Sink::commit) it; a sink that is dropped before that leaves what was there as it was.
 
 mod background;

@@ -4,7 +4,7 @@ use super::growing::GrowingFile;
 use super::journal::Journal;
 use super::lock::{Lock, is_at, lock};
 use super::sink::{DAMAGED, Leftover, OTHER, Sink};
-use sapwood_core::{Error, ErrorKind, Piece, Result, cannot_write, random_bytes};
+use sapwood_core::{Error, ErrorKind, FilePiece, Result, cannot_write, random_bytes};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ impl Sink for LocalSink {
         self.file.name()
     }
 
-    fn write(&mut self, piece: Piece) -> Result<()> {
+    fn write(&mut self, piece: FilePiece) -> Result<()> {
         if !std::mem::replace(&mut self.begun, true) {
             remove_abandoned(&self.target);
         }
@@ -266,8 +266,8 @@ mod tests {
     use super::*;
     use bytes::Bytes;
 
-    fn piece(offset: u64, bytes: impl Into<Bytes>) -> Piece {
-        Piece { offset, bytes: bytes.into(), provisional: false }
+    fn piece(offset: u64, bytes: impl Into<Bytes>) -> FilePiece {
+        FilePiece { offset, bytes: bytes.into(), provisional: false }
     }
 
     /// A directory of its own, and what is in it.

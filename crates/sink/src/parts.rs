@@ -1,7 +1,7 @@
 //! Cuts the pieces of a file into the parts of an upload, and holds back those that may be written again.
 
 use bytes::Bytes;
-use sapwood_core::{Error, ErrorKind, Piece, Result};
+use sapwood_core::{Error, ErrorKind, FilePiece, Result};
 use std::collections::BTreeMap;
 
 /// Bytes of the first parts. Stores want at least 5 MiB in all but the last.
@@ -62,7 +62,7 @@ impl UploadParts {
     ///
     /// # Errors
     /// `Limit` if too many bytes would have to be held back.
-    pub(crate) fn write(&mut self, piece: &Piece) -> Result<Vec<UploadPart>> {
+    pub(crate) fn write(&mut self, piece: &FilePiece) -> Result<Vec<UploadPart>> {
         let end = self.open_at + self.open.len() as u64;
         let again = usize::try_from(end.saturating_sub(piece.offset)).unwrap_or(usize::MAX);
         let (again, mut bytes) = piece.bytes.split_at(again.min(piece.bytes.len()));
@@ -158,8 +158,8 @@ fn sent(at: u64) -> Error {
 mod tests {
     use super::*;
 
-    fn piece(offset: usize, bytes: Vec<u8>, provisional: bool) -> Piece {
-        Piece { offset: offset as u64, bytes: bytes.into(), provisional }
+    fn piece(offset: usize, bytes: Vec<u8>, provisional: bool) -> FilePiece {
+        FilePiece { offset: offset as u64, bytes: bytes.into(), provisional }
     }
 
     fn together(mut parts: Vec<UploadPart>) -> Vec<u8> {

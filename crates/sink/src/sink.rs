@@ -1,6 +1,6 @@
 //! The trait of sinks, and what an earlier run of the same job left in one.
 
-use sapwood_core::{Piece, Result};
+use sapwood_core::{FilePiece, Result};
 use std::fmt;
 
 /// A target for a new file.
@@ -18,7 +18,7 @@ pub trait Sink: fmt::Debug + Send {
     ///
     /// # Errors
     /// `Io` if the disk is full, and the errors of the network.
-    fn write(&mut self, piece: Piece) -> Result<()>;
+    fn write(&mut self, piece: FilePiece) -> Result<()>;
 
     /// Makes the complete file appear.
     ///

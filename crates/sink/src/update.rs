@@ -4,7 +4,7 @@ use super::growing::GrowingFile;
 use super::lock::{Lock, lock};
 use super::sink::Sink;
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Error, ErrorKind, Piece, Result, cannot_write};
+use sapwood_core::{ByteRange, Error, ErrorKind, FilePiece, Result, cannot_write};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -95,7 +95,7 @@ struct UpdateSink {
     from: u64,
     /// The size of the file before.
     size: u64,
-    held: Vec<Piece>,
+    held: Vec<FilePiece>,
     /// True once an old byte may have changed.
     begun: bool,
 }
@@ -105,7 +105,7 @@ impl Sink for UpdateSink {
         self.file.name()
     }
 
-    fn write(&mut self, piece: Piece) -> Result<()> {
+    fn write(&mut self, piece: FilePiece) -> Result<()> {
         if piece.offset < self.from {
             self.held.push(piece);
             return Ok(());
@@ -163,8 +163,8 @@ mod tests {
         path
     }
 
-    fn piece(offset: u64, bytes: &'static [u8]) -> Piece {
-        Piece { offset, bytes: Bytes::from_static(bytes), provisional: false }
+    fn piece(offset: u64, bytes: &'static [u8]) -> FilePiece {
+        FilePiece { offset, bytes: Bytes::from_static(bytes), provisional: false }
     }
 
     #[test]

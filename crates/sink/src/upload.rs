@@ -7,9 +7,9 @@ use super::upload_journal::{self, UploadJournal, UploadState};
 use object_store::multipart::PartId;
 use object_store::path::Path;
 use object_store::{MultipartId, PutPayload};
-use sapwood_core::{Counters, Deadline, Error, ErrorKind, Piece, Result, redact};
+use sapwood_core::{Counters, Deadline, Error, ErrorKind, FilePiece, Result, redact};
 use sapwood_source::cloud::{ObjectClient, ObjectLocation, open_bucket};
-use sapwood_source::{LOG, OpenOptions, Retries, RetryPolicy, is_transient};
+use sapwood_source::{LOG, Retries, RetryPolicy, SourceOptions, is_transient};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
@@ -73,7 +73,7 @@ impl Upload {
     ///
     /// # Errors
     /// `NotFound` if there is no such bucket, `Permission`, `Usage`, and the errors of the network.
-    pub(crate) fn begin(url: &str, options: &OpenOptions, runtime: &Handle) -> Result<Upload> {
+    pub(crate) fn begin(url: &str, options: &SourceOptions, runtime: &Handle) -> Result<Upload> {
         let name = redact(url);
         let begun = begin(url, &name, options, runtime);
         Ok(Upload {
@@ -160,7 +160,7 @@ impl Upload {
     }
 }
 
-fn begin(url: &str, name: &str, options: &OpenOptions, runtime: &Handle) -> Result<Destination> {
+fn begin(url: &str, name: &str, options: &SourceOptions, runtime: &Handle) -> Result<Destination> {
     let location = ObjectLocation::parse(url)?;
     if location.key.is_empty() || location.key.ends_with('/') {
         return Err(
@@ -264,7 +264,7 @@ impl Sink for Upload {
         &self.destination.name
     }
 
-    fn write(&mut self, piece: Piece) -> Result<()> {
+    fn write(&mut self, piece: FilePiece) -> Result<()> {
         let ready = self.parts.write(&piece).map_err(|error| error.url(&self.destination.name))?;
         ready.into_iter().try_for_each(|part| self.send(part))
     }

@@ -18,7 +18,7 @@ use sapwood_source::cloud::{
     Bucket, MessageOutcome, ObjectClient, ObjectLocation, object_reader, open_bucket, watched,
 };
 use sapwood_source::http::ObjectReader;
-use sapwood_source::{OpenOptions, Retries, is_transient_status};
+use sapwood_source::{Retries, SourceOptions, is_transient_status};
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +31,7 @@ pub(crate) struct CloudStore {
     url: String,
     /// The beginning of all keys in the bucket.
     prefix: String,
-    options: OpenOptions,
+    options: SourceOptions,
     state: Mutex<Arc<State>>,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Debug for CloudStore {
 }
 
 impl State {
-    fn new(bucket: Arc<dyn Bucket>, options: &OpenOptions) -> Result<Arc<State>> {
+    fn new(bucket: Arc<dyn Bucket>, options: &SourceOptions) -> Result<Arc<State>> {
         let (objects, reads) = (bucket.client(None)?, object_reader(&bucket, options)?);
         Ok(Arc::new(State { bucket, objects, reads }))
     }
@@ -69,7 +69,7 @@ impl CloudStore {
     ///
     /// # Errors
     /// `Usage` for a URL that names no bucket.
-    pub(crate) fn new(url: &str, options: &OpenOptions) -> Result<Self> {
+    pub(crate) fn new(url: &str, options: &SourceOptions) -> Result<Self> {
         let name = redact(url).trim_end_matches('/').to_owned();
         let place = || {
             let location = ObjectLocation::parse(url)?;

@@ -4,7 +4,7 @@ use super::key;
 use super::store::{CreateOutcome, ObjectInfo, Store};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, random_bytes};
-use sapwood_source::{OpenOptions, RequestAccounting};
+use sapwood_source::{RequestAccounting, SourceOptions};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ struct Inner {
 
 impl LocalStore {
     /// The store in a directory. Nothing is read or written yet.
-    pub fn new(root: impl Into<PathBuf>, options: &OpenOptions) -> Self {
+    pub fn new(root: impl Into<PathBuf>, options: &SourceOptions) -> Self {
         let root = root.into();
         let url = root.display().to_string();
         let accounting = RequestAccounting::new(Arc::clone(&options.counters));

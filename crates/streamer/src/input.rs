@@ -1,16 +1,9 @@
 //! The bytes that a program reads: one entry or object, within the buffer whose positions references name.
 
 use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_tfile::{BYTE_COUNT_MASK, CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
 use std::ops::Range;
 
-/// Bit 30 of the word in front of an object: the word is a byte count (root-io-spec Buffer §2).
-const BYTE_COUNT_MASK: u32 = 0x4000_0000;
-/// Tag: a class name follows (Buffer §5).
-const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
-/// Tag: the class was named earlier in the buffer.
-const CLASS_MASK: u32 = 0x8000_0000;
-/// Added to positions in references, because 0 and 1 have meanings of their own (Buffer §6.2).
-const MAP_OFFSET: usize = 2;
 /// Longer class names are not real; this bounds the search for a name's end.
 const LONGEST_NAME: usize = 16 * 1024;
 
@@ -231,7 +224,7 @@ impl<'a> StreamInput<'a> {
     }
 
     fn place(&self, reference: u32) -> Option<usize> {
-        let place = (reference as usize).checked_sub(self.key_len + MAP_OFFSET)?;
+        let place = (reference as usize).checked_sub(self.key_len + MAP_OFFSET as usize)?;
         (place >= self.begin && place < self.record.len()).then_some(place)
     }
 

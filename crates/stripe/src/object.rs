@@ -101,16 +101,6 @@ impl ObjectBuilder {
         Ok(())
     }
 
-    /// Length of all records so far, in bytes.
-    pub fn byte_count(&self) -> u64 {
-        self.byte_count
-    }
-
-    /// Whether nothing was added.
-    pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
-    }
-
     /// Finishes the object; also returns where the baskets lie in it, in the order in which they were added.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Work in the background, while its owner does something else.
+//! Work in the background.
 
 use crate::pool::{runtime, wait};
 use sapwood_core::{Call, Error, ErrorKind, Result};
@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinHandle;
 
-/// Work in the background that ends with a `T`.
+/// Work in the background that returns a `T`.
 #[derive(Debug)]
 pub struct Background<T> {
     task: JoinHandle<T>,
     cancelled: Arc<AtomicBool>,
-    /// The process whose threads do it.
+    /// The process whose thread does the work.
     owner: u32,
 }
 
 impl<T: Send + 'static> Background<T> {
-    /// Begins the work on a thread that may wait for the computing ones. Dropping this sets the flag that `work` is
-    /// given: it should then end early.
+    /// Begins the work on a thread that may wait for computing threads. Dropping the handle sets the flag that `work`
+    /// gets, which should then return early.
     ///
     /// # Errors
     /// `Io` if no threads can be started.
@@ -35,14 +35,13 @@ impl<T: Send + 'static> Background<T> {
     /// `Usage` in a fork of the process that began it; `Timeout`; `Cancelled` if the call is interrupted.
     pub fn finish(mut self, call: &mut Call<'_>) -> Result<T> {
         if self.owner != process::id() {
-            return Err(Error::usage("another process began this work; this process is a fork of it")
+            return Err(Error::usage("this read was begun by the parent process, before the fork")
                 .hint("begin the read again in this process"));
         }
         let task = &mut self.task;
         let done = async {
-            task.await.map_err(|error| {
-                Error::new(ErrorKind::Io, "a thread broke down in its work").caused_by(error)
-            })
+            task.await
+                .map_err(|error| Error::new(ErrorKind::Io, "a background thread panicked").caused_by(error))
         };
         wait(done, call)
     }
@@ -68,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_too_long_or_an_interruption_ends_the_work() {
+    fn a_timeout_or_an_interruption_ends_the_work() {
         for (patience, interrupted, kind) in [
             (Duration::from_millis(20), false, ErrorKind::Timeout),
             (Duration::from_secs(600), true, ErrorKind::Cancelled),

@@ -1,4 +1,4 @@
-//! Chunks that reach from one range of a scan into the next: decompressed once for both.
+//! Chunks that reach from one range of a scan into the next, decompressed once for both.
 
 use crate::table::{Chunk, ChunkContent, ChunkId, Table};
 use bytes::Bytes;
@@ -8,31 +8,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Most uncompressed bytes that are held; what is more is decompressed again. Clusters of today fit.
+/// Most uncompressed bytes to hold; further chunks are decompressed again. Typical clusters fit.
 const MOST: usize = 64 << 20;
 
-/// The chunks of a scan that its next range needs again.
+/// The chunks of a scan that its next range needs as well.
 #[derive(Debug, Default)]
 pub(crate) struct CarriedChunks {
     chunks: Mutex<HashMap<ChunkId, CarriedChunk>>,
-    /// Of those, and of those that are just being decompressed.
+    /// Bytes of these, and of those that are being decompressed.
     bytes: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct CarriedChunk {
-    /// One past its last entry.
+    /// One past the last entry that needs it.
     end: u64,
     uncompressed: Bytes,
 }
 
 impl CarriedChunks {
-    /// A chunk, uncompressed, if it is held.
+    /// The uncompressed chunk, if it is held.
     pub(crate) fn get(&self, id: ChunkId) -> Option<ChunkContent> {
         self.lock().get(&id).map(|chunk| ChunkContent::Uncompressed(chunk.uncompressed.clone()))
     }
 
-    /// Decompresses a chunk and holds it, as long as there is room. A damaged chunk is left to its reader to report.
+    /// Decompresses a chunk and holds it if there is room. Errors are left to the reader of the chunk.
     pub(crate) fn add(&self, table: &dyn Table, chunk: &Chunk, stored: &Bytes, counters: &Counters) {
         let Some(len) = table.uncompressed_len(chunk, stored) else { return };
         if self.bytes.fetch_add(len, Ordering::Relaxed).saturating_add(len) <= MOST {
@@ -49,7 +49,7 @@ impl CarriedChunks {
         self.bytes.fetch_sub(len, Ordering::Relaxed);
     }
 
-    /// Forgets what no range from `entry` on needs.
+    /// Drops the chunks that no range from `entry` on needs.
     pub(crate) fn forget_before(&self, entry: u64) {
         self.lock().retain(|_, chunk| {
             let needed = chunk.end > entry;

@@ -1,35 +1,40 @@
-//! Batches of chunks, fetched ahead of their reader from one or more files, and the chunks that these show to be needed.
-//! A chunk that consecutive batches need is fetched once.
+//! Reads chunks in batches, ahead of their use, and then the chunks that the index chunks of a batch ask for. A chunk
+//! that consecutive batches need is fetched once.
 
 use crate::plan::{FetchedChunks, needed};
 use crate::pool;
-use crate::table::{Chunk, ChunkContent, ChunkId, ColumnPlan, FileIndex};
+use crate::table::{Chunk, ChunkContent, ChunkId, ColumnPlan};
 use bytes::Bytes;
-use futures::future::try_join_all;
 use sapwood_core::{ByteRange, Call, Result};
-use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
+use sapwood_fetch::{Ahead, Fetcher, FileIndex, Job, ReadAhead};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-/// The chunks of a batch: where they are.
-pub(crate) type Batch = Vec<(FileIndex, ByteRange)>;
+/// Where some chunks are.
+pub(crate) type FileRanges = Vec<(FileIndex, ByteRange)>;
 
-/// Fetches batches of chunks ahead of its reader.
+/// Fetches batches of chunks ahead of their use.
 #[derive(Debug)]
 pub(crate) struct ChunkReader {
-    /// What is fetched from each file, batch by batch.
-    files: Vec<(FileIndex, ReadAhead<Vec<ByteRange>>)>,
-    /// Chunks of each batch, those to come last, that the batch after it needs, too.
-    kept: std::vec::IntoIter<HashSet<ChunkId>>,
+    batches: ReadAhead<BatchTag>,
     fetched: BatchChunks,
 }
 
-/// The chunks that are at hand.
+/// The chunks of a batch.
+#[derive(Debug)]
+struct BatchTag {
+    /// Those that are fetched with it.
+    fetched: Vec<ChunkId>,
+    /// Those that the next batch needs as well.
+    kept: HashSet<ChunkId>,
+}
+
+/// The chunks in memory.
 #[derive(Debug, Default)]
 pub(crate) struct BatchChunks {
-    /// Those of the batch.
+    /// Those of the current batch.
     batch: FetchedChunks,
-    /// Those that others showed to be needed, and the entries that they hold values of.
+    /// Those that index chunks asked for, each with the entries that need it.
     rest: HashMap<ChunkId, (Range<u64>, Bytes)>,
 }
 
@@ -44,7 +49,7 @@ impl BatchChunks {
         self.stored(id).cloned().map(ChunkContent::Stored)
     }
 
-    /// True if a chunk has to be fetched. One of the batch that reaches beyond `entries` stays for the next.
+    /// True if a chunk has to be fetched. A chunk of the batch that reaches beyond `entries` is kept for the next.
     fn is_missing(&mut self, chunk: &Chunk, entries: &Range<u64>) -> bool {
         let id = chunk.id();
         if !self.rest.contains_key(&id) && chunk.entries.end > entries.end {
@@ -56,55 +61,43 @@ impl BatchChunks {
 }
 
 impl ChunkReader {
-    /// Starts with the first batch at once.
+    /// Starts to fetch the first batch.
     ///
     /// # Errors
     /// `Io` if no threads can be started.
     pub(crate) fn new(
-        mut batches: Vec<Batch>,
-        fetcher: impl Fn(FileIndex) -> Fetcher,
+        mut batches: Vec<FileRanges>,
+        fetcher: impl Fn(FileIndex) -> Fetcher + Send + Sync + 'static,
         ahead: Ahead,
     ) -> Result<ChunkReader> {
         for batch in &mut batches {
             batch.sort_unstable();
             batch.dedup();
         }
-        let mut files: Vec<FileIndex> = batches.iter().flatten().map(|(file, _)| *file).collect();
-        files.sort_unstable();
-        files.dedup();
-        let handle = pool::runtime()?;
-        let files = files.into_iter().map(|file| {
-            let jobs = jobs(&batches, file);
-            (file, ReadAhead::new(jobs, fetcher(file), handle.clone(), ahead))
-        });
-        let (files, kept) = (files.collect(), kept(&batches).into_iter());
-        Ok(ChunkReader { files, kept, fetched: BatchChunks::default() })
+        let batches = pool::read_ahead(jobs(&batches), fetcher, ahead)?;
+        Ok(ChunkReader { batches, fetched: BatchChunks::default() })
     }
 
-    /// Waits for the next batch. Returns which of its chunks the batch after it needs, too: the others are forgotten
-    /// by [`release`](ChunkReader::release).
+    /// Waits for the next batch. Returns the chunks that the batch after it needs as well; pass them to
+    /// [`release`](ChunkReader::release).
     ///
     /// # Errors
-    /// Those of fetching; `Timeout` or `Cancelled` as the call says.
+    /// Those of fetching; `Timeout` or `Cancelled`.
     pub(crate) fn next(&mut self, call: &mut Call<'_>) -> Result<HashSet<ChunkId>> {
-        for (file, ahead) in &mut self.files {
-            let Some(answer) = ahead.next(call) else { continue };
-            let (ranges, bytes) = answer?;
-            let ids = ranges.iter().map(|range| ChunkId { file: *file, offset: range.start });
-            self.fetched.batch.extend(ids.zip(bytes));
-        }
-        Ok(self.kept.next().unwrap_or_default())
+        let Some(batch) = self.batches.next(call) else { return Ok(HashSet::new()) };
+        let (tag, bytes) = batch?;
+        self.fetched.batch.extend(tag.fetched.into_iter().zip(bytes));
+        Ok(tag.kept)
     }
 
-    /// Fetches what the plans for `entries` need beyond the batch, as its chunks say: all of it in one round trip.
+    /// Fetches the chunks that the plans for `entries` need beyond the batch, in one round trip.
     ///
     /// # Errors
-    /// As [`next`](ChunkReader::next); those of decoding the chunks that say what is needed.
+    /// As [`next`](ChunkReader::next); those of decoding the index chunks.
     pub(crate) fn fetch_rest<'p>(
         &mut self,
         plans: impl IntoIterator<Item = &'p dyn ColumnPlan>,
         entries: &Range<u64>,
-        fetcher: impl Fn(FileIndex) -> Fetcher,
         call: &mut Call<'_>,
     ) -> Result<()> {
         let fetched = &mut self.fetched;
@@ -120,53 +113,44 @@ impl ChunkReader {
                 }
             }
         }
-        let mut files: BTreeMap<FileIndex, Vec<ByteRange>> = BTreeMap::new();
-        missing.keys().for_each(|(file, range)| files.entry(*file).or_default().push(*range));
-        let deadline = call.deadline();
-        let files: Vec<_> = files.into_iter().map(|(file, ranges)| (fetcher(file), ranges)).collect();
-        if files.is_empty() {
+        if missing.is_empty() {
             return Ok(());
         }
-        let fetch = files.iter().map(|(fetcher, ranges)| fetcher.fetch(ranges, deadline));
-        let bytes = pool::wait(try_join_all(fetch), call)?.into_iter().flatten();
-        let chunks = missing.into_iter().zip(bytes);
+        let wanted: FileRanges = missing.keys().copied().collect();
+        let chunks = missing.into_iter().zip(self.batches.fetch(&wanted, call)?);
         fetched.rest.extend(chunks.map(|(((file, range), entries), bytes)| {
             (ChunkId { file, offset: range.start }, (entries, bytes))
         }));
         Ok(())
     }
 
-    /// The chunks that are at hand.
+    /// The chunks in memory.
     pub(crate) fn fetched(&self) -> &BatchChunks {
         &self.fetched
     }
 
-    /// Forgets all chunks of the batch but these.
+    /// Drops all chunks of the batch but these.
     pub(crate) fn release(&mut self, kept: &HashSet<ChunkId>) {
         self.fetched.batch.retain(|id, _| kept.contains(id));
     }
 }
 
-/// What to fetch from a file for each batch, but for what the batch before it fetched.
-fn jobs(batches: &[Batch], file: FileIndex) -> Vec<Job<Vec<ByteRange>>> {
-    let before = [Vec::new()];
-    let pairs = before.iter().chain(batches).zip(batches);
-    let jobs = pairs.map(|(before, batch)| {
-        let new = batch.iter().filter(|chunk| chunk.0 == file && before.binary_search(chunk).is_err());
-        let wanted: Vec<ByteRange> = new.map(|(_, range)| *range).collect();
-        Job { tag: wanted.clone(), wanted }
+/// The chunks to fetch for each batch, without those that the previous batch fetched.
+fn jobs(batches: &[FileRanges]) -> Vec<Job<BatchTag>> {
+    let id = |(file, range): &(FileIndex, ByteRange)| ChunkId { file: *file, offset: range.start };
+    let none = FileRanges::new();
+    let jobs = batches.iter().enumerate().map(|(number, batch)| {
+        let previous = number.checked_sub(1).and_then(|before| batches.get(before)).unwrap_or(&none);
+        let next = batches.get(number + 1).unwrap_or(&none);
+        let new = batch.iter().filter(|chunk| previous.binary_search(chunk).is_err());
+        let wanted: FileRanges = new.copied().collect();
+        let kept = batch.iter().filter(|chunk| next.binary_search(chunk).is_ok());
+        Job {
+            tag: BatchTag { fetched: wanted.iter().map(id).collect(), kept: kept.map(id).collect() },
+            wanted,
+        }
     });
     jobs.collect()
-}
-
-/// For each batch, the chunks that the one after it needs, too.
-fn kept(batches: &[Batch]) -> Vec<HashSet<ChunkId>> {
-    let pairs = batches.windows(2).filter_map(|pair| pair.first().zip(pair.get(1)));
-    let kept = pairs.map(|(batch, next)| {
-        let both = batch.iter().filter(|chunk| next.binary_search(chunk).is_ok());
-        both.map(|(file, range)| ChunkId { file: *file, offset: range.start }).collect()
-    });
-    kept.collect()
 }
 
 #[cfg(test)]
@@ -200,7 +184,7 @@ mod tests {
         Chunk { file: 0, range: range(start), entries, uncompressed_bytes: 4, index, shared: false }
     }
 
-    fn reader(batches: Vec<Batch>, counters: &Arc<Counters>) -> ChunkReader {
+    fn reader(batches: Vec<FileRanges>, counters: &Arc<Counters>) -> ChunkReader {
         ChunkReader::new(batches, fetcher(counters), Ahead { jobs: 2, bytes: 1000 }).unwrap()
     }
 
@@ -235,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_of_consecutive_batches_is_fetched_once_and_stays_between_them() {
+    fn a_chunk_of_consecutive_batches_is_fetched_once() {
         let counters = Arc::default();
         let batches =
             vec![vec![(0, range(8)), (0, range(0)), (0, range(8))], vec![(0, range(8)), (1, range(4))]];
@@ -252,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_that_others_show_are_fetched_once_and_stay_while_entries_need_them() {
+    fn chunks_that_an_index_asks_for_are_fetched_once_and_kept_while_needed() {
         let counters = Arc::default();
         let mut reader = reader(vec![vec![(0, range(0)), (0, range(20))]; 3], &counters);
         let mut rest = |entries: Range<u64>, shown: &[Chunk]| {
@@ -261,7 +245,7 @@ mod tests {
             let plans = [&plan as &dyn ColumnPlan, &plan];
             let mut interrupt = || false;
             let mut call = Call::new(Deadline::default(), &mut interrupt);
-            reader.fetch_rest(plans, &entries, fetcher(&counters), &mut call).unwrap();
+            reader.fetch_rest(plans, &entries, &mut call).unwrap();
             let known = [0, 20, 40, 60].map(|offset| reader.fetched().get(id(0, offset)).is_some());
             reader.release(&again);
             (known, counters.snapshot().wanted_bytes)
@@ -273,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_a_file_ends_the_batches() {
+    fn an_error_ends_the_batches() {
         let fail = |_| {
             let source =
                 FaultySource::new(MemorySource::new([0; 100].to_vec()), [(0, Fault::Fail(ErrorKind::Io))]);

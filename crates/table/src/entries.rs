@@ -1,39 +1,35 @@
-//! Reading a list of entries: only the chunks that hold one of them.
+//! Reading a list of entries. Only the chunks that hold one of them are fetched.
 
-use crate::chunk_reader::ChunkReader;
+use crate::chunk_reader::{ChunkReader, FileRanges};
 use crate::plan::{Plan, check_range, decode, fetch_index_now, fetch_now, first_chunks, plan, stored};
 use crate::queries::{Queries, column_name};
 use crate::selection::{Query, Selection};
-use crate::table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, FileIndex, Table};
+use crate::table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, Table};
 use crate::{pool, recording};
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use sapwood_core::{Buffer, ByteRange, Call, Column, Deadline, Error, Form, Result};
+use sapwood_core::{Buffer, Call, Column, Deadline, Error, Form, Result};
 use sapwood_fetch::{Ahead, windows};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Most compressed bytes of a distant source that are fetched together; not more than a quarter of what may be
-/// fetched ahead.
+/// Most compressed bytes of a distant source to fetch together, within a quarter of the budget for read-ahead.
 const WINDOW: u64 = 32 << 20;
-/// Windows that are fetched ahead of the one that is decoded.
+/// Windows to fetch ahead of the one that is decoded.
 const AHEAD: usize = 2;
-/// Compressed bytes of one column that are decoded before the entries wanted of them are picked out.
+/// Compressed bytes of one column to decode before the wanted entries are picked out.
 const RUN: u64 = 4 << 20;
 
-/// The chunks of a window, in order, each once.
-type Needed = Vec<(FileIndex, ByteRange)>;
-
-/// A read of a list of entries that was [started](EntryRead::start): the bytes of a distant source are on their way.
+/// A [started](EntryRead::start) read of a list of entries: the bytes of a distant source are in flight.
 pub struct EntryRead {
     list: EntryList,
     threads: Option<usize>,
     /// None for a source that never waits.
     chunks: Option<ChunkReader>,
-    recorded: Option<RecordedRead>,
+    recorded: Option<ReadRecording>,
 }
 
 /// Which entries of which columns.
@@ -42,10 +38,10 @@ struct EntryList {
     queries: Queries,
     /// The wanted entries, each once, in order.
     entries: Vec<u64>,
-    /// Where in these the entries asked for are, if they were asked for in another order, or several times.
+    /// The position in `entries` of each requested entry, unless the request has the same order.
     order: Option<Vec<usize>>,
-    /// Which of them are fetched together, and what is fetched for them.
-    windows: Vec<(Range<usize>, Needed)>,
+    /// The entries that are fetched together, and their chunks.
+    windows: Vec<(Range<usize>, FileRanges)>,
 }
 
 /// Consecutive chunks of a column, and the wanted entries in them.
@@ -58,16 +54,16 @@ struct Run<'t, 'e> {
 }
 
 impl EntryRead {
-    /// Starts to read some entries of columns, or of members of the objects in them, in the order asked for; an entry may
-    /// be asked for several times. Only chunks that hold one of the entries are fetched and decompressed. Returns as soon
-    /// as the bytes of a distant source are asked for.
+    /// Starts to read some entries of columns, or of members of the objects in them, in the requested order; entries may
+    /// repeat. Only chunks that hold one of the entries are fetched and decompressed. Returns once the bytes of a distant
+    /// source are requested.
     ///
-    /// `within` is what would have been read without the list: the chunks of it that are passed over are added up in the
-    /// counter `skipped_bytes`.
+    /// `within` is the range that would have been read without the list: the counter `skipped_bytes` adds up the bytes of
+    /// its chunks that are not fetched.
     ///
     /// # Errors
-    /// As [`read`](crate::read()); `Usage` for an entry that is not `within`, or beyond the end of a column. Those of
-    /// fetching and decoding come when the read is [finished](EntryRead::finish).
+    /// As [`read`](crate::read()); `Usage` for an entry outside `within`, or beyond the end of a column.
+    /// [`finish`](EntryRead::finish) returns those of fetching and decoding.
     pub fn start<Q: Into<Query> + Clone>(
         table: Arc<dyn Table>,
         queries: &[Q],
@@ -101,7 +97,7 @@ impl EntryRead {
             .and_then(|pool| {
                 let fetcher = list.table.fetcher(0);
                 let columns = || list.columns(self.chunks.as_mut(), &pool, call);
-                RecordedRead::deliver(self.recorded.as_ref(), fetcher.counters(), columns)
+                ReadRecording::deliver(self.recorded.as_ref(), fetcher.counters(), columns)
             })
             .and_then(|columns| list.queries.split(&*list.table, &columns))
             .map_err(|error| error.url(list.table.url()))
@@ -109,8 +105,8 @@ impl EntryRead {
 }
 
 impl EntryList {
-    /// Counts what is passed over, and starts to fetch from a source that has to be waited for.
-    fn start(&mut self, within: &Range<u64>, read: Option<&RecordedRead>) -> Result<Option<ChunkReader>> {
+    /// Counts the bytes that are skipped, and starts to fetch from a distant source.
+    fn start(&mut self, within: &Range<u64>, read: Option<&ReadRecording>) -> Result<Option<ChunkReader>> {
         let table = &*self.table;
         let all_stored = |plans: &mut dyn Iterator<Item = &dyn ColumnPlan>| {
             needed(plans.flat_map(|plan| plan.chunks().iter().filter(|chunk| chunk.is_stored())))
@@ -122,7 +118,7 @@ impl EntryList {
         let span =
             self.entries.first().map_or(0..0, |first| *first..self.entries.last().map_or(0, |last| last + 1));
         recording::range(read, table, runs.iter().flatten().map(|run| &*run.plan), &span);
-        let bytes = |needed: &Needed| needed.iter().map(|(_, range)| range.len).sum::<u64>();
+        let bytes = |needed: &FileRanges| needed.iter().map(|(_, range)| range.len).sum::<u64>();
         let skipped = bytes(&all).saturating_sub(bytes(&wanted));
         let fetcher = table.fetcher(0);
         fetcher.counters().skipped_bytes.add(skipped);
@@ -135,17 +131,18 @@ impl EntryList {
         self.windows = windows;
         let ahead = Ahead { jobs: AHEAD, bytes: most.saturating_mul(AHEAD as u64) };
         let batches = self.windows.iter().map(|(_, needed)| needed.clone()).collect();
-        ChunkReader::new(batches, |file| self.table.fetcher(file), ahead).map(Some)
+        let table = Arc::clone(&self.table);
+        ChunkReader::new(batches, move |file| table.fetcher(file), ahead).map(Some)
     }
 
-    /// The runs of each column for some of the entries.
+    /// The runs of each column for a part of the entries.
     fn runs(&self, part: &Range<usize>) -> Result<Vec<Vec<Run<'_, '_>>>> {
         let entries = self.entries.get(part.clone()).unwrap_or_default();
         self.queries.selections.iter().map(|selection| runs(&*self.table, selection, entries)).collect()
     }
 
-    /// Windows of whole clusters whose needed chunks stay under the budget.
-    fn cut(&self, runs: &[Vec<Run<'_, '_>>], most: u64) -> Result<Vec<(Range<usize>, Needed)>> {
+    /// Windows of whole clusters whose needed chunks have at most `most` bytes.
+    fn cut(&self, runs: &[Vec<Run<'_, '_>>], most: u64) -> Result<Vec<(Range<usize>, FileRanges)>> {
         let starts = self.table.cluster_starts();
         let mut bytes = vec![0u64; starts.len().max(1)];
         for chunk in runs.iter().flatten().flat_map(|run| run.plan.chunks()) {
@@ -189,7 +186,7 @@ impl EntryList {
                 let plans = runs.iter().flatten().map(|run| &*run.plan);
                 let first = runs.iter().flatten().map(|run| run.first).min().unwrap_or(0);
                 let end = runs.iter().flatten().map(|run| run.plan.entries().end).max().unwrap_or(0);
-                chunks.fetch_rest(plans, &(first..end), |file| table.fetcher(file), call)?;
+                chunks.fetch_rest(plans, &(first..end), call)?;
             }
             let fetched = chunks.as_deref().map(ChunkReader::fetched);
             let decoded = pool::compute(pool, call, |cancelled| {
@@ -246,7 +243,7 @@ impl EntryList {
         column.take(&run.entries.iter().map(index).collect::<Vec<_>>())
     }
 
-    /// Columns with the same count column have the same offsets: one buffer is enough.
+    /// Columns with the same count column share one buffer of offsets if theirs are equal.
     fn share_offsets(&self, columns: &mut [Column]) {
         let mut of_count: HashMap<usize, Arc<Buffer>> = HashMap::new();
         for (column, selection) in columns.iter_mut().zip(&self.queries.selections) {
@@ -271,7 +268,7 @@ impl std::fmt::Debug for EntryRead {
     }
 }
 
-/// The entries in order, each once; and, unless they were so before, where each of them went.
+/// The entries in order, each once; and the position of each original entry among them, unless the order is the same.
 fn in_order(entries: &[u64]) -> (Vec<u64>, Option<Vec<usize>>) {
     let mut sorted = entries.to_vec();
     if entries.is_sorted_by(|one, next| one < next) {
@@ -283,9 +280,9 @@ fn in_order(entries: &[u64]) -> (Vec<u64>, Option<Vec<usize>>) {
     (sorted, Some(order))
 }
 
-/// Where some chunks are, in order, each once.
-fn needed<'p>(chunks: impl Iterator<Item = &'p Chunk>) -> Needed {
-    let mut needed: Needed = chunks.map(|chunk| (chunk.file, chunk.range)).collect();
+/// The positions of some chunks, in order, each once.
+fn needed<'p>(chunks: impl Iterator<Item = &'p Chunk>) -> FileRanges {
+    let mut needed: FileRanges = chunks.map(|chunk| (chunk.file, chunk.range)).collect();
     needed.sort_unstable();
     needed.dedup();
     needed
@@ -315,7 +312,7 @@ fn runs<'t, 'e>(
     while let Some(first) = rest.first() {
         let from = chunks.partition_point(|chunk| chunk.entries.end <= *first);
         let (mut count, mut bytes) = (0, 0);
-        // The entries from the begin of the first chunk to the end of the last.
+        // The entries of all chunks of the run.
         let mut whole = *first..first + 1;
         for chunk in chunks.get(from..).unwrap_or_default() {
             let left = rest.get(count..).unwrap_or_default();
@@ -326,11 +323,11 @@ fn runs<'t, 'e>(
             whole = whole.start.min(chunk.entries.start)..chunk.entries.end;
             (count, bytes) = (count + here, bytes + chunk.range.len);
         }
-        // An entry that no chunk holds is left to be found missing when it is decoded.
+        // Decoding reports an entry that no chunk holds.
         let (here, behind) = rest.split_at(count.max(1));
         let last = here.last().unwrap_or(first);
         let wanted = *first..last + 1;
-        // A chunk that is decoded in part would be decompressed twice.
+        // If a run covered a part of a chunk only, the chunk would be decompressed again for the next run.
         let run = run(if all.decodes_whole_chunks() { whole } else { wanted }, here)?;
         if run.plan.can_narrow() {
             let chunks = run.plan.chunks().to_vec();
@@ -343,7 +340,7 @@ fn runs<'t, 'e>(
     Ok(runs)
 }
 
-/// The parts of a run between which there are chunks that none of its entries needs.
+/// Splits a run at chunks that none of its entries needs.
 fn split<'t, 'e>(table: &'t dyn Table, run: Run<'t, 'e>, chunks: &[Chunk]) -> Result<Vec<Run<'t, 'e>>> {
     let unneeded = chunks.iter().filter_map(|chunk| {
         let before = run.entries.partition_point(|entry| *entry < chunk.entries.start);
@@ -363,7 +360,7 @@ fn split<'t, 'e>(table: &'t dyn Table, run: Run<'t, 'e>, chunks: &[Chunk]) -> Re
     parts.collect()
 }
 
-/// The parts of runs whose index shows that chunks between them are not needed.
+/// Splits runs at chunks that the index shows to be unneeded.
 fn narrowed<'t, 'e>(
     table: &'t dyn Table,
     runs: Vec<Run<'t, 'e>>,

@@ -1,15 +1,15 @@
-//! Joining the columns of windows to those of a range.
+//! Joins the columns of windows to those of a range.
 
 use rayon::prelude::*;
 use sapwood_core::{Buffer, Column, Form, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The parts of a column, and its number.
-type Parts = (usize, Vec<Column>);
+/// The number of a column, and its parts.
+type ColumnParts = (usize, Vec<Column>);
 
-/// The columns of consecutive windows, joined; by all threads of the pool that it is called in. Columns that share their
-/// offsets in every window share them in the whole; what only the data tell of a form may differ from window to window.
+/// Joins the columns of consecutive windows on all threads of the current pool. Columns that share their offsets in every
+/// window share them in the result. Where a form depends on the data, it may differ between windows.
 pub(crate) fn join(mut parts: Vec<Vec<Column>>) -> Result<Vec<Column>> {
     if parts.len() == 1 {
         return Ok(parts.pop().unwrap_or_default());
@@ -29,18 +29,18 @@ pub(crate) fn join(mut parts: Vec<Vec<Column>>) -> Result<Vec<Column>> {
     Ok(joined.into_iter().map(|(_, column)| column).collect())
 }
 
-/// The parts of each column, those of the columns together whose parts all have the same first buffers.
-fn by_offsets(parts: Vec<Vec<Column>>) -> Vec<Vec<Parts>> {
+/// The parts of each column, grouped by columns that share their offsets in every part.
+fn by_offsets(parts: Vec<Vec<Column>>) -> Vec<Vec<ColumnParts>> {
     let count = parts.first().map_or(0, Vec::len);
     let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
-    let mut groups: Vec<Vec<Parts>> = Vec::new();
-    let mut normalized_server_of: HashMap<Vec<*const Buffer>, usize> = HashMap::new();
+    let mut groups: Vec<Vec<ColumnParts>> = Vec::new();
+    let mut group_of: HashMap<Vec<*const Buffer>, usize> = HashMap::new();
     for number in 0..count {
         let columns: Vec<Column> = parts.iter_mut().filter_map(Iterator::next).collect();
         let heads = columns.iter().filter_map(offsets).map(Arc::as_ptr).collect::<Vec<_>>();
         match heads.len() == columns.len() {
             true => {
-                let place = *normalized_server_of.entry(heads).or_insert(groups.len());
+                let place = *group_of.entry(heads).or_insert(groups.len());
                 if place == groups.len() {
                     groups.push(Vec::new());
                 }
@@ -52,8 +52,8 @@ fn by_offsets(parts: Vec<Vec<Column>>) -> Vec<Vec<Parts>> {
     groups
 }
 
-/// A column of its parts, which has those `shared` offsets in place of its own.
-fn join_parts((number, parts): Parts, shared: Option<&Arc<Buffer>>) -> Result<(usize, Column)> {
+/// Joins the parts of a column. It gets the `shared` offsets, if any, in place of its own.
+fn join_parts((number, parts): ColumnParts, shared: Option<&Arc<Buffer>>) -> Result<(usize, Column)> {
     let mut column = Column::concat(parts)?;
     if let (Some(shared), Some(_)) = (shared, offsets(&column)) {
         column.buffers[0] = Arc::clone(shared);

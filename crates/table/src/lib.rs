@@ -1,8 +1,8 @@
 //! Tables of columns: the trait that a columnar format implements, and the ways to read one.
 //!
-//! A [`Table`] says which chunks hold some entries of a column, and turns their bytes into values. Everything else is
-//! here, once for all formats: which chunks are fetched together and ahead, how they are decoded in parallel, entry
-//! lists, cuts, loops, and lazy readers.
+//! A [`Table`] names the chunks that hold some entries of a column, and turns their bytes into values. Everything else
+//! is here, once for all formats: which chunks are fetched together and ahead, parallel decoding, entry lists, cuts,
+//! loops and lazy readers.
 //!
 //! ```text
 //! query ─▶ plan: the table names chunks ─▶ windows of clusters ─▶ fetch ─▶ the table decodes, on all threads ─▶ columns
@@ -40,7 +40,8 @@ pub use scan::Scan;
 pub use selection::{Query, Selection};
 pub use table::{
     Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnContent, ColumnPlan, ColumnSchema, EntryStatistics,
-    FileIndex, Table, chunk_content,
+    Table, chunk_content,
 };
 
 pub use sapwood_core::{Extremes, Statistics};
+pub use sapwood_fetch::FileIndex;

@@ -1,4 +1,4 @@
-//! Members of the objects in a column: one is a column of its own, around buffers that are there already.
+//! Members of the objects in a column. A member is a column that shares the buffers of the objects.
 
 use sapwood_core::{Buffer, Column, Error, ErrorKind, Field, Form, Primitive, Result};
 use std::fmt::Write;
@@ -10,20 +10,20 @@ pub fn names(path: &str) -> Vec<String> {
     path.split('.').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// The column of the member that `path` leads to from the objects in `column`. Lists stay around it; where
-/// something is missing on the way, the member is missing.
+/// The column of the member at `path` of the objects in `column`. Lists stay around it; where an object on the path is
+/// missing, so is the member.
 ///
-/// Fields of records are found by their names, those of tuples by their numbers.
+/// Fields of records are found by name, those of tuples by number.
 ///
 /// # Errors
-/// `Missing`, with the names that there are.
+/// `Missing`, with the names of the members.
 pub fn member(column: &Column, path: &[String]) -> Result<Column> {
     let mut buffers = column.buffers.iter();
     let (form, buffers) = part(&column.form, &mut buffers, path)?;
     Ok(Column { form, length: column.length, buffers })
 }
 
-/// The form of the member that `path` leads to.
+/// The form of the member at `path`.
 ///
 /// # Errors
 /// As [`member`].
@@ -31,7 +31,7 @@ pub fn member_form(form: &Form, path: &[String]) -> Result<Form> {
     member(&Column::join(form, &[], 0), path).map(|column| column.form)
 }
 
-/// The C++ type of what is in a form, as members of collections are spelled: `float[][3]`.
+/// The C++ type of a form, with brackets for collections: `float[][3]`.
 pub fn spelled_form(form: &Form) -> String {
     let (mut form, mut brackets) = (form, String::new());
     loop {
@@ -80,10 +80,11 @@ fn number(primitive: Primitive) -> &'static str {
 }
 
 type Buffers<'a> = slice::Iter<'a, Arc<Buffer>>;
-type Part = (Form, Vec<Arc<Buffer>>);
+/// A form, and its buffers.
+type FormBuffers = (Form, Vec<Arc<Buffer>>);
 
-/// Takes the buffers of `form` from `buffers`, and of these what belongs to the member.
-fn part(form: &Form, buffers: &mut Buffers<'_>, path: &[String]) -> Result<Part> {
+/// Takes the buffers of `form` from `buffers`, and keeps those of the member.
+fn part(form: &Form, buffers: &mut Buffers<'_>, path: &[String]) -> Result<FormBuffers> {
     let Some((name, rest)) = path.split_first() else {
         return Ok((form.clone(), whole(form, buffers)));
     };
@@ -122,13 +123,13 @@ fn part(form: &Form, buffers: &mut Buffers<'_>, path: &[String]) -> Result<Part>
     }
 }
 
-/// One of several fields that lie one after the other.
+/// The member of one of several consecutive fields.
 fn field<'a>(
     forms: impl Iterator<Item = &'a Form>,
     buffers: &mut Buffers<'_>,
     wanted: usize,
     path: &[String],
-) -> Result<Part> {
+) -> Result<FormBuffers> {
     let mut found = None;
     for (index, form) in forms.enumerate() {
         if index == wanted {
@@ -140,8 +141,8 @@ fn field<'a>(
     found.ok_or_else(|| missing_member("a member is missing"))
 }
 
-/// What is missing on the way to a member, or is missing itself, is missing.
-fn option(positions: Vec<Arc<Buffer>>, content: Part) -> Result<Part> {
+/// Joins nested options: a value is missing if it is missing in either.
+fn option(positions: Vec<Arc<Buffer>>, content: FormBuffers) -> Result<FormBuffers> {
     let (Form::Option(inner), mut buffers) = content else {
         return Ok((Form::Option(Box::new(content.0)), [positions, content.1].concat()));
     };
@@ -156,10 +157,10 @@ fn option(positions: Vec<Arc<Buffer>>, content: Part) -> Result<Part> {
     Ok((Form::Option(inner), buffers))
 }
 
-/// The member of each alternative; items of alternatives without it are missing.
-fn union(forms: &[Form], buffers: &mut Buffers<'_>, path: &[String]) -> Result<Part> {
+/// The member of each alternative; the items of alternatives without it are missing.
+fn union(forms: &[Form], buffers: &mut Buffers<'_>, path: &[String]) -> Result<FormBuffers> {
     let own = own(buffers, 2);
-    let mut kept: Vec<(usize, Part)> = Vec::new();
+    let mut kept: Vec<(usize, FormBuffers)> = Vec::new();
     let mut missing = None;
     for (tag, form) in forms.iter().enumerate() {
         let mut ahead = buffers.clone();
@@ -174,10 +175,10 @@ fn union(forms: &[Form], buffers: &mut Buffers<'_>, path: &[String]) -> Result<P
         return Ok((Form::Union(forms), [own, inner.concat()].concat()));
     };
     let (false, [tags, positions]) = (kept.is_empty(), own.as_slice()) else { return Err(error) };
-    let normalized_server_of = |tag: i8| kept.iter().position(|(kept, _)| i8::try_from(*kept) == Ok(tag));
+    let new_tag_of = |tag: i8| kept.iter().position(|(kept, _)| i8::try_from(*kept) == Ok(tag));
     let (mut present, mut new_tags, mut new_positions) = (Vec::new(), Vec::new(), Vec::new());
     for (tag, position) in tags.view::<i8>().iter().zip(positions.view::<i64>()) {
-        let place = normalized_server_of(*tag).and_then(|place| i8::try_from(place).ok());
+        let place = new_tag_of(*tag).and_then(|place| i8::try_from(place).ok());
         present.push(if place.is_some() { as_position(new_tags.len()) } else { -1 });
         new_tags.extend(place);
         new_positions.extend(place.map(|_| *position));
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_on_the_way_is_missing_in_the_member() {
+    fn members_of_missing_objects_are_missing() {
         let inner = Form::Option(Box::new(Form::Primitive(Primitive::I8)));
         let form = Form::Option(Box::new(Form::record([("p".to_owned(), inner)])));
         let buffers = vec![

@@ -1,10 +1,11 @@
-//! The plans of a read: how its columns are read, which chunks are fetched first, and their decoding in parallel.
+//! The plans of a read: which chunks its columns need, which of them are fetched first, and parallel decoding.
 
 use crate::selection::Selection;
-use crate::table::{Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, FileIndex, Table};
+use crate::table::{Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, Table};
 use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Deadline, Error, Result};
+use sapwood_fetch::FileIndex;
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -12,13 +13,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How some entries of a column are read.
+/// How to read some entries of a column.
 pub(crate) type Plan<'t> = Box<dyn ColumnPlan + 't>;
 
 /// Chunks and their bytes.
 pub(crate) type FetchedChunks = HashMap<ChunkId, Bytes>;
 
-/// Entry ranges must lie in the table.
+/// Checks that an entry range lies in the table.
 pub(crate) fn check_range(table: &dyn Table, entries: &Range<u64>) -> Result<()> {
     if entries.start <= entries.end && entries.end <= table.entries() {
         return Ok(());
@@ -54,21 +55,21 @@ pub(crate) fn decode(
     Ok(column)
 }
 
-/// How many of some entries a read wants.
-pub(crate) type Wanted<'a> = &'a dyn Fn(&Range<u64>) -> u64;
+/// Counts how many entries of a range a read wants.
+pub(crate) type CountWanted<'a> = &'a dyn Fn(&Range<u64>) -> u64;
 
-/// The chunks that are fetched first for a plan: all of them, or those that say which of the others are needed, where
-/// fetching the rest without need could take longer than the further round trip.
+/// The chunks to fetch first for a plan: all of them, or only the index chunks, if fetching unneeded chunks could take
+/// longer than another round trip.
 pub(crate) fn first_chunks<'p>(
     table: &dyn Table,
     plan: &'p dyn ColumnPlan,
-    wanted: Wanted<'_>,
+    wanted: CountWanted<'_>,
 ) -> impl Iterator<Item = &'p Chunk> + use<'p> {
     let narrows = narrows(table, plan, wanted);
     plan.chunks().iter().filter(move |chunk| chunk.is_stored() && (chunk.index || !narrows))
 }
 
-fn narrows(table: &dyn Table, plan: &dyn ColumnPlan, wanted: Wanted<'_>) -> bool {
+fn narrows(table: &dyn Table, plan: &dyn ColumnPlan, wanted: CountWanted<'_>) -> bool {
     if !plan.can_narrow() {
         return false;
     }
@@ -84,7 +85,7 @@ fn narrows(table: &dyn Table, plan: &dyn ColumnPlan, wanted: Wanted<'_>) -> bool
     waste > worth_a_round_trip
 }
 
-/// Fetches the chunks of a plan from sources that never wait, but for those that are `held`.
+/// Fetches the chunks of a plan from sources that never wait, except those that are `held`.
 pub(crate) fn fetch_now(
     table: &dyn Table,
     plan: &dyn ColumnPlan,
@@ -99,7 +100,7 @@ pub(crate) fn fetch_now(
     Ok(fetched)
 }
 
-/// Fetches the chunks that say which others a plan needs, but for those that are `held`.
+/// Fetches the index chunks of a plan that can narrow, except those that are `held`.
 pub(crate) fn fetch_index_now(
     table: &dyn Table,
     plan: &dyn ColumnPlan,
@@ -119,7 +120,7 @@ pub(crate) fn stored(fetched: &FetchedChunks, id: ChunkId) -> Option<ChunkConten
     fetched.get(&id).cloned().map(ChunkContent::Stored)
 }
 
-/// The chunks that a plan needs, as those of them say that are at hand.
+/// The chunks that a plan needs, according to its index chunks.
 pub(crate) fn needed<'p>(plan: &'p dyn ColumnPlan, index: ChunkBytes<'_>) -> Result<Cow<'p, [Chunk]>> {
     let narrowed = if plan.can_narrow() { plan.narrow(index)? } else { None };
     Ok(narrowed.map_or(Cow::Borrowed(plan.chunks()), Cow::Owned))
@@ -143,10 +144,10 @@ fn fetch_chunks_now<'p>(
     Ok(())
 }
 
-/// Runs `work` for each plan, on the threads of the current pool, unless `cancelled` is set meanwhile.
+/// Runs `work` for each plan on the threads of the current pool, until `cancelled` is set.
 ///
-/// Columns with the same offsets key usually have the same offsets: they are decoded after the first of them, whose
-/// offsets `work` is given.
+/// Columns with the same offsets key usually have the same offsets: they are decoded after the first of them, and
+/// `work` gets its offsets.
 pub(crate) fn in_parallel<'t>(
     plans: &[Plan<'t>],
     cancelled: &AtomicBool,
@@ -174,7 +175,7 @@ pub(crate) fn in_parallel<'t>(
     Ok(columns.into_iter().map(|(_, column)| column).collect())
 }
 
-/// Indices of the plans, those with the same offsets key together.
+/// Groups the indices of plans by their offsets keys.
 fn by_offsets(plans: &[Plan<'_>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut of_key: HashMap<usize, usize> = HashMap::new();

@@ -1,9 +1,9 @@
-//! What a process has once: a runtime to wait, pools of threads to compute, memory to read ahead. After a fork, the
-//! child makes its own.
+//! What each process has once: a runtime that waits, thread pools that compute, a budget for read-ahead. After a fork,
+//! the child makes its own.
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sapwood_core::{Call, Error, ErrorKind, Result};
-use sapwood_fetch::Budget;
+use sapwood_fetch::{Ahead, Budget, Fetcher, FileIndex, Job, ReadAhead};
 use std::collections::HashMap;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,19 +12,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// How often a computation asks whether it was interrupted.
+/// How often a computation checks for interruption.
 pub const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Names the number of computing threads where the caller does not.
+/// The environment variable with the default number of computing threads.
 const THREADS_VARIABLE: &str = "SAPWOOD_THREADS";
 
-/// Names the megabytes (10⁶ bytes) that may be fetched ahead, by all reads together.
+/// The environment variable with the budget for read-ahead of all reads together, in megabytes (10⁶ bytes).
 const AHEAD_VARIABLE: &str = "SAPWOOD_READ_AHEAD";
 
-/// The same where nothing is said.
+/// The default budget, in bytes.
 const AHEAD: u64 = 256_000_000;
 
-/// What there is once, and the process that it belongs to.
+/// A value, and the process that it belongs to.
 type Owned<T> = Mutex<Option<(u32, T)>>;
 
 static RUNTIME: Owned<Runtime> = Mutex::new(None);
@@ -44,14 +44,14 @@ pub fn runtime() -> Result<Handle> {
                 .build()
                 .map_err(|error| Error::new(ErrorKind::Io, "no threads can be started").caused_by(error))?;
             let handle = runtime.handle().clone();
-            // The threads of a parent's runtime do not exist here: dropping it would wait for them for ever.
+            // The threads of a parent's runtime do not exist here: dropping it would wait for them forever.
             std::mem::forget(slot.replace((process::id(), runtime)));
             Ok(handle)
         }
     }
 }
 
-/// The bytes that may be fetched ahead.
+/// The budget for read-ahead.
 pub fn budget() -> Result<Arc<Budget>> {
     let mut slot = BUDGET.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((owner, budget)) = &*slot
@@ -72,7 +72,19 @@ pub fn budget() -> Result<Arc<Budget>> {
     Ok(budget)
 }
 
-/// The pool of `threads` computing threads; by default as `SAPWOOD_THREADS` says, else one per processor.
+/// Fetches jobs from one or more files ahead of their reader, and starts with the first one at once.
+///
+/// # Errors
+/// `Io` if no threads can be started.
+pub fn read_ahead<T: 'static>(
+    jobs: impl IntoIterator<Item = Job<T>, IntoIter: Send + 'static>,
+    fetcher: impl Fn(FileIndex) -> Fetcher + Send + Sync + 'static,
+    ahead: Ahead,
+) -> Result<ReadAhead<T>> {
+    Ok(ReadAhead::new(jobs, fetcher, runtime()?, ahead))
+}
+
+/// The pool of `threads` computing threads; the default is `SAPWOOD_THREADS`, or else one per processor.
 pub fn computing(threads: Option<usize>) -> Result<Arc<ThreadPool>> {
     let threads = match threads {
         Some(0) => return Err(Error::usage("the number of threads must be at least 1")),
@@ -106,7 +118,7 @@ fn default_threads() -> Result<usize> {
     }
 }
 
-/// Blocks until `future` is done, fails, or the call gives up. Not to be called inside an asynchronous task.
+/// Blocks until `future` is done, fails, or the call gives up. Must not be called inside an asynchronous task.
 ///
 /// # Errors
 /// Those of the future; `Timeout` after the deadline; `Cancelled` if the call is interrupted.
@@ -114,8 +126,8 @@ pub fn wait<T>(future: impl Future<Output = Result<T>>, call: &mut Call<'_>) -> 
     sapwood_fetch::wait(&runtime()?, future, call)
 }
 
-/// Runs `work` on a pool and waits for it. When the call is interrupted, the flag that `work` is given is set: it should
-/// then end early.
+/// Runs `work` on a pool and waits for it. An interruption sets the flag that `work` gets, which should then return
+/// early.
 ///
 /// # Errors
 /// Those of `work`; `Cancelled` if the call is interrupted.

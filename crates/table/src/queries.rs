@@ -1,4 +1,4 @@
-//! The queries of a read: each column is read once, whatever is asked of it.
+//! The queries of a read, by column: each column is read once, however many queries need it.
 
 use crate::members::{member, names};
 use crate::selection::{Query, Selection};
@@ -6,11 +6,12 @@ use crate::table::Table;
 use sapwood_core::{Column, Error, Result};
 use std::collections::HashMap;
 
-/// The queries of a read, by column: each column is read once.
+/// The queries of a read.
 #[derive(Debug, Clone)]
 pub(crate) struct Queries {
+    /// The columns to read, each once.
     pub(crate) selections: Vec<Selection>,
-    /// Which of these each query is a part of, and where in it.
+    /// For each query, its selection and the path of the member in it.
     parts: Vec<(usize, Vec<String>)>,
 }
 

@@ -10,15 +10,15 @@ use crate::table::{ChunkId, Table};
 use crate::windows::Windows;
 use rayon::ThreadPool;
 use sapwood_core::{Call, Column, Result};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The entries `entries` of columns, or of members of the objects in them; plain numbers are indices of columns.
 ///
-/// A column that has fewer entries than the table gives a shorter one. However many members of a column are asked for,
-/// its chunks are read once. `threads` is the number of computing threads: by default the environment variable
-/// `SAPWOOD_THREADS`, else all processors.
+/// A column with fewer entries than the table is returned shorter. The chunks of a column are read once, however many of
+/// its members are requested. `threads` is the number of computing threads; the default is the environment variable
+/// `SAPWOOD_THREADS`, or else the number of processors.
 ///
 /// # Errors
 /// `Usage` for an entry range or index beyond the table; `Missing` for a member that does not exist; `Unsupported` for
@@ -35,7 +35,7 @@ pub fn read<Q: Into<Query> + Clone>(
     table.locate(&columns.selections, call)?;
     let read = recording::begin("read", &**table, queries);
     let fetcher = table.fetcher(0);
-    let selected = RecordedRead::deliver(read.as_ref(), fetcher.counters(), || {
+    let selected = ReadRecording::deliver(read.as_ref(), fetcher.counters(), || {
         let pool = pool::computing(threads)?;
         if fetcher.source().cost_model().immediate {
             let local = LocalRead { pool: &pool, recorded: read.as_ref(), carried: None };
@@ -47,12 +47,12 @@ pub fn read<Q: Into<Query> + Clone>(
     columns.split(&**table, &selected)
 }
 
-/// How a source that never waits is read: each column's chunks are read where they are decoded, while they are still in
-/// the processor's cache.
+/// Reads a source that never waits: each column's chunks are read where they are decoded, so that they are still in the
+/// processor's cache.
 pub(crate) struct LocalRead<'a> {
     pub(crate) pool: &'a ThreadPool,
-    pub(crate) recorded: Option<&'a RecordedRead>,
-    /// What is held of the ranges before, and the first entry of the next.
+    pub(crate) recorded: Option<&'a ReadRecording>,
+    /// The chunks held from the ranges before, and the first entry of the next range.
     pub(crate) carried: Option<(&'a CarriedChunks, u64)>,
 }
 

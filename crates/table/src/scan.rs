@@ -1,4 +1,4 @@
-//! Reading range by range, with the next range being read while one is worked on.
+//! Reading range by range: while the caller works on one range, the next is read.
 
 use crate::background::Background;
 use crate::carried::CarriedChunks;
@@ -10,7 +10,7 @@ use crate::table::Table;
 use crate::windows::Windows;
 use crate::{pool, recording};
 use sapwood_core::{Call, Column, Deadline, Result};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use std::time::Duration;
 
 /// The columns of a table, range by range.
 ///
-/// With more than one computing thread, the next range is read in the background, while the caller works on the last one.
-/// It is read when it is asked for where read-ahead is off, where the source is tied to its user, and while the read is
+/// With more than one computing thread, the next range is read in the background while the caller works on the current
+/// one. There is no background reading if read-ahead is off, if the source is tied to its user, or while the read is
 /// recorded.
 #[derive(Debug)]
 pub struct Scan(ScanState);
 
 #[derive(Debug)]
 enum ScanState {
-    /// The next range is read when it is asked for.
-    Waiting(Box<Steps>),
+    /// The next range is read on request.
+    Idle(Box<RemainingRanges>),
     /// The next range is being read.
     Begun {
         task: Background<Delivery>,
@@ -52,7 +52,7 @@ impl Scan {
         Scan::recorded_as("scan", table, queries, ranges, threads, call)
     }
 
-    /// As [`Scan::new`], by another name in the recording of a job.
+    /// [`Scan::new`] with another name in the recording of a job.
     pub(crate) fn recorded_as<Q: Into<Query> + Clone>(
         kind: &str,
         table: Arc<dyn Table>,
@@ -66,7 +66,7 @@ impl Scan {
         }
         let columns = Queries::new(queries);
         table.locate(&columns.selections, call)?;
-        // What can be said against a query is said before anything is fetched.
+        // Errors of the queries come before anything is fetched.
         plan(&*table, &columns.selections, &(0..0))?;
         let recorded = recording::begin(kind, &*table, queries);
         let reader = if table.fetcher(0).source().cost_model().immediate {
@@ -75,18 +75,24 @@ impl Scan {
             let windows = Windows::new(Arc::clone(&table), &columns.selections, ranges, recorded.as_ref())?;
             Reader::Ahead(Box::new(windows))
         };
-        Ok(Scan(ScanState::Waiting(Box::new(Steps { table, queries: columns, reader, threads, recorded }))))
+        Ok(Scan(ScanState::Idle(Box::new(RemainingRanges {
+            table,
+            queries: columns,
+            reader,
+            threads,
+            recorded,
+        }))))
     }
 
-    /// The columns of the next range; `None` after the last. The range after it, which is read in the background, may
-    /// take as long as the call that waits for this one.
+    /// The columns of the next range; `None` after the last. The background read of the range
+    /// after it may take as long as this call.
     ///
     /// # Errors
     /// As [`read`](crate::read()); `Usage` in a fork of the process that scans. An error ends the scan.
     pub fn next(&mut self, call: &mut Call<'_>) -> Option<Result<Vec<Column>>> {
         let patience = call.deadline().remaining();
         let done = match mem::replace(&mut self.0, ScanState::Over) {
-            ScanState::Waiting(mut steps) => {
+            ScanState::Idle(mut steps) => {
                 let columns = steps.next(call);
                 Ok((steps, columns))
             }
@@ -103,33 +109,33 @@ impl Scan {
     }
 }
 
-/// The ranges that are still to be read.
+/// The ranges not yet read, and what reads them.
 #[derive(Debug)]
-struct Steps {
+struct RemainingRanges {
     table: Arc<dyn Table>,
     queries: Queries,
     reader: Reader,
     threads: Option<usize>,
-    recorded: Option<RecordedRead>,
+    recorded: Option<ReadRecording>,
 }
 
 #[derive(Debug)]
 enum Reader {
-    /// For a source that never waits.
+    /// Of a source that never waits.
     Local(std::vec::IntoIter<Range<u64>>, CarriedChunks),
-    /// For a distant source.
+    /// Of a distant source.
     Ahead(Box<Windows>),
 }
 
-impl Steps {
+impl RemainingRanges {
     fn next(&mut self, call: &mut Call<'_>) -> Option<Result<Vec<Column>>> {
         let pool = match pool::computing(self.threads) {
             Ok(pool) => pool,
             Err(error) => return Some(Err(error)),
         };
-        let Steps { table, queries, reader, recorded, .. } = self;
+        let RemainingRanges { table, queries, reader, recorded, .. } = self;
         let recorded = recorded.as_ref();
-        let columns = RecordedRead::deliver(recorded, table.fetcher(0).counters(), || {
+        let columns = ReadRecording::deliver(recorded, table.fetcher(0).counters(), || {
             let columns = match reader {
                 Reader::Ahead(windows) => windows.next(&pool, call),
                 Reader::Local(ranges, carried) => ranges.next().map(|range| {
@@ -144,10 +150,10 @@ impl Steps {
         Some(columns.transpose()?.and_then(|columns| self.queries.split(&*self.table, &columns)))
     }
 
-    /// Begins to read the next range, if that can be done beside the caller's work.
+    /// Begins to read the next range in the background, if that is allowed.
     fn go_on(mut self: Box<Self>, patience: Duration) -> Result<ScanState> {
         if !self.may_go_on()? {
-            return Ok(ScanState::Waiting(self));
+            return Ok(ScanState::Idle(self));
         }
         let table = Arc::clone(&self.table);
         let task = Background::begin(move |cancelled| {
@@ -164,7 +170,7 @@ impl Steps {
             Reader::Ahead(windows) => windows.is_over(),
         };
         let tied = self.table.fetcher(0).source().cost_model().tied;
-        // What is recorded is what each range takes, and what its user takes between two of them.
+        // A recording measures the time of each range, and the user's time between two ranges.
         if is_over || tied || self.recorded.is_some() {
             return Ok(false);
         }
@@ -172,5 +178,5 @@ impl Steps {
     }
 }
 
-/// What is to be read after a range, and its columns.
-type Delivery = (Box<Steps>, Option<Result<Vec<Column>>>);
+/// What is left after a range, and the columns of the range.
+type Delivery = (Box<RemainingRanges>, Option<Result<Vec<Column>>>);

@@ -1,4 +1,4 @@
-//! What a read takes of a table: whole columns, or members of the objects in them.
+//! What a read selects: whole columns, or members of the objects in them.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl From<(usize, &str)> for Query {
     }
 }
 
-/// A column to be read, and which members of its objects: it is read once, whatever is asked of it.
+/// A column to read, and the members of its objects that are needed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Selection {
     /// The column, by its index in the table.
@@ -45,7 +45,7 @@ impl Selection {
         Selection { column, members: Arc::default() }
     }
 
-    /// What holds these members, given as lists of names; all of the column if one of the lists is empty.
+    /// The members at these paths, given as lists of names; the whole column if one of the lists is empty.
     pub fn of_members(column: usize, members: &[Vec<String>]) -> Selection {
         if members.iter().any(Vec::is_empty) {
             return Selection::whole(column);

@@ -1,28 +1,25 @@
-//! What a columnar format tells its readers: the trait [`Table`], and the chunks that its columns are stored in.
+//! What a columnar format implements: the trait [`Table`], and the chunks that its columns are stored in.
 
 use crate::selection::Selection;
 use bytes::Bytes;
 use sapwood_core::Statistics;
 use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Error, Form, Result};
-use sapwood_fetch::Fetcher;
+use sapwood_fetch::{Fetcher, FileIndex};
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One of the files that a table is stored in: 0 is the one that it was found in.
-pub type FileIndex = usize;
-
-/// Columns over the same entries, stored in clusters: what a columnar format implements to be read.
+/// Columns over the same entries, stored in clusters. A columnar format implements this trait to be read.
 ///
 /// A table names the *chunks* (a TTree's baskets, an RNTuple's pages) that hold some entries of a column, and turns
 /// their bytes into values. It plans no requests and fetches no chunks: [`read`](crate::read),
 /// [`Scan`](crate::Scan), [`EntryRead`](crate::EntryRead), [`CutRead`](crate::CutRead) and [`Lazy`](crate::Lazy) do.
 /// `sapwood_testkit::table::check` tests an implementation.
 pub trait Table: Debug + Send + Sync {
-    /// The URL of the file that it was found in, without secrets.
+    /// The URL of the file with the table, without secrets.
     fn url(&self) -> &str;
 
-    /// Its path in that file.
+    /// The path of the table in that file.
     fn path(&self) -> &str;
 
     /// Number of entries.
@@ -34,42 +31,42 @@ pub trait Table: Debug + Send + Sync {
     /// Number of columns.
     fn column_count(&self) -> usize;
 
-    /// What a column is; `None` beyond the last.
+    /// The schema of a column; `None` beyond the last.
     fn schema(&self, column: usize) -> Option<ColumnSchema<'_>>;
 
-    /// What fetches from one of its files.
+    /// The fetcher of one of the files that the table is stored in.
     fn fetcher(&self, file: FileIndex) -> Fetcher;
 
-    /// Finds out where the chunks of some columns are, where that takes reading.
+    /// Reads where the chunks of some columns are, if that is not known yet.
     ///
     /// # Errors
-    /// Those of reading; `Corrupt` if what says it is damaged.
+    /// Those of reading; `Corrupt` if the index is damaged.
     fn locate(&self, selections: &[Selection], call: &mut Call<'_>) -> Result<()>;
 
-    /// The form of what is selected, and what of it is left out: path and reason.
+    /// The form of a selection, and the parts that it leaves out: path and reason.
     ///
     /// # Errors
     /// `Usage` if there is no such column; `Unsupported` or `Corrupt` if it cannot be read.
     fn form(&self, selection: &Selection) -> Result<(Form, Vec<(String, String)>)>;
 
-    /// How the entries `entries` of a column are read; the column was [located](Table::locate).
+    /// Plans how to read the entries `entries` of a column that was [located](Table::locate).
     ///
-    /// A column with fewer entries than the table gives fewer.
+    /// A column may have fewer entries than the table; the plan then covers fewer.
     ///
     /// # Errors
     /// As [`form`](Table::form).
     fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>>;
 
-    /// The size of a chunk when uncompressed, in bytes; `None` if it is `stored` uncompressed, or is not sound.
+    /// The uncompressed size of a chunk in bytes; `None` if it is `stored` uncompressed, or is damaged.
     fn uncompressed_len(&self, chunk: &Chunk, stored: &Bytes) -> Option<usize>;
 
-    /// What plans are given as [`ChunkContent::Uncompressed`] of a chunk whose bytes are `stored`.
+    /// Decompresses the `stored` bytes of a chunk to what plans accept as [`ChunkContent::Uncompressed`].
     ///
     /// # Errors
     /// `Corrupt`, `Checksum` or `Unsupported` if it is damaged.
     fn uncompress(&self, chunk: &Chunk, stored: &Bytes) -> Result<Bytes>;
 
-    /// What is known of the values of a column without reading them, in the order of entries: by default nothing.
+    /// Statistics of the values of a column that need no reading of them, in the order of entries. Default: none.
     ///
     /// # Errors
     /// As [`locate`](Table::locate).
@@ -79,10 +76,10 @@ pub trait Table: Debug + Send + Sync {
     }
 }
 
-/// What a column is.
+/// The name, type and content of a column.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnSchema<'t> {
-    /// Its full name: that of the groups that it is in, and its own.
+    /// Its full name, with the names of the groups that it is in.
     pub name: &'t str,
     /// The title that its writer gave it.
     pub title: &'t str,
@@ -90,9 +87,9 @@ pub struct ColumnSchema<'t> {
     pub typename: &'t str,
     /// The group of columns that it is stored with, such as a product of a dataset.
     pub group: Option<&'t str>,
-    /// What it holds.
+    /// What the column holds.
     pub content: ColumnContent<'t>,
-    /// The column that counts the items of its entries, or says where they are.
+    /// The column with the number or the positions of the items of each entry.
     pub count_column: Option<usize>,
 }
 
@@ -101,32 +98,32 @@ pub struct ColumnSchema<'t> {
 pub enum ColumnContent<'t> {
     /// Values of this form.
     Values(&'t Form),
-    /// Nothing of its own: it groups other columns.
+    /// Nothing: the column groups others.
     Group,
     /// Values that cannot be read, for this reason.
     Unreadable(&'t str),
 }
 
-/// What is known of the values of a column in some entries.
+/// Statistics of the values of a column in some entries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EntryStatistics {
     /// The entries.
     pub entries: Range<u64>,
-    /// None if nothing is known of them.
+    /// None if they are unknown.
     pub statistics: Option<Statistics>,
 }
 
-/// How some entries of a column are read.
+/// How to read some entries of a column.
 pub trait ColumnPlan: Send + Sync {
-    /// The entries that it gives.
+    /// The entries that the plan covers.
     fn entries(&self) -> Range<u64>;
 
-    /// The chunks that hold them, in the order of entries, and those that say where they are.
+    /// The chunks that hold these entries, in their order, and the [index](Chunk::index) chunks.
     fn chunks(&self) -> &[Chunk];
 
-    /// The chunks that are needed, those marked as [`index`](Chunk::index) among them, and the entries that need each, as
-    /// the index chunks say; `None` if that is all of them whatever these say. Readers fetch the index chunks first only
-    /// where fetching all could waste more than a round trip costs.
+    /// The chunks that are needed according to the [index](Chunk::index) chunks, which are among them, each with the
+    /// entries that need it; `None` if all chunks are always needed. Readers fetch the index chunks first only where
+    /// fetching all could waste more than a round trip costs.
     ///
     /// # Errors
     /// Those of decoding.
@@ -135,13 +132,13 @@ pub trait ColumnPlan: Send + Sync {
         Ok(None)
     }
 
-    /// True if [`narrow`](ColumnPlan::narrow) may find that less is needed.
+    /// True if [`narrow`](ColumnPlan::narrow) may leave chunks out.
     fn can_narrow(&self) -> bool {
         false
     }
 
-    /// Turns the chunks into the column, on the threads of the current pool. The `likely` offsets are those of a column
-    /// with the same [`offsets_key`](ColumnPlan::offsets_key): the column shares them if they prove to be its own.
+    /// Decodes the chunks to the column, on the threads of the current pool. The `likely` offsets are those of a column
+    /// with the same [`offsets_key`](ColumnPlan::offsets_key); the column shares them if its own are the same.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the byte offset in the file.
@@ -163,54 +160,54 @@ pub trait ColumnPlan: Send + Sync {
     }
 }
 
-/// The bytes of a chunk, for a plan that needs it. They do not show by themselves whether they are compressed.
+/// The bytes of a chunk for a plan. They do not show by themselves whether they are compressed.
 #[derive(Debug, Clone)]
 pub enum ChunkContent {
-    /// As they are stored.
+    /// As stored in the file.
     Stored(Bytes),
-    /// As [`uncompress`](Table::uncompress) returned them.
+    /// As returned by [`uncompress`](Table::uncompress).
     Uncompressed(Bytes),
 }
 
 /// The content of the chunks that were fetched.
 pub type ChunkBytes<'a> = &'a (dyn Fn(ChunkId) -> Option<ChunkContent> + Sync);
 
-/// The content of a chunk; one that was not fetched is a mistake of the reader.
+/// The content of a chunk.
 ///
 /// # Errors
-/// `Corrupt` if it was not fetched.
+/// `Corrupt` if the reader did not fetch it.
 pub fn chunk_content(chunks: ChunkBytes<'_>, id: ChunkId) -> Result<ChunkContent> {
     chunks(id).ok_or_else(|| Error::corrupt("a chunk was not fetched").at(id.offset))
 }
 
-/// Where a chunk is: what it is known by.
+/// The position of a chunk, which identifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkId {
     /// The file that it is in.
     pub file: FileIndex,
-    /// Where it begins in the file.
+    /// The offset of its first byte.
     pub offset: u64,
 }
 
-/// A compressed piece of a column: what is fetched and decompressed as a whole.
+/// A compressed part of a column, which is fetched and decompressed as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     /// The file that it is in.
     pub file: FileIndex,
-    /// Where in the file; empty if the table holds its bytes already.
+    /// Its bytes in the file; empty if the table already holds them.
     pub range: ByteRange,
-    /// The entries that need it, as far as that is known before it is read.
+    /// The entries that need it, as far as known before it is read.
     pub entries: Range<u64>,
-    /// Bytes when uncompressed, about.
+    /// Approximate number of bytes when uncompressed.
     pub uncompressed_bytes: u64,
-    /// True if it holds no values of the column, but says where they are: offsets, or counts of items.
+    /// True if it holds no values of the column but their positions: offsets, or counts of items.
     pub index: bool,
-    /// True if other columns may need it, too.
+    /// True if other columns may need it as well.
     pub shared: bool,
 }
 
 impl Chunk {
-    /// What it is known by.
+    /// Its position.
     pub fn id(&self) -> ChunkId {
         ChunkId { file: self.file, offset: self.range.start }
     }

@@ -1,7 +1,7 @@
-//! Entry ranges of a distant source: cut into windows, which are fetched ahead and decoded when their bytes are there.
+//! Entry ranges of a distant source, cut into windows that are fetched ahead and decoded as they arrive.
 
 use crate::carried::CarriedChunks;
-use crate::chunk_reader::{Batch, ChunkReader};
+use crate::chunk_reader::{ChunkReader, FileRanges};
 use crate::join::join;
 use crate::plan::{Plan, decode, first_chunks, in_parallel, plan};
 use crate::selection::Selection;
@@ -10,7 +10,7 @@ use crate::{pool, recording};
 use rayon::ThreadPool;
 use sapwood_core::{Call, Column, Result};
 use sapwood_fetch::{Ahead, cut_windows, near_window_bytes, window_bytes};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,25 +27,25 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// Starts with the first window at once.
+    /// Starts to fetch the first window.
     pub(crate) fn new(
         table: Arc<dyn Table>,
         selections: &[Selection],
         ranges: Vec<Range<u64>>,
-        read: Option<&RecordedRead>,
+        read: Option<&ReadRecording>,
     ) -> Result<Windows> {
-        // What can be said against a query is said before anything is fetched.
+        // Errors of the queries come before anything is fetched.
         plan(&*table, selections, &(0..0))?;
         let fetcher = table.fetcher(0);
         let most = window_bytes(&fetcher.link(), fetcher.budget().most());
         let wanted = joined(&ranges);
         let wanted = |entries: &Range<u64>| count(&wanted, entries);
-        let batch = |plans: &[Plan<'_>]| -> Batch {
+        let batch = |plans: &[Plan<'_>]| -> FileRanges {
             let chunks = plans.iter().flat_map(|plan| first_chunks(&*table, &**plan, &wanted));
             chunks.map(|chunk| (chunk.file, chunk.range)).collect()
         };
-        // A step is decoded while the next is on its way; a read in one step is cut for that. The parts of what is cut
-        // are joined, which costs almost as much as decoding them: a step that is little more than a window stays whole.
+        // A step is decoded while the next one is in flight; a read in one step is cut into windows to allow that.
+        // Joining windows costs almost as much as decoding them, so a step little larger than a window stays whole.
         let (near, largest) = if ranges.len() == 1 { (fetcher.round_trip(), most) } else { (None, 2 * most) };
         let mut batches = Vec::with_capacity(ranges.len());
         let mut cut_ranges = Vec::with_capacity(ranges.len());
@@ -54,7 +54,7 @@ impl Windows {
             recording::range(read, &*table, plans.iter().map(|plan| &**plan), &entries);
             let windows = cut(&*table, &plans, entries, largest, near);
             match windows.as_slice() {
-                // A batch without chunks would let those be forgotten that the ranges around it share.
+                // A batch without chunks would drop those that the ranges around it share.
                 [window] if window.is_empty() => {}
                 [_] => batches.push(batch(&plans)),
                 windows => {
@@ -66,7 +66,8 @@ impl Windows {
             cut_ranges.push(windows);
         }
         let ahead = Ahead::of_windows(most, fetcher.round_trip());
-        let chunks = ChunkReader::new(batches, |file| table.fetcher(file), ahead)?;
+        let of_chunks = Arc::clone(&table);
+        let chunks = ChunkReader::new(batches, move |file| of_chunks.fetcher(file), ahead)?;
         let (ranges, carried) = (cut_ranges.into_iter(), CarriedChunks::default());
         Ok(Windows { table, selections: selections.to_vec(), ranges, chunks, carried })
     }
@@ -76,7 +77,7 @@ impl Windows {
         self.ranges.as_slice().is_empty()
     }
 
-    /// The columns of the next range; not after an error.
+    /// The columns of the next range. Must not be called after an error.
     pub(crate) fn next(&mut self, pool: &ThreadPool, call: &mut Call<'_>) -> Option<Result<Vec<Column>>> {
         let windows = self.ranges.next()?;
         let parts = windows.iter().map(|window| self.columns(window, pool, call));
@@ -95,7 +96,7 @@ impl Windows {
         let plans = plan(table, &self.selections, entries)?;
         if !entries.is_empty() {
             let plans = plans.iter().map(|plan| &**plan);
-            self.chunks.fetch_rest(plans, entries, |file| table.fetcher(file), call)?;
+            self.chunks.fetch_rest(plans, entries, call)?;
         }
         let (chunks, carried) = (self.chunks.fetched(), &self.carried);
         let fetcher = table.fetcher(0);
@@ -120,7 +121,7 @@ impl Windows {
     }
 }
 
-/// Ranges in order, those that touch as one.
+/// The ranges in order, with touching ones merged.
 fn joined(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut sorted: Vec<&Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).collect();
     sorted.sort_unstable_by_key(|range| range.start);
@@ -134,14 +135,14 @@ fn joined(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     joined
 }
 
-/// How many of the entries are in one of the ranges, which are in order.
+/// How many of the entries lie in the ranges, which are in order.
 fn count(ranges: &[Range<u64>], entries: &Range<u64>) -> u64 {
     let first = ranges.partition_point(|range| range.end <= entries.start);
     let here = ranges.iter().skip(first).take_while(|range| range.start < entries.end);
     here.map(|range| range.end.min(entries.end) - range.start.max(entries.start)).sum()
 }
 
-/// Windows of whole clusters whose chunks have at most `most` bytes, or fewer if the server is so `near`.
+/// Windows of whole clusters whose chunks have at most `most` bytes, or fewer if the round trip `near` is short.
 fn cut(
     table: &dyn Table,
     plans: &[Plan<'_>],

@@ -3,7 +3,7 @@
 
 use sapwood_core::Deadline;
 use sapwood_credentials::Environment;
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,16 +32,16 @@ impl TestDirectory {
     }
 
     /// Options that look for credentials in these variables and this directory only.
-    pub fn options(&self, variables: &[(&str, &str)]) -> OpenOptions {
+    pub fn options(&self, variables: &[(&str, &str)]) -> SourceOptions {
         let no_metadata = [("AWS_EC2_METADATA_DISABLED", "true")];
         let variables = variables.iter().chain(&no_metadata);
         let variables: HashMap<_, _> =
             variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        OpenOptions {
+        SourceOptions {
             environment: Environment::new(variables, self.0.clone()),
             deadline: Deadline::after(Duration::from_secs(30)),
-            tail: 10_000,
-            ..OpenOptions::default()
+            tail_size: 10_000,
+            ..SourceOptions::default()
         }
     }
 }

@@ -13,7 +13,7 @@
 use crate::port::listen;
 use crate::stats::{Stats, add};
 use bytes::{Bytes, BytesMut};
-use sapwood_source::Wait;
+use sapwood_source::RequestDepth;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -156,7 +156,7 @@ struct Connection {
     shared: Arc<ProxyState>,
     link: EmulatedLink,
     accepted: Instant,
-    wait: Mutex<Option<Wait>>,
+    wait: Mutex<Option<RequestDepth>>,
     to_client: AtomicU64,
 }
 

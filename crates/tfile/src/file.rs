@@ -3,7 +3,7 @@
 use crate::header::HEADER_LEN;
 use crate::reader::{Extent, Reader};
 use crate::{Directory, FileHeader, Key, Record, StreamerInfos, free};
-use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, Step};
+use sapwood_core::{ByteRange, Error, ErrorKind, ParseStep, Result, Segments};
 
 /// Bytes at the start of a file that a caller should have before [`TFile::open`]: they hold the header and
 /// the root directory.
@@ -19,15 +19,15 @@ pub const TAIL_LEN: u64 = 256 * 1024;
 ///
 /// ```
 /// use bytes::Bytes;
-/// use sapwood_core::{ErrorKind, Result, Segments, Step};
+/// use sapwood_core::{ErrorKind, Result, Segments, ParseStep};
 /// use sapwood_tfile::TFile;
 ///
 /// fn open(data: &Bytes) -> Result<TFile> {
 ///     let mut known = Segments::default();
 ///     loop {
 ///         match TFile::open(&known, data.len() as u64)? {
-///             Step::Done(file) => return Ok(file),
-///             Step::Need(ranges) => {
+///             ParseStep::Done(file) => return Ok(file),
+///             ParseStep::Need(ranges) => {
 ///                 for range in ranges {
 ///                     let part = data.slice(range.start as usize..range.end() as usize);
 ///                     known.insert(range.start, part);
@@ -54,15 +54,15 @@ impl TFile {
     /// Reads the header, the root directory and its keys of a file of `size` bytes.
     ///
     /// Call it with the first [`HEAD_LEN`] and the last [`TAIL_LEN`] bytes if you can have them together:
-    /// most files then open at once. If the list of keys has to be fetched, the streamer information is
-    /// asked for with it.
+    /// most files then open without another round trip. If the list of keys must be fetched, the streamer
+    /// information is requested with it.
     ///
     /// # Errors
     /// `NotRoot` if it is something else; `Truncated` if the file ends before what is needed here, or was
-    /// never closed by its writer; `Corrupt` if it contradicts itself.
-    pub fn open(known: &Segments, size: u64) -> Result<Step<TFile>> {
+    /// never closed by its writer; `Corrupt` if it is inconsistent.
+    pub fn open(known: &Segments, size: u64) -> Result<ParseStep<TFile>> {
         let Some(first) = known.get(ByteRange { start: 0, len: size.min(HEADER_LEN) }) else {
-            return Ok(Step::Need(vec![ByteRange { start: 0, len: size.min(HEAD_LEN) }]));
+            return Ok(ParseStep::Need(vec![ByteRange { start: 0, len: size.min(HEAD_LEN) }]));
         };
         let header = FileHeader::parse(&first)?;
         let mut reader = Reader::new(known, Extent { size, announced: header.end });
@@ -83,28 +83,28 @@ impl TFile {
         Ok(reader.finish(root.map(|root| TFile { header, root, size })))
     }
 
-    /// Reads the descriptions of all classes in the file. A file without any gives none.
+    /// Reads the descriptions of all classes in the file. Empty if the file has none.
     ///
     /// # Errors
     /// `Truncated`, `Corrupt` or `Checksum`, with the offset.
-    pub fn streamers(&self, known: &Segments) -> Result<Step<StreamerInfos>> {
+    pub fn streamers(&self, known: &Segments) -> Result<ParseStep<StreamerInfos>> {
         let version = self.header.version;
         Ok(match self.streamers_record(known)? {
-            Step::Need(ranges) => Step::Need(ranges),
-            Step::Done(None) => Step::Done(StreamerInfos::default()),
-            Step::Done(Some(record)) => Step::Done(StreamerInfos::parse(&record, version)?),
+            ParseStep::Need(ranges) => ParseStep::Need(ranges),
+            ParseStep::Done(None) => ParseStep::Done(StreamerInfos::default()),
+            ParseStep::Done(Some(record)) => ParseStep::Done(StreamerInfos::parse(&record, version)?),
         })
     }
 
-    /// Reads the record of the descriptions of all classes, as [`write::Descriptions`](crate::write::Descriptions)
-    /// take it over. `None` if the file has none.
+    /// Reads the record of the class descriptions, which [`write::Descriptions`](crate::write::Descriptions)
+    /// can copy. `None` if the file has none.
     ///
     /// # Errors
     /// `Truncated`, `Corrupt` or `Checksum`, with the offset.
-    pub fn streamers_record(&self, known: &Segments) -> Result<Step<Option<Record>>> {
+    pub fn streamers_record(&self, known: &Segments) -> Result<ParseStep<Option<Record>>> {
         let FileHeader { seek_info, nbytes_info, .. } = self.header;
         if !self.header.has_streamers() {
-            return Ok(Step::Done(None));
+            return Ok(ParseStep::Done(None));
         }
         let mut reader = self.reader(known);
         let bytes = reader.get(seek_info, u64::from(nbytes_info), "the streamer information")?;
@@ -116,13 +116,13 @@ impl TFile {
     ///
     /// # Errors
     /// `Truncated`, `Corrupt` or `Checksum`, with the offset.
-    pub fn record(&self, known: &Segments, key: &Key) -> Result<Step<Record>> {
+    pub fn record(&self, known: &Segments, key: &Key) -> Result<ParseStep<Record>> {
         let mut reader = self.reader(known);
         let record = Record::read(&mut reader, key)?;
         Ok(reader.finish(record))
     }
 
-    /// Where the record of a key lies, key included.
+    /// The range of the record of a key, key included.
     ///
     /// # Errors
     /// `Truncated` or `Corrupt` if that is beyond the end of the file.
@@ -130,15 +130,15 @@ impl TFile {
         self.extent().range(key.offset, u64::from(key.nbytes), &format!("'{}'", key.name))
     }
 
-    /// Returns the unused parts of the file, whose bytes have no meaning. `None` if the file has no list of
+    /// Returns the unused parts of the file, whose bytes have no meaning; empty if the file has no list of
     /// them.
     ///
     /// # Errors
     /// `Truncated` or `Corrupt`, with the offset.
-    pub fn free_segments(&self, known: &Segments) -> Result<Step<Vec<ByteRange>>> {
+    pub fn free_segments(&self, known: &Segments) -> Result<ParseStep<Vec<ByteRange>>> {
         let FileHeader { begin, end, seek_free, nbytes_free, .. } = self.header;
         if seek_free <= begin {
-            return Ok(Step::Done(Vec::new()));
+            return Ok(ParseStep::Done(Vec::new()));
         }
         let mut reader = self.reader(known);
         let bytes = reader.get(seek_free, u64::from(nbytes_free), "the list of free segments")?;

@@ -4,11 +4,11 @@ use crate::Cursor;
 use sapwood_core::{ByteRange, Result};
 
 /// Versions above this have 8-byte offsets (root-io-spec Record §2).
-const LARGE: u16 = 1000;
+pub(crate) const LARGE: u16 = 1000;
 /// The address bits of `fSeekPdir` in a large key; the rest is `fPidOffset` (Record §3.6).
-const ADDRESS: u64 = 0x0000_FFFF_FFFF_FFFF;
-/// Bytes by which a key of an old key list is longer than it says, as it names its class `TDirectoryFile`
-/// where the record names it `TDirectory` (root-io-spec Directory §6.5).
+pub(crate) const ADDRESS: u64 = 0x0000_FFFF_FFFF_FFFF;
+/// Bytes by which a key in an old key list can exceed its `fKeylen`: it names the class `TDirectoryFile`
+/// where the record has `TDirectory` (root-io-spec Directory §6.5).
 const RENAMED: usize = 4;
 
 /// A `TKey`: where a record is, its length, and its contents.
@@ -40,11 +40,11 @@ pub struct Key {
 }
 
 impl Key {
-    /// Parses a key and leaves the cursor behind its strings: that is where the next key of a key list
-    /// starts, whatever `key_len` says (root-io-spec Directory §6.5).
+    /// Parses a key and leaves the cursor after its strings, where the next key of a key list starts,
+    /// whatever the value of `key_len` (root-io-spec Directory §6.5).
     ///
     /// # Errors
-    /// `Truncated` if the bytes run out, `Corrupt` if the lengths contradict each other.
+    /// `Truncated` if the bytes run out, `Corrupt` if the lengths are inconsistent.
     pub fn parse(cursor: &mut Cursor<'_>) -> Result<Key> {
         let start = cursor.position();
         let nbytes = cursor.i32()?;
@@ -53,11 +53,8 @@ impl Key {
         let datime = cursor.u32()?;
         let key_len = cursor.i16()?;
         let cycle = cursor.i16()?.unsigned_abs();
-        let (offset, parent) = if version > LARGE {
-            (cursor.u64()?, cursor.u64()? & ADDRESS)
-        } else {
-            (u64::from(cursor.u32()?), u64::from(cursor.u32()?))
-        };
+        let wide = version > LARGE;
+        let (offset, parent) = (cursor.file_offset(wide)?, cursor.file_offset(wide)? & ADDRESS);
         let (Ok(nbytes), Ok(object_len), Ok(key_len)) =
             (u32::try_from(nbytes), u32::try_from(object_len), u32::try_from(key_len))
         else {
@@ -90,14 +87,14 @@ impl Key {
         })
     }
 
-    /// Parses the key at the head of the record that lies at `offset`.
+    /// Parses the key at the head of the record at `offset`.
     ///
     /// # Errors
-    /// As [`parse`](Key::parse), and `Corrupt` if the key says that it lies elsewhere.
+    /// As [`parse`](Key::parse), and `Corrupt` if the key states another offset.
     pub fn parse_at(record: &[u8], offset: u64) -> Result<Key> {
         let mut cursor = Cursor::new(record, 0).at_offset(offset);
         let key = Key::parse(&mut cursor)?;
-        // Some writers leave the field at 0 in the records of the file's own bookkeeping.
+        // Some writers leave the field at 0 in the file's internal records.
         if key.offset != offset && key.offset != 0 {
             let message = format!("the record at {offset} says that it lies at {}", key.offset);
             return Err(cursor.corrupt_at(0, message));
@@ -110,10 +107,10 @@ impl Key {
         self.nbytes - self.key_len
     }
 
-    /// Where the payload lies.
+    /// The range of the payload.
     ///
     /// # Errors
-    /// `Corrupt` if it lies beyond any file.
+    /// `Corrupt` if it exceeds any possible file.
     pub fn payload_range(&self) -> Result<ByteRange> {
         ByteRange::new(self.offset.saturating_add(u64::from(self.key_len)), u64::from(self.payload_len()))
     }

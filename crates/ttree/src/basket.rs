@@ -4,6 +4,7 @@ use bytes::Bytes;
 use sapwood_codec::{begins_block, is_compressed, uncompressed_len, with_decoder};
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_tfile::Cursor;
+use std::ops::Range;
 
 /// What a basket's key and header say, readable without decompressing anything (root-io-spec TBasket §1-4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,18 @@ pub struct BasketHeader {
 
 /// `kGenerateOffsetMap`, the only feature bit that ROOT defines (TBasket §2.2).
 const GENERATE_OFFSETS: u8 = 1;
+
+/// `TBasket`'s class version (TBasket §2).
+const VERSION: i16 = 3;
+/// Bytes of a basket's own fields, which end its key.
+pub(crate) const FIELDS_LEN: u32 = 19;
+
+/// A basket's own fields: `fBufferSize`, `fNevBufSize`, `fNevBuf` and `fLast`, between the version and the flag
+/// (root-io-spec WritingTrees §5).
+pub(crate) fn basket_fields(numbers: [u32; 4]) -> Vec<u8> {
+    let numbers = numbers.into_iter().flat_map(u32::to_be_bytes);
+    VERSION.to_be_bytes().into_iter().chain(numbers).chain([0]).collect()
+}
 
 impl BasketHeader {
     /// Parses the beginning of a basket's record; `record` may end anywhere after the header.
@@ -169,7 +182,7 @@ impl BasketHeader {
 ///
 /// # Errors
 /// Those of [`BasketHeader::parse`] and [`BasketHeader::check_record`], and of decompression.
-pub fn inflated(record: &Bytes) -> Result<Bytes> {
+pub fn uncompressed_record(record: &Bytes) -> Result<Bytes> {
     let header = BasketHeader::parse(record)?;
     header.check_record(record)?;
     let len = header.key_len + header.object_len;
@@ -287,6 +300,40 @@ impl<'a> Content<'a> {
             }
         };
         Ok(Content { data, bounds, origins })
+    }
+
+    /// Where the wanted entries begin and, last, end: `wanted.len() + 1` offsets into the data.
+    pub(crate) fn boundaries(&self, wanted: Range<usize>, out: &mut Vec<usize>) -> Result<()> {
+        out.clear();
+        match self.bounds {
+            Bounds::Every(size) => {
+                out.extend((wanted.start..=wanted.end).map(|entry| entry.saturating_mul(size)));
+            }
+            Bounds::Table { words, key_len, mask } => {
+                let words = words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word) & mask);
+                let starts = words.map(|word| word.wrapping_sub(key_len) as usize);
+                let all = starts.chain([self.data.len()]);
+                out.extend(all.skip(wanted.start).take(wanted.len() + 1));
+            }
+            Bounds::Sizes(words) => {
+                let sizes = words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word) as usize);
+                let starts = sizes.scan(0, |sum: &mut usize, size| {
+                    *sum = sum.saturating_add(size);
+                    Some(*sum)
+                });
+                let all = starts.chain([self.data.len()]);
+                out.extend(all.skip(wanted.start).take(wanted.len() + 1));
+            }
+            Bounds::FromCounts => {
+                return Err(Error::unsupported(
+                    "a basket does not store the offsets of its entries, and they do not follow from a count",
+                ));
+            }
+        }
+        if out.is_sorted() && out.last().is_some_and(|end| *end <= self.data.len()) {
+            return Ok(());
+        }
+        Err(Error::corrupt("the offsets of a basket's entries go backwards or beyond its end"))
     }
 }
 

@@ -1,11 +1,12 @@
 //! A tree's metadata: its branches, its leaves, and where the baskets lie.
 
 use bytes::Bytes;
+use sapwood_core::Primitive;
 use std::ops::Deref;
 
 /// A tree: its entries and its branches.
 #[derive(Debug, Clone)]
-pub struct Tree {
+pub struct TTree {
     /// Class on file: `TTree`, `TNtuple`, `TNtupleD` or a class derived from them.
     pub class_name: String,
     /// Name.
@@ -52,9 +53,9 @@ pub struct Branch {
     pub path: String,
     /// `TBranch::fTitle`.
     pub title: String,
-    /// Index of the parent in [`Tree::branches`].
+    /// Index of the parent in [`TTree::branches`].
     pub parent: Option<usize>,
-    /// Indices of the sub-branches in [`Tree::branches`].
+    /// Indices of the sub-branches in [`TTree::branches`].
     pub children: Vec<usize>,
     /// `TBranch`, `TBranchElement`, `TBranchObject`, `TBranchClones`, `TBranchRef`, …
     pub kind: BranchKind,
@@ -125,9 +126,9 @@ pub struct BranchElement {
     pub streamer_type: i32,
     /// `fMaximum`: the largest number of items for collections.
     pub maximum: i32,
-    /// Index of the `fBranchCount` branch in [`Tree::branches`].
+    /// Index of the `fBranchCount` branch in [`TTree::branches`].
     pub branch_count: Option<usize>,
-    /// Index of the `fBranchCount2` branch in [`Tree::branches`].
+    /// Index of the `fBranchCount2` branch in [`TTree::branches`].
     pub branch_count2: Option<usize>,
 }
 
@@ -146,7 +147,7 @@ pub struct Leaf {
     pub len_type: i32,
     /// `fIsUnsigned`.
     pub unsigned: bool,
-    /// The leaf count: (branch index in [`Tree::branches`], leaf index in that branch).
+    /// The leaf count: (branch index in [`TTree::branches`], leaf index in that branch).
     pub count: Option<(usize, usize)>,
     /// The largest value seen by the writer, where the class records it (string length, counter).
     pub maximum: i64,
@@ -186,6 +187,23 @@ pub enum LeafKind {
     Object,
     /// Any other class, by its name.
     Other(String),
+}
+
+impl Leaf {
+    /// The type of its numbers; `None` if it holds packed numbers, or something else.
+    pub fn primitive(&self) -> Option<Primitive> {
+        let signed = |signed, unsigned| if self.unsigned { unsigned } else { signed };
+        Some(match self.kind {
+            LeafKind::Bool => Primitive::Bool,
+            LeafKind::I8 => signed(Primitive::I8, Primitive::U8),
+            LeafKind::I16 => signed(Primitive::I16, Primitive::U16),
+            LeafKind::I32 => signed(Primitive::I32, Primitive::U32),
+            LeafKind::I64 => signed(Primitive::I64, Primitive::U64),
+            LeafKind::F32 => Primitive::F32,
+            LeafKind::F64 => Primitive::F64,
+            _ => return None,
+        })
+    }
 }
 
 /// The baskets of a branch, if the tree's record says where they are.
@@ -243,13 +261,13 @@ impl BasketRef {
     }
 }
 
-impl Tree {
-    /// All branches that the record holds: [`branches`](Tree::branches), then [`hidden`](Tree::hidden) ones.
+impl TTree {
+    /// All branches that the record holds: [`branches`](TTree::branches), then [`hidden`](TTree::hidden) ones.
     pub fn stored_branches(&self) -> impl Iterator<Item = &Branch> + Clone {
         self.branches.iter().chain(&self.hidden)
     }
 
-    /// The branch with an index in [`stored_branches`](Tree::stored_branches).
+    /// The branch with an index in [`stored_branches`](TTree::stored_branches).
     pub fn stored_branch(&self, index: usize) -> Option<&Branch> {
         let hidden = index.checked_sub(self.branches.len());
         hidden.map_or_else(|| self.branches.get(index), |hidden| self.hidden.get(hidden))
@@ -257,7 +275,7 @@ impl Tree {
 }
 
 impl Branch {
-    /// Indices in [`Tree::branches`] of the branches that count the items of this one, which may be the branch itself.
+    /// Indices in [`TTree::branches`] of the branches that count the items of this one, which may be the branch itself.
     pub fn counters(&self) -> impl Iterator<Item = usize> {
         let (first, second) = match &self.kind {
             BranchKind::Element(element) => (element.branch_count, element.branch_count2),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UnsupportedTypeError
-from .column import Column, Form
+from .column import Column, Form, used_alternatives
 from .numpy import awkward_to_column
 
 
@@ -119,9 +119,8 @@ def _union(
     """A dense union of the alternatives that occur; if only one occurs, its array."""
     import pyarrow as pa
 
-    counts = np.bincount(tags.view(np.uint8), minlength=len(forms))
+    counts, used, new_tags = used_alternatives(tags, len(forms))
     contents = [_build(form, int(count), buffers) for form, count in zip(forms, counts, strict=True)]
-    used = np.flatnonzero(counts)
     if len(used) == 0:
         return pa.nulls(0)
     if len(used) == 1:
@@ -131,10 +130,8 @@ def _union(
             "an Arrow union holds at most 2**31 - 1 items of each type, but this one has more; "
             "read fewer entries"
         )
-    new_tags = np.zeros(len(forms), np.int8)
-    new_tags[used] = np.arange(len(used))
     return pa.UnionArray.from_dense(
-        pa.array(new_tags[tags]), pa.array(positions.astype(np.int32)), [contents[tag] for tag in used]
+        pa.array(new_tags), pa.array(positions.astype(np.int32)), [contents[tag] for tag in used]
     )
 
 

@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UsageError
-from .column import Column, Form, empty_column
+from .column import Column, Form, empty_column, used_alternatives
 
 
 def column_to_layout(column: Column, parameters: Mapping[str, str] | None = None) -> Any:
     """The column as an ``ak.contents.Content`` with optional parameters, such as ``{"__doc__": …}``."""
-    layout = _build(column.form, column.length, iter(column.buffers))
-    if parameters:
-        layout = layout.copy(parameters={**layout.parameters, **parameters})
-    return layout
+    return with_parameters(_build(column.form, column.length, iter(column.buffers)), parameters)
+
+
+def with_parameters(content: Any, parameters: Mapping[str, str] | None) -> Any:
+    """A layout or a form of Awkward Array with additional parameters, if there are any."""
+    return content.copy(parameters={**content.parameters, **parameters}) if parameters else content
 
 
 def column_to_awkward(column: Column, parameters: Mapping[str, str] | None = None) -> Any:
@@ -132,12 +134,10 @@ def _record(form: Form, length: int, buffers: Iterator[NDArray[Any]]) -> Any:
     import awkward as ak
 
     _, fields, class_name, titles = form
-    contents = []
-    for (_, field), title in zip(fields, titles, strict=True):
-        content = _build(field, length, buffers)
-        if title:
-            content = content.copy(parameters={**content.parameters, "__doc__": title})
-        contents.append(content)
+    contents = [
+        with_parameters(_build(field, length, buffers), {"__doc__": title} if title else None)
+        for (_, field), title in zip(fields, titles, strict=True)
+    ]
     parameters = {"__record__": class_name} if class_name else None
     return ak.contents.RecordArray(contents, [name for name, _ in fields], length, parameters=parameters)
 
@@ -158,15 +158,12 @@ def _union(
     """A union of the alternatives that occur; if only one occurs, its layout."""
     import awkward as ak
 
-    counts = np.bincount(tags.view(np.uint8), minlength=len(forms))
+    counts, used, new_tags = used_alternatives(tags, len(forms))
     contents = [_build(form, int(count), buffers) for form, count in zip(forms, counts, strict=True)]
-    used = np.flatnonzero(counts)
     if len(used) == 0:
         return ak.contents.EmptyArray()
     if len(used) == 1:
         return contents[used[0]]
-    new_tags = np.zeros(len(forms), np.int8)
-    new_tags[used] = np.arange(len(used))
     return ak.contents.UnionArray.simplified(
-        ak.index.Index8(new_tags[tags]), ak.index.Index64(positions), [contents[tag] for tag in used]
+        ak.index.Index8(new_tags), ak.index.Index64(positions), [contents[tag] for tag in used]
     )

@@ -155,6 +155,19 @@ def contents(form: Form) -> list[Form]:
     return [form[1]] if kind in ("list", "option") else []
 
 
+def used_alternatives(tags: NDArray[Any], number: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """The number of items of each alternative of a union, the alternatives in use, and tags for only these.
+
+    >>> [array.tolist() for array in used_alternatives(np.array([2, 0, 2], np.int8), 3)]
+    [[1, 0, 2], [0, 2], [1, 0, 1]]
+    """
+    counts = np.bincount(tags.view(np.uint8), minlength=number)
+    used = np.flatnonzero(counts)
+    renumbered = np.zeros(number, np.int8)
+    renumbered[used] = np.arange(len(used))
+    return counts, used, renumbered[tags]
+
+
 _OWN_BUFFERS: dict[str, list[NDArray[Any]]] = {
     "list": [np.zeros(1, np.int64)],
     "string": [np.zeros(1, np.int64), np.empty(0, np.uint8)],

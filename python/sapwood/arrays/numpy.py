@@ -21,6 +21,13 @@ def column_to_numpy(column: Column) -> NDArray[Any]:
     return _build(column.form, column.length, iter(column.buffers))
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view of an array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def concatenate(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Concatenates arrays; if they have no common dtype, the result is an array of objects."""
     try:

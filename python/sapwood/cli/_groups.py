@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 
 
 def ungrouped(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with the fields of its groups as parameters, which is what Typer understands."""
+    """The function with the fields of its groups as separate parameters, as Typer requires."""
     hints = get_type_hints(function, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}
     parameters: list[inspect.Parameter] = []

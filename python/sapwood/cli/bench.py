@@ -65,7 +65,7 @@ def chain(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Measure a processing chain: events per second, from a source to an output.
+    """Measure the events per second of a processing chain.
 
     \b
     sapwood bench chain nano.root:Events --output sink --lanes 1,2,4 --threads 1,2 -o chain.html

@@ -25,13 +25,13 @@ CatalogUrl: TypeAlias = Annotated[
         "--catalog",
         metavar="URL",
         help="Path of an SQLite file, or postgresql://HOST/DATABASE. "
-        "[default: SAPWOOD_CATALOG, or else your default catalogue]",
+        "[default: SAPWOOD_CATALOG, or else ~/.local/share/sapwood/catalog.sqlite]",
     ),
 ]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name or location of a dataset.")]
 
 app = typer.Typer(
-    help="Keep a catalogue of datasets: their locations, content and lineage.",
+    help="Keep a catalogue of datasets, their content and lineage.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

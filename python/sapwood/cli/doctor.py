@@ -21,13 +21,14 @@ def doctor(
         float, typer.Option("--deadline", metavar="SECONDS", min=0.1, help="The time limit of each step.")
     ] = 10.0,
 ) -> None:
-    """Try each step of opening a file: server, connection, TLS, credentials, bytes.
+    """Try each step of opening a file, to find the one that fails.
 
     \b
     sapwood doctor https://example.org/nano.root
 
-    It prints the source of credentials, but never the credentials themselves. It reads only the metadata of
-    the file; 'sapwood verify' checks every byte.
+    The steps are server, connection, TLS, credentials and bytes. It prints the source of credentials, but
+    never the credentials themselves. It reads only the metadata of the file; 'sapwood verify' checks every
+    byte.
     """
     steps = _steps(source, longest)
     failure = next((step["error"] for step in steps if step["error"] is not None), None)

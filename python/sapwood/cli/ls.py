@@ -1,4 +1,4 @@
-"""`sapwood ls`: what is in a file, or in a directory of files."""
+"""`sapwood ls`: the keys in a file, or the files in a directory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def ls(
     *,
     access: Access,
 ) -> None:
-    """List the keys of a file, with entries, sizes and compression of trees; or the files in a directory.
+    """List the keys in a file, or the files in a directory.
+
+    Trees are listed with their entries, sizes and compression.
 
     \b
     sapwood ls -r https://example.org/nano.root

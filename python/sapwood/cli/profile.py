@@ -20,7 +20,7 @@ ProfileNames: TypeAlias = Annotated[
 ]
 
 app = typer.Typer(
-    help="Manage profiles: the columns that an analysis was observed to use.",
+    help="Manage profiles of the columns that an analysis uses.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -23,12 +23,13 @@ def repack(
     only_tree: Trees = None,
     output: Output,
 ) -> None:
-    """Write a file in another layout; any file, with classes of any experiment.
+    """Write a file in another layout.
 
     \b
     sapwood repack in.root out.root --compression zstd:5 --basket-size 256k --cluster-size 20MB
 
-    Everything in the file is copied. Settings that you do not change stay as they are.
+    Everything in the file is copied, including classes of any experiment. Settings that you do not change
+    stay as they are.
     """
     options = {**layout.arguments(), "tree": tree, "trees": only_tree or None}
     _write(source, target, output, branches, entries, **options)

@@ -12,7 +12,7 @@ from ._output import Column, numbers, print_json, print_table
 from ._run import command
 
 if TYPE_CHECKING:
-    from ..report.replaying import Line
+    from ..report.replaying import Link
 
 
 @command
@@ -59,30 +59,32 @@ def replay(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Replay a recorded job against a model of the link, with several policies.
+    """Estimate the cost of a recorded job over another link.
 
     \b
     sapwood replay job.swt --rtt 150ms --bandwidth 100MB/s --policy default --policy unmerged
+
+    The reads are replayed against a model of the link, with several policies.
     """
     from dataclasses import asdict
 
-    from ..report.replaying import PRESETS, Line, Replay
+    from ..report.replaying import PRESETS, Link, Replay
     from ..report.replaying import replay as run
 
     cost = duration(request_cost)
     others = {}
     for one in server or []:
         name, _, figures = one.rpartition("=")
-        others[name] = _line(figures, cost, concurrency)
-    further = [_line(one, cost, concurrency) for one in replica or []]
-    line = Line(
+        others[name] = _link(figures, cost, concurrency)
+    further = [_link(one, cost, concurrency) for one in replica or []]
+    link = Link(
         None if rtt is None else duration(rtt),
         None if bandwidth is None else _rate(bandwidth),
         cost,
         concurrency,
     )
     policies = policy or [one for one in PRESETS if source is None or one != "replicas"]
-    costs: list[Replay] = run(recording, policies, line=line, servers=others, replicas=further, source=source)
+    costs: list[Replay] = run(recording, policies, link=link, servers=others, replicas=further, source=source)
     if as_json:
         print_json({"policies": [asdict(one) for one in costs]})
         return
@@ -102,11 +104,11 @@ def replay(
     print_table([Column("policy"), *titles], rows)
 
 
-def _line(figures: str, cost: float, concurrency: int | None) -> Line:
-    from ..report.replaying import Line
+def _link(figures: str, cost: float, concurrency: int | None) -> Link:
+    from ..report.replaying import Link
 
     time, _, rate = figures.partition(",")
-    return Line(duration(time), _rate(rate), cost, concurrency)
+    return Link(duration(time), _rate(rate), cost, concurrency)
 
 
 def _rate(text: str) -> float:

@@ -40,6 +40,10 @@ Version: TypeAlias = Annotated[
 Compression: TypeAlias = Annotated[
     str | None, typer.Option(metavar="ALGORITHM[:LEVEL]", help="Compression of baskets; by default zstd:5.")
 ]
+ObjectSize: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Size of an object, in bytes of the source; by default 1 MiB."),
+]
 Really: TypeAlias = Annotated[
     bool, typer.Option("--yes", help="Make the change, instead of printing what it would be.")
 ]
@@ -65,15 +69,12 @@ class Writing:
     """How products are written."""
 
     compression: Compression = None
-    stripe_size: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Uncompressed bytes of an object; by default 1 MiB."),
-    ] = None
+    stripe_size: ObjectSize = None
     who: Who = None
 
 
 app = typer.Typer(
-    help="Manage datasets: versioned stripes of products, where each product can be replaced on its own.",
+    help="Manage datasets: products in stripes, with versions.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -129,7 +130,7 @@ def append(
     access: Access,
     threads: Threads = None,
 ) -> None:
-    """Append the entries of files whose trees match that of the dataset."""
+    """Append the entries of files with the same tree."""
     done = access.open(dataset, threads).append(
         sources,
         receipt=receipt,
@@ -155,11 +156,13 @@ def commit(
     *,
     access: Access,
 ) -> None:
-    """Commit the results of many workers as one version, each job once.
+    """Commit the results of many workers as one version.
 
     \b
     sapwood stripe append s3://bucket/ttbar --from a.root:Events --receipt a.json --job a
     sapwood stripe commit s3://bucket/ttbar a.json b.json
+
+    Each job is committed only once.
     """
     print_done(asdict(access.open(dataset).commit(receipts, who)), access.as_json)
 
@@ -168,9 +171,7 @@ def commit(
 @command
 def consolidate(
     dataset: Dataset,
-    target: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Uncompressed bytes of an object; by default 1 MiB.")
-    ] = None,
+    target: ObjectSize = None,
     product: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this product; all others stay unchanged. Repeatable."),
@@ -182,7 +183,7 @@ def consolidate(
     access: Access,
     threads: Threads = None,
 ) -> None:
-    """Rewrite entries that are spread over many small objects into fewer, larger ones."""
+    """Rewrite many small objects into fewer, larger ones."""
     opened = access.open(dataset, threads)
     done = asdict(
         opened.consolidate(
@@ -212,7 +213,7 @@ def add(
     access: Access,
     threads: Threads = None,
 ) -> None:
-    """Add products for the same events, or replace those with the same names.
+    """Add or replace products for the same events.
 
     \b
     sapwood stripe add s3://bucket/ttbar new_jets.root:Events --product Jet
@@ -362,7 +363,7 @@ def drop(
     *,
     access: Access,
 ) -> None:
-    """Make a version without some products; earlier versions keep them."""
+    """Make a version without some products. Earlier versions keep them."""
     print_done({"version": access.open(dataset).drop(*products, who=who)}, access.as_json)
 
 
@@ -424,10 +425,12 @@ def export(
     access: Access,
     threads: Threads = None,
 ) -> None:
-    """Write a version to a ROOT file, including the objects that came with its entries.
+    """Write a version to a ROOT file.
 
     \b
     sapwood stripe export s3://bucket/ttbar dimuons.root --cut 'nMuon >= 2' --keep 'Muon_*'
+
+    The file includes the other objects that came with the entries.
     """
     done = access.open(dataset, threads).export(
         target,
@@ -462,6 +465,6 @@ def copy(
     *,
     access: Access,
 ) -> None:
-    """Copy all versions to another location; objects that exist there are not sent again."""
+    """Copy all versions to another location. Existing objects are not sent again."""
     objects, nbytes = access.open(dataset).copy_to(target)
     print_done({"objects": objects, "bytes": nbytes}, access.as_json)

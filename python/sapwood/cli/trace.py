@@ -27,11 +27,13 @@ def trace(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Run a command and record all reads of it and its child processes; or show a recording.
+    """Record all reads of a command, or show a recording.
 
     \b
     sapwood trace -o job.swt -- python analysis.py
     sapwood trace show job.swt
+
+    A recording includes the reads of child processes.
     """
     from ..errors import UsageError
 

@@ -80,12 +80,13 @@ def tune(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure which layout is best for a file, on a sample of it, and write a report.
+    """Measure which layout is best for a file, and write a report.
 
     \b
     sapwood tune nano.root:Events --goal wan --columns 'Muon_*' --budget 10m -o report.html
 
-    It varies compression, basket size and cluster size. To resume an interrupted run, run the same command.
+    On a sample of the file, it varies compression, basket size and cluster size. To resume an interrupted
+    run, run the same command again.
     """
     from ..options.outputs import REPORT, check_output
     from ..studies import tune as tuning

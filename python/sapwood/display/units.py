@@ -19,13 +19,23 @@ def human_bytes(count: float) -> str:
     return f"{value:.{max(0, 2 - (value >= 9.995) - (value >= 99.95))}f} {units[unit]}"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """A number with its noun, in the plural where that is due; ``many`` if that is not ``one`` with an s.
+def human_compression(compressed: float, uncompressed: float) -> str:
+    """Both sizes, and their ratio.
+
+    >>> human_compression(132e6, 312e6)
+    '132 MB compressed, 312 MB uncompressed (2.36×)'
+    """
+    sizes = f"{human_bytes(compressed)} compressed, {human_bytes(uncompressed)} uncompressed"
+    return f"{sizes} ({uncompressed / compressed:.2f}×)" if compressed else sizes
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A count and its noun; the plural is the noun with an "s" unless you give it.
 
     >>> counted(1, "cluster"), counted(1200, "cluster"), counted(0, "branch", "branches")
     ('1 cluster', '1,200 clusters', '0 branches')
     """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def human_seconds(seconds: float) -> str:
@@ -40,12 +50,3 @@ def human_seconds(seconds: float) -> str:
         if abs(seconds) >= scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
-
-
-def quantity(number: int, noun: str, plural: str | None = None) -> str:
-    """A count and its noun; the plural is the noun with an "s" unless you give it.
-
-    >>> quantity(1, "cluster"), quantity(1200, "cluster"), quantity(0, "branch", "branches")
-    ('1 cluster', '1,200 clusters', '0 branches')
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -64,12 +64,12 @@ class File(Directory, Closing):
         self._ledgers: list[Ledger] = []
         with core_errors():
             if isinstance(where, str):
-                places = options.places_of(where)
-                if not places:
+                replicas = options.replicas_of(where)
+                if not replicas:
                     check_exists(where)
-                extra = options.for_core() | places.for_core()
+                given = options.for_core(replicas)
                 log: dict[str, Any] = {} if options.log is None else {"log": _log_of(where, options)}
-                self._core = _core.File.open(where, deadline=options.deadline, options=extra, **log)
+                self._core = _core.File.open(where, deadline=options.deadline, options=given, **log)
             elif options.replicas is not None:
                 raise UsageError("'replicas' requires a file that is opened by its path or URL")
             else:
@@ -79,7 +79,7 @@ class File(Directory, Closing):
             # A newer version may appear at any time: pickled copies and later steps must read this one.
             url = self._core.url
             self._reopen_by = url if is_url(url) else os.path.abspath(url)
-            if options.blocks is not None and options.blocks.asked:
+            if options.lazy_download is not None and options.lazy_download.is_explicit:
                 warnings.warn(
                     f"{self._core.url} is a dataset: 'cache' and 'lazy_download' apply only to files "
                     "and are ignored",
@@ -219,7 +219,7 @@ class File(Directory, Closing):
             opened=self._opened,
             timeline=self._core.trace(),
             lazy=[ledger.use() for ledger in self._ledgers],
-            log=self._core.story()[0],
+            log=self._core.event_log()[0],
         )
 
     def add_ledger(self, ledger: Ledger) -> None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors.log import SourceEvent
-from ..report.cost import counted
+from ..report.cost import counter_values
 from ..report.sources import sources_of
 from ._exporter import Exporter
 from ._log import logger
@@ -47,7 +47,7 @@ class OpenFile:
 
     def record(self) -> FileRecord:
         """A record of what was read so far."""
-        log = tuple(SourceEvent(*event) for event in self.core.story()[0])
+        log = tuple(SourceEvent(*event) for event in self.core.event_log()[0])
         return FileRecord(
             file=self.path,
             size=self.core.size,
@@ -55,7 +55,7 @@ class OpenFile:
             start=self.began,
             end=self.ended or time.time(),
             closed=self.ended is not None,
-            figures=counted(self.core.counters()),
+            figures=counter_values(self.core.counters()),
             sources=tuple(sources_of(self.core, log)),
             log=log,
         )

@@ -15,7 +15,6 @@ from ..arrays.libraries import library_named
 from ..errors import KeyInFileError, UsageError
 from ..model.branch import Branch
 from ..model.branches import BranchFilter, HasBranches
-from ..model.directory import TREE_CLASSES
 from ..model.file import File
 from ..model.tree import Tree
 from ..options.paths import FileSpec, several_files
@@ -24,6 +23,7 @@ from ..query.filters import Filter, Filters
 from ..query.query import Query
 from ..query.reading import Steps
 from ..query.steps import entry_range, entry_steps
+from .only_tree import only_tree
 from .single import open_spec
 
 # Opening waits for the network, not the CPU, so the next files open while one is read. Opening takes about
@@ -320,22 +320,8 @@ def _open_tree(spec: FileSpec, options: OpenOptions) -> HasBranches:
         return opened
     try:
         if spec.object_path is None and isinstance(opened, File):
-            return _only_tree(opened)
+            return only_tree(opened)
         raise UsageError(f"{opened.file_path}:{spec.object_path} is not a tree", url=opened.file_path)
     except BaseException:
         opened.file.close()
         raise
-
-
-def _only_tree(file: File) -> Tree:
-    """The only tree of a file."""
-    trees = list(dict.fromkeys(key.path for key in file.all_keys if key.class_name in TREE_CLASSES))
-    if not trees:
-        raise UsageError(f"{file.file_path} has no trees", url=file.file_path)
-    if len(trees) > 1:
-        raise UsageError(
-            f"{file.file_path} has {len(trees)} trees ({', '.join(map(repr, trees))}): name one, as in "
-            f'{{"{file.file_path}": "{trees[0]}"}}',
-            url=file.file_path,
-        )
-    return file.tree_at(trees[0])

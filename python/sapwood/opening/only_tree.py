@@ -1,4 +1,4 @@
-"""The only tree of a file or directory, for callers that need a tree and were given no name."""
+"""Finds the only tree of a file or directory, for callers that need a tree but got no name."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from ..model.directory import TREE_CLASSES, Directory
 from ..model.tree import Tree
 
 _NAMED = 8
-"""The most trees that a message names."""
+"""Most trees that a message lists."""
 
 
 def only_tree(found: Any) -> Tree:
-    """A tree as it is, or the only tree in a file or directory and everything below it.
+    """The only tree in a file or in a directory and those below it. A tree is returned as it is.
 
     Raises:
-        KeyInFileError: if there is no tree.
-        UsageError: if there are several, or ``found`` is something else.
+        KeyInFileError: there is no tree.
+        UsageError: there are several trees, or ``found`` is another object.
+
+    After an error, the file is closed.
     """
     if isinstance(found, Tree):
         return found
@@ -30,9 +32,11 @@ def only_tree(found: Any) -> Tree:
     place = found.file.file_path
     found.file.close()
     if not trees:
-        raise KeyInFileError(f"there is no tree in {place}")
-    named = ", ".join(trees[:_NAMED]) + (", …" if len(trees) > _NAMED else "")
-    raise UsageError(f"{place} has {len(trees)} trees; name one after a colon: {named}")
+        raise KeyInFileError(f"{place} has no trees", url=place)
+    named = ", ".join(map(repr, trees[:_NAMED])) + (", …" if len(trees) > _NAMED else "")
+    raise UsageError(
+        f"{place} has {len(trees)} trees ({named}): name one, as in '{place}:{trees[0]}'", url=place
+    )
 
 
 def trees_in(directory: Directory) -> list[str]:

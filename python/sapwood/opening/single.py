@@ -63,8 +63,11 @@ def open(
             ``cache_max_age`` seconds are not checked again.
 
             Datasets: ``log``, a :class:`sapwood.catalog.DatabaseLog` or the URL of its database, if the log
-            is in a database; ``bases``, options for other object stores that hold parts of the dataset, by
-            the beginnings of their URLs: ``{"s3://archive/": {"endpoint": …, "profile": …}}``.
+            is in a database; ``storage_rules``, options for other object stores that hold parts of the
+            dataset, by URL prefix: ``{"s3://archive/": {"endpoint": …, "profile": …}}``.
+
+            Failures: ``retry`` is a :class:`sapwood.RetryPolicy`; a request is repeated if no byte arrives
+            for ``read_timeout`` seconds.
 
             Compatibility with uproot: options that tune its caches are ignored, and ``timeout`` is used as
             ``deadline``.
@@ -115,7 +118,7 @@ def core_input(spec: FileSpec, options: OpenOptions) -> Any:
     where = spec.file
     if isinstance(where, str) and not where.startswith(CATALOGUED) and options.log is None:
         where = where if is_url(where) else os.path.expanduser(where)
-        return where, options.for_core() | options.places_of(where).for_core()
+        return where, options.for_core(options.replicas_of(where))
     if not isinstance(where, str) and hasattr(where, "num_entries"):
         return where.file._core
     found = open_spec(FileSpec(where), options)

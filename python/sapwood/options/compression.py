@@ -8,13 +8,13 @@ from typing import Any
 from ..errors import UsageError
 
 _ALGORITHMS = {0: "default", 1: "ZLIB", 2: "LZMA", 3: "old", 4: "LZ4", 5: "ZSTD"}
-# What is written, and the levels that ROOT takes where none is named.
+# Algorithms for writing, with ROOT's default levels.
 _WRITTEN = {"zlib": (1, 1), "lzma": (2, 7), "cs": (3, 1), "lz4": (4, 4), "zstd": (5, 5)}
 
 
 @dataclass(frozen=True)
 class Compression:
-    """A setting: ``code`` is algorithm * 100 + level, as ROOT counts.
+    """A compression setting: ``code`` is ROOT's number, algorithm * 100 + level.
 
     >>> print(Compression(505), Compression(0))
     ZSTD-5 none
@@ -24,8 +24,8 @@ class Compression:
 
     @classmethod
     def of(cls, setting: Compression | str | int | Any) -> Compression:
-        """The setting that is meant by words such as ``"zstd:5"``, ``"lz4"`` or ``"none"``, by ROOT's number,
-        or by an object of uproot's such as ``uproot.ZSTD(5)``; None is no compression.
+        """The setting for a text such as ``"zstd:5"``, ``"lz4"`` or ``"none"``, for ROOT's number, or for an
+        object of uproot such as ``uproot.ZSTD(5)``; None means no compression.
 
         >>> print(Compression.of("zstd:5"), Compression.of("LZMA-9"), Compression.of(404))
         ZSTD-5 LZMA-9 LZ4-4
@@ -54,7 +54,7 @@ class Compression:
         if self.level == 0:
             return "none"
         number = self.code // 100
-        # Before algorithms could be chosen, the setting was the level of ZLIB alone.
+        # Before ROOT had several algorithms, the setting was only the level of ZLIB.
         return _ALGORITHMS.get(number or 1, f"algorithm {number}")
 
     @property

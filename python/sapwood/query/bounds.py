@@ -57,7 +57,7 @@ NameBounds: TypeAlias = Bounds | Expression | None
 
 
 def may_pass(cut: Expression, known: Callable[[str], NameBounds], spans: int) -> Mask:
-    """The spans in which the cut may be true for some value."""
+    """For each span, whether the cut may be true for some value."""
     with np.errstate(all="ignore"):
         return _Reasoning(known, spans).truth(cut, cut.body).true
 
@@ -169,7 +169,7 @@ class _Reasoning:
     def _compared(self, op: ast.cmpop, left: Bounds | None, right: Bounds | None) -> Truth:
         if left is None or right is None:
             return Truth(self.all, self.all)
-        # Depending on the library, a constant takes the column's type or promotes it: both must be excluded.
+        # Depending on the library, a constant takes the column's type or promotes it: allow for both.
         try:
             found = [_compare(op, *pair) for pair in ((left, right), (_strong(left), _strong(right)))]
         except (ArithmeticError, TypeError, ValueError):

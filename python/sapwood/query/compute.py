@@ -14,7 +14,7 @@ from ..arrays import awkward as _awkward
 from ..arrays import numpy as _numpy
 from ..arrays.column import Column, is_flat
 from ..arrays.libraries import Doc, library_named
-from ..display.units import quantity
+from ..display.units import counted
 from ..errors import UsageError
 from .assemble import Columns, column_of, readable_leaves
 from .expressions import Expression
@@ -104,7 +104,7 @@ class Result:
         assert self.selection.cut is not None
         value = self._evaluate(self.selection.cut) != 0
         if isinstance(value, np.ndarray) and value.shape != (self.length,):
-            entries = quantity(self.length, "entry", "entries")
+            entries = counted(self.length, "entry", "entries")
             raise UsageError(f"the cut has the shape {value.shape}, but there are {entries}")
         return value
 
@@ -123,7 +123,7 @@ class Result:
         if isinstance(output, Expression):
             value = self._evaluate(output)
             if len(value) != self.length and (self.makes_table or self.selection.cut is not None):
-                values, entries = quantity(len(value), "value"), quantity(self.length, "entry", "entries")
+                values, entries = counted(len(value), "value"), counted(self.length, "entry", "entries")
                 raise UsageError(
                     f"{output.text!r} has {values} for {entries}, so it cannot be a column of a table or "
                     "be cut; use how=dict without a cut"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..display.units import quantity
+from ..display.units import counted
 from ..errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def chosen_entries(entries: Any, start: int, stop: int) -> NDArray[np.int64]:
         raise TypeError("'entries' must be a sequence of entry numbers or of booleans")
     if array.dtype.kind == "b":
         if len(array) != stop - start:
-            values, expected = quantity(len(array), "value"), quantity(stop - start, "entry", "entries")
+            values, expected = counted(len(array), "value"), counted(stop - start, "entry", "entries")
             raise UsageError(f"the mask has {values}, but the range has {expected}")
         return np.flatnonzero(array) + start
     outside = array[(array < start) | (array >= stop)]

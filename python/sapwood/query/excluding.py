@@ -1,4 +1,4 @@
-"""Finds entries that no cut can pass, from a dataset's statistics of its stripes: they are not fetched."""
+"""Finds entries that cannot pass a cut, from a dataset's statistics of its stripes: they are not fetched."""
 
 from __future__ import annotations
 

@@ -70,6 +70,20 @@ _OPERATORS = (
     ast.Slice,
     ast.Tuple,
 )
+_COMMON_FUNCTIONS = (
+    "abs",
+    "sqrt",
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "atan2",
+    "min",
+    "max",
+    "where",
+    "Sum$",
+    "Any$",
+)
 _GETTER = "get"
 _TOKENS = re.compile(r"'[^']*'|\"[^\"]*\"|&&|\|\||!=|!|\b(?:Sum|Min|Max|Length|Any|All)\$|\s+|.", re.DOTALL)
 _MAX_CHARACTERS = 10_000  # Python's parser is recursive.
@@ -245,9 +259,9 @@ def _names(node: ast.AST, is_name: Callable[[str], bool], text: str) -> Iterator
 
 
 def _unknown_function(name: str, text: str) -> UsageError:
-    shown = [function.replace("_dollar", "$") for function in FUNCTIONS]
-    near = nearest(name, shown, cutoff=0.75)
-    hint = did_you_mean(near) if near else f"available: {', '.join(shown)}"
+    names = [function.replace("_dollar", "$") for function in FUNCTIONS]
+    near = nearest(name, names, cutoff=0.75)
+    hint = did_you_mean(near) if near else f"available: {', '.join(_COMMON_FUNCTIONS)}, …"
     return UsageError(f"unknown function {name!r} in the expression {text!r}; {hint}")
 
 

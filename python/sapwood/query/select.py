@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..display.units import quantity
+from ..display.units import counted
 from ..errors import BranchSkippedWarning, KeyInFileError, UnsupportedTypeError, UsageError
 from .assemble import readable_leaves
 from .expressions import Expression, parse
@@ -105,7 +105,7 @@ def warn_skipped(branches: Iterable[Branch], why: str) -> None:
     names = [f"{branch.path!r} ({branch.typename})" for branch in branches]
     if names:
         shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-        message = f"skipped {quantity(len(names), 'branch', 'branches')} because {why}: {shown}"
+        message = f"skipped {counted(len(names), 'branch', 'branches')} because {why}: {shown}"
         warnings.warn(message, BranchSkippedWarning, stacklevel=_level_of_caller())
 
 

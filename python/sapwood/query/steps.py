@@ -87,7 +87,7 @@ def num_entries_for(branches: Sequence[Branch], start: int, stop: int, size: int
 
 
 def boundaries(tree: Tree, branches: Sequence[Branch], start: int, stop: int) -> NDArray[np.int64]:
-    """Entries inside a range at which baskets of all branches begin; if there are none, clusters begin."""
+    """Entries inside a range where baskets of all branches begin; without any, where clusters begin."""
     common: set[int] | None = None
     for branch in branches:
         offsets = {first for first in branch.entry_offsets if start < first < stop}

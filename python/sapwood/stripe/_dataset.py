@@ -121,7 +121,7 @@ class Dataset:
         if any(chosen := [writing.pop(name, None) for name in ("keep", "drop", "cut")]):
             path = self._tree_path()
             writing["parameters"] = {**recorded_selection(*chosen), **(writing.get("parameters") or {})}
-            options = writing_options(self._options, **writing) | opened.chosen(path, *chosen)
+            options = writing_options(self._options, **writing, **opened.chosen(path, *chosen))
         else:
             options = writing_options(self._options, **writing)
         if receipt is None:
@@ -173,7 +173,7 @@ class Dataset:
         products stay unchanged.
 
         Args:
-            target: uncompressed bytes of an object; by default 1 MiB.
+            target: size of an object, in bytes that its content takes in the source; by default 1 MiB.
             products: names of the products to rewrite; by default all, and the objects beside the tree.
             dry_run: only report what would be done, as far as that can be predicted.
             writing: as in :func:`create`.
@@ -380,8 +380,8 @@ class Dataset:
 
     def _reopen_options(self) -> dict[str, Any]:
         """The options for opening the dataset again."""
-        rules = {rule: dict(storage) for rule, storage in self._options.bases}
-        return {"deadline": self._options.deadline, "bases": rules, **self._options.storage}
+        rules = dict(self._options.storage_rules)
+        return {"deadline": self._options.deadline, "storage_rules": rules, **self._options.storage}
 
 
 def create(
@@ -426,7 +426,7 @@ def create(
         deadline: seconds for the whole call; by default an hour.
         threads: number of threads. Default: as in :func:`sapwood.open`.
         compression: of all baskets; by default ``"zstd:5"``.
-        stripe_size: uncompressed bytes of an object; by default ``"1 MiB"``.
+        stripe_size: size of an object, in bytes that its content takes in the source; by default ``"1 MiB"``.
         batch: entries of a batch, at whose borders all products start a new stripe; by default about 32 MB,
             in whole clusters.
         group: whether small products share objects.
@@ -463,9 +463,8 @@ def create(
         who=who,
         job=job,
         parameters={**recorded_selection(keep, drop, cut), **(parameters or {})},
+        **(opened.chosen(path, keep, drop, cut) if any((keep, drop, cut)) else {}),
     )
-    if any((keep, drop, cut)):
-        writing |= opened.chosen(path, keep, drop, cut)
     with core_errors():
         dataset._core.create(path, opened.inputs, writing)
     return dataset

@@ -30,7 +30,7 @@ class Sources:
         if isinstance(named, Mapping) and not _is_tree(named):
             self._specs = [single_file(named)]
         else:
-            self._specs = several_files(named, options.deadline, options.storage)
+            self._specs = several_files(named, options.deadline, options.for_core())
         self.inputs = [core_input(spec, self._options) for spec in self._specs]
         paths = {_path(spec.file) if _is_tree(spec.file) else spec.object_path for spec in self._specs}
         paths.discard(None)

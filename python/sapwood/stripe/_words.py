@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .. import _core
 from ..errors import UsageError
 from ..options.compression import Compression
 from ..options.memory import memory_size
@@ -27,23 +28,27 @@ def writing_options(
     job: tuple[str, int] | None = None,
     parameters: Mapping[str, str] | None = None,
     base: str | None = None,
-) -> dict[str, Any]:
-    """The options of writing, as arguments of the core."""
+    branches: list[str] | None = None,
+    entries: list[list[tuple[int, int]]] | None = None,
+) -> _core.WriteOptions:
+    """The options of writing, as the core takes them."""
     if batch is not None and batch < 1:
         raise UsageError(f"a batch must have at least one entry, not {batch}")
-    return {
-        "compression": None if compression is None else Compression.of(compression).code,
-        "stripe_size": None if stripe_size is None else memory_size(stripe_size),
-        "batch": batch,
-        "group": group,
-        "pad": pad,
-        "statistics": statistics,
-        "threads": options.threads,
-        "who": who,
-        "job": job,
-        "parameters": dict(parameters or {}),
-        "base": base,
-    }
+    return _core.WriteOptions(
+        compression=None if compression is None else Compression.of(compression).code,
+        stripe_size=None if stripe_size is None else memory_size(stripe_size),
+        batch=batch,
+        group=group,
+        pad=pad,
+        statistics=statistics,
+        threads=options.threads,
+        who=who,
+        job=job,
+        parameters=dict(parameters or {}),
+        base=base,
+        branches=branches,
+        entries=entries,
+    )
 
 
 def written(result: dict[str, Any]) -> Written:

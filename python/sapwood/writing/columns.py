@@ -229,10 +229,10 @@ def storable(name: str, form: Form) -> Form:
         return storable(name, form[1])
     if form[0] == "fixed":
         content = storable(name, form[2])
-        return ("fixed", form[1], content) if is_block(content) else ("list", _without_fixed(content))
+        return ("fixed", form[1], content) if is_block(content) else ("list", as_vector(content))
     if form[0] == "list":
         content = storable(name, form[1])
-        return ("list", content if is_block(content) else _without_fixed(content))
+        return ("list", content if is_block(content) else as_vector(content))
     if form[0] == "empty":
         raise UsageError(
             f"the type of {name!r} is unknown, because it contains no values",
@@ -281,16 +281,9 @@ def is_block(form: Form) -> bool:
     return form[0] == "primitive" or (form[0] == "fixed" and is_block(form[2]))
 
 
-def _without_fixed(form: Form) -> Form:
-    """Turns fixed arrays into lists."""
-    if form[0] in ("list", "fixed"):
-        return ("list", _without_fixed(form[-1]))
-    return form
-
-
 def as_vector(form: Form) -> Form:
-    """The form of a ``std::vector`` with the same items."""
-    return _without_fixed(form)
+    """The form of a ``std::vector`` with the same items: fixed arrays become lists."""
+    return ("list", as_vector(form[-1])) if form[0] in ("list", "fixed") else form
 
 
 def _no_items(form: Form) -> Iterator[NDArray[Any]]:

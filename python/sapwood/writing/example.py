@@ -1,4 +1,4 @@
-"""An example file: collisions with the shapes of CMS's NanoAOD, made up by a few formulas."""
+"""Writes an example file: simulated collisions in the layout of CMS's NanoAOD."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.column import BuiltColumn
-from .file import create, recreate
+from ..options.outputs import ROOT, check_output
+from .file import recreate
 
 EVENTS = 50_000
 MUON_MASS = 0.1056584
@@ -37,37 +38,38 @@ def example(
     seed: int = 1,
     overwrite: bool = False,
 ) -> str:
-    """Writes a file like CMS's NanoAOD, with made-up collisions, to try things on.
+    """Writes an example file to experiment with: simulated collisions in the layout of CMS's NanoAOD.
 
     The tree ``Events`` has muons, electrons, jets, missing momentum and triggers. The invariant mass of two
-    muons shows the Z boson (91 GeV), the J/psi (3.1 GeV) and the Upsilon (9.5 GeV). The same seed makes the
-    same events.
+    muons shows the Z boson (91 GeV), the J/psi (3.1 GeV) and the Upsilon (9.5 GeV). The same seed produces
+    the same events.
 
     Args:
-        path: where to write it; also a URL of an object store.
-        events: the number of events; 50,000 take 5 MB.
+        path: a path, or the URL of an object.
+        events: number of events; 50,000 events take 5 MB.
         seed: the seed of the random numbers.
-        overwrite: replace a file that is there.
+        overwrite: True to replace an existing file.
 
     Returns:
         The path.
 
     Raises:
-        FileExistsError: if there is a file, and ``overwrite`` is false.
+        UsageError: the file exists, and ``overwrite`` is false.
 
     >>> import sapwood
     >>> path = sapwood.example("nano.root", events=1000)
     >>> sapwood.open(path)["Events"].num_entries
     1000
     """
+    path = check_output(path, ROOT, overwrite=overwrite, remote=True)
     columns = _events(np.random.default_rng(seed), events)
-    with (recreate if overwrite else create)(path, compression="zstd:5") as file:
-        tree = file.mktree("Events", title="made-up events", titles=TITLES, cluster_entries=CLUSTER)
+    with recreate(path, compression="zstd:5") as file:
+        tree = file.mktree("Events", title="simulated events", titles=TITLES, cluster_entries=CLUSTER)
         tree.extend(columns)
         blocks = np.unique(np.stack([columns["run"], columns["luminosityBlock"]]), axis=1)
         file["LuminosityBlocks"] = {"run": blocks[0], "luminosityBlock": blocks[1]}
         file["Runs"] = {"run": blocks[0][:1], "genEventCount": np.array([events])}
-    return os.fspath(path)
+    return path
 
 
 def _events(random: np.random.Generator, events: int) -> dict[str, Any]:
@@ -108,17 +110,17 @@ def _any(
     random: np.random.Generator,
     efficiency: float,
 ) -> NDArray[np.bool_]:
-    """Which events have an object that passes, where the trigger saw it."""
+    """Which events have an object that passes, after applying the trigger efficiency."""
     return (np.bincount(event[passes], minlength=events) > 0) & (random.random(events) < efficiency)
 
 
 def _muons(random: np.random.Generator, events: int) -> dict[str, NDArray[Any]]:
-    """Muons of pairs from resonances and the continuum, and others."""
+    """Pairs of muons from resonances and the continuum, and single muons."""
     kind = random.random(events)
     mass = 2 + random.exponential(22, events)
     for low, high, peak, width in ((0.0, 0.22, 91.19, 2.495), (0.22, 0.32, 3.097, 0), (0.32, 0.35, 9.46, 0)):
         chosen = (low <= kind) & (kind < high)
-        # Of a Cauchy distribution with tails that end.
+        # A Cauchy distribution with truncated tails.
         tail = np.tan(np.pi * random.uniform(-0.47, 0.47, events))
         mass = np.where(chosen, peak + width / 2 * tail, mass)
     paired = np.flatnonzero(kind < 0.6)
@@ -143,7 +145,7 @@ def _muons(random: np.random.Generator, events: int) -> dict[str, NDArray[Any]]:
 
 
 def _decays(random: np.random.Generator, mass: Floats) -> tuple[Floats, Floats]:
-    """Momenta (pt, eta, phi) of the two muons that particles of these masses decay into, isotropically."""
+    """Momenta (pt, eta, phi) of the two muons from isotropic decays of particles with these masses."""
     size = len(mass)
     pt, phi = random.exponential(14, size), random.uniform(-np.pi, np.pi, size)
     rapidity = random.normal(0, 1.1, size)
@@ -153,7 +155,7 @@ def _decays(random: np.random.Generator, mass: Floats) -> tuple[Floats, Floats]:
     sine = np.sqrt(1 - cosine**2)
     momentum = np.sqrt(np.maximum(mass**2 / 4 - MUON_MASS**2, 0))
     at_rest = momentum * np.stack([sine * np.cos(angle), sine * np.sin(angle), cosine])
-    # A Lorentz transformation from the particle's frame to that of the detector.
+    # Lorentz transformation from the rest frame of the particle to the detector frame.
     along = (at_rest * parent).sum(axis=0) / (mass * (energy + mass)) + 0.5
     first = at_rest + parent * along
     second = parent - first
@@ -166,7 +168,7 @@ def _cylindrical(momentum: Floats) -> Floats:
 
 
 def _spread(random: np.random.Generator, size: int, least: float, mean: float) -> Floats:
-    """Momenta (pt, eta, phi) that fall off, above the least."""
+    """Momenta (pt, eta, phi) with exponentially falling pt above a minimum."""
     pt = least + random.exponential(mean, size)
     return np.stack([pt, random.normal(0, 1.4, size), random.uniform(-np.pi, np.pi, size)])
 
@@ -180,19 +182,19 @@ def _objects(
 
 
 def _by_event(objects: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The same, by event, and in an event by falling transverse momentum."""
+    """Sorts objects by event and, within an event, by descending transverse momentum."""
     order = np.lexsort((-objects["pt"], objects["event"]))
     return {name: values[order] for name, values in objects.items()}
 
 
 def _branches(name: str, objects: dict[str, NDArray[Any]], events: int) -> dict[str, Any]:
-    """Lists of numbers, one branch for each of their variables, and their counter."""
+    """A branch with lists for each variable of a collection, and the counter branch."""
     counts = np.bincount(objects["event"], minlength=events)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     columns: dict[str, Any] = {f"n{name}": counts.astype("i4")}
     for variable, values in objects.items():
         if variable != "event":
-            # Like NanoAOD, 12 bits of mantissa: more would be noise, which does not compress.
+            # As in NanoAOD, keep 12 bits of mantissa: the rest would be noise, which does not compress.
             kept = _rounded(values) if values.dtype == np.float64 else values
             form = ("list", ("primitive", kept.dtype.name))
             columns[f"{name}_{variable}"] = BuiltColumn(form, events, [offsets, kept])

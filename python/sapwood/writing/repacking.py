@@ -189,7 +189,7 @@ def merge(
     if schema not in ("strict", "intersection"):
         raise UsageError(f"schema must be 'strict' or 'intersection', not {schema!r}")
     opened = open_options(deadline, threads, options)
-    specs = several_files(sources, deadline, options)
+    specs = several_files(sources, opened.deadline, opened.for_core())
     target = _check_target(
         target, [*(spec.file for spec in specs), options.get("replicas")], overwrite, opened
     )

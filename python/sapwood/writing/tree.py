@@ -10,7 +10,7 @@ from typing import Any
 from .. import _core
 from ..arrays.column import type_string
 from ..display.printable import shows_printable
-from ..errors import UsageError
+from ..errors import UsageError, did_you_mean, nearest
 from ..errors.core import core_errors
 from ..options.compression import Compression
 from ..options.memory import memory_size
@@ -96,7 +96,7 @@ class WritableTree:
         layout = TreeLayout("", None, DEFAULT_BASKET, DEFAULT_CLUSTER, None, {})
         tree = cls(core, path, None, layout, compression)
         with core_errors():
-            tree._number, tree._entries, stored = core.tree_again(path)
+            tree._number, tree._entries, stored = core.existing_tree(path)
         tree._schema = Schema.of_branches(stored)
         return tree
 
@@ -174,7 +174,7 @@ class WritableTree:
         sizes = _by_branch("basket_size", self._layout.basket_size, names)
         for name in self._layout.titles:
             if name not in names:
-                raise UsageError(f"titles: no branch is named {name!r}")
+                raise _unknown("titles", "branch", name, names)
         found = []
         for branch in planned:
             chosen = settings.get(branch.name)
@@ -206,7 +206,12 @@ def _by_branch(option: str, value: Any, names: Sequence[str], what: str = "branc
     for pattern, setting in value.items():
         matching = fnmatch.filter(names, pattern)
         if not matching:
-            raise UsageError(f"{option}: no {what} is named {pattern!r}")
+            raise _unknown(option, what, pattern, names)
         for name in matching:
             found.setdefault(name, setting)
     return found
+
+
+def _unknown(option: str, what: str, name: str, names: Sequence[str]) -> UsageError:
+    near = nearest(name, names)
+    return UsageError(f"{option}: no {what} is named {name!r}{f'; {did_you_mean(near)}' if near else ''}")

@@ -4,7 +4,7 @@
 use crate::inputs::{column, corpus, open, readable, trees};
 use sapwood::ErrorKind;
 
-/// Never closed by its writer: it has no list of keys.
+/// Its writer never closed it: it has no list of keys.
 const NEVER_CLOSED: &str = "coffea__bad_delphes.root";
 
 #[test]

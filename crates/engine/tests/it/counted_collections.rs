@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Made by `make.py` beside it.
 const COUNTED: &[u8] = include_bytes!("../../../../tests/data/trees/counted.root");
-/// Members that are counted, of the objects of a vector and of a `TClonesArray`.
+/// Counted members of the objects of a vector and of a `TClonesArray`.
 const COLUMNS: [&str; 6] = ["list.x", "list.hits", "list.packed", "clones.x", "clones.hits", "clones.packed"];
 
 fn tree(distant: bool) -> Tree {
@@ -27,7 +27,7 @@ fn columns_hold_what_each_object_counts() {
     let tree = tree(false);
     let column = read(&tree, split(&tree, "clones.x").into(), 0..40);
     assert_eq!(column.form, Form::list(Form::list(Form::Primitive(Primitive::F32))));
-    // As the program that wrote the file filled them.
+    // The values that the writer of the file filled.
     let (mut objects, mut numbers, mut values) = (vec![0i64], vec![0i64], Vec::new());
     for entry in 0..40i16 {
         for number in 0..entry % 4 {

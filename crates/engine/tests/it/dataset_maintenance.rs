@@ -29,7 +29,7 @@ fn input() -> Input {
     Input::Open(open(MIXED).unwrap())
 }
 
-/// A dataset to which a file was appended so many times.
+/// A dataset to which a file was appended this many times.
 fn in_pieces(pieces: usize) -> Arc<MemoryStore> {
     in_batches(pieces, None)
 }
@@ -89,10 +89,10 @@ fn pieces_become_one_segment_with_the_same_values() {
     assert_eq!(values(&after), wanted);
     assert_eq!(values(&before), wanted, "earlier versions are read as before");
     assert!(now(after.verify(Default::default(), Deadline::default())).wrong.is_empty());
-    // There is no more to be done.
+    // Nothing is left to do.
     let again = larger(&after).unwrap();
     assert_eq!((again.segments, again.version), ((0, 0), 8));
-    // What comes later is written into it, too.
+    // Later appends extend it.
     append(&after, &[input()], &WriteOptions::default(), call!()).unwrap();
     assert_eq!(larger(&latest(&store)).unwrap().segments, (2, 1));
     assert_eq!(latest(&store).snapshot().segments.len(), 1);
@@ -114,7 +114,7 @@ fn chosen_products_lie_in_fewer_objects_and_all_else_where_it_was() {
     let done = restripe(&before, false);
     assert_eq!((done.segments, would.segments, done.version), ((2, 2), (2, 2), before.version() + 1));
     assert!(2 * done.objects.1 <= done.objects.0 && done.objects.0 == would.objects.0, "{:?}", done.objects);
-    // Each segment has a new list, which is no data.
+    // Each segment has a new list, which does not count as data.
     assert_eq!(objects() - stored, done.objects.1 - 2);
     let after = latest(&store);
     assert_eq!(values(&after), wanted);
@@ -159,7 +159,7 @@ fn a_consolidation_that_ends_at_any_request_changes_no_value() {
             assert!(segments == 3 || segments == 1, "request {call}, {fault:?}");
             assert!(ended.is_err() || segments == 1, "request {call}, {fault:?}");
             assert_eq!(values(&after), wanted, "request {call}, {fault:?}");
-            // What it left behind is under its lease, until that lapses.
+            // Its objects are protected by its lease until that expires.
             store.advance(Duration::from_secs(24 * 3600));
             now(after.collect(ALONE, Deadline::default()));
             larger(&latest(&store)).unwrap();
@@ -183,7 +183,7 @@ fn who_changed_the_same_entries_first_is_not_written_over() {
     assert_eq!(latest(&store).snapshot().segments.len(), 1);
 }
 
-/// Writes while, after each object that was stored, others collect all that no version needs.
+/// Writes while, after each stored object, another process collects all objects that no version needs.
 fn while_others_collect(
     store: &Arc<MemoryStore>,
     write: impl FnOnce(&Dataset, &mut dyn FnMut() -> bool) -> u64,
@@ -193,7 +193,7 @@ fn while_others_collect(
     let (mut seen, mut collections) = (stored(store), 0);
     let version = write(&dataset, &mut || {
         let others = Arc::clone(store);
-        // It is asked where a runtime waits: another thread may wait, too.
+        // It is called on a thread of the runtime, so the blocking call needs another one.
         std::thread::scope(|scope| {
             let collected = scope.spawn(|| {
                 if stored(&others) > seen {

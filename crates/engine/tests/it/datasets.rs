@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Stripes in an object.
 const GROUPED: usize = 3;
-/// Baskets of fewer bytes stand in the list.
+/// Smaller baskets are stored in the list.
 const INLINE: u64 = 150;
 
 fn now<T>(future: impl Future<Output = sapwood::Result<T>>) -> T {
@@ -134,7 +134,7 @@ pub(crate) fn tree_of_dataset(url: &str) -> Tree {
     open_tree(&dataset(&counted(url), &mixed(), MIXED))
 }
 
-/// Compares all branches of a tree with those of a dataset made of it; how many there were.
+/// Compares all branches of a tree with those of a dataset made of it; returns their number.
 fn compare(name: &str, tree: &Tree, content: &[u8], url: &str) -> usize {
     if whole(tree).is_empty() {
         return 0;
@@ -148,7 +148,7 @@ fn compare(name: &str, tree: &Tree, content: &[u8], url: &str) -> usize {
         if other.branches()[own].broken.as_ref().is_some_and(|why| why.contains("is in no product")) {
             continue;
         }
-        assert_eq!(other.outcomes()[own].typename, tree.outcomes()[index].typename, "{name}: {path}");
+        assert_eq!(other.branch_types()[own].typename, tree.branch_types()[index].typename, "{name}: {path}");
         let (Ok(expected), found) = (read(tree, &[index]), read(&other, &[own])) else { continue };
         let expected = Column::concat(vec![expected[0].clone(), expected[0].clone()]).unwrap();
         assert_eq!(found.unwrap()[0], expected, "{name}: {path}");
@@ -242,7 +242,7 @@ fn damage_is_reported_by_product_entries_and_object() {
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         assert!(error.to_string().contains(&format!("{of_product} are lost")), "{error}");
         assert!(error.url_str().unwrap().ends_with(&key), "{error:?}");
-        // All others are read as before.
+        // All others can still be read.
         let number = open_tree(&whole);
         let small = if name == "number" { "flag" } else { "number" };
         read(&number, &[number.find_branch(small).unwrap()]).unwrap();
@@ -259,7 +259,7 @@ fn products_of_other_schemas_stand_beside_those_of_the_first() {
     let (tree, store) = (mixed(), counted("memory:near"));
     let first = dataset(&store, &tree, MIXED);
     let branch = tree.find_branch("jagged").unwrap();
-    // The same file with other bytes behind its end is another schema.
+    // The same file with other bytes after its end is another schema.
     let other = [MIXED, &[0]].concat();
     let object = Id::random();
     let mut builder = ListBuilder::new(object);

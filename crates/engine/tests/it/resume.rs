@@ -2,7 +2,7 @@
 
 use crate::inputs::{MIXED, open};
 use sapwood::repack::{Input, RepackOptions, RepackReport, TreeSelection, repack};
-use sapwood::write::{ClusterSize, Compression, Piece, Sink};
+use sapwood::write::{ClusterSize, Compression, FilePiece, Sink};
 use sapwood::{Error, ErrorKind, File, Result};
 use sapwood_sink::{Leftover, LocalSink};
 use sapwood_source::MemorySource;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A directory of its own, which goes with it.
+/// A temporary directory, which is removed on drop.
 #[derive(Debug)]
 struct Directory(PathBuf);
 
@@ -27,7 +27,7 @@ impl Directory {
         self.0.join("out.root")
     }
 
-    /// A copy of what is in it.
+    /// A copy of its contents.
     fn copy(&self, name: &str) -> Directory {
         let copy = Directory::new(name);
         for entry in fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap()) {
@@ -36,7 +36,7 @@ impl Directory {
         copy
     }
 
-    /// The only file whose name ends so.
+    /// The only file whose name has this ending.
     fn ending(&self, end: &str) -> Option<PathBuf> {
         let paths = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
         let mut paths = paths.filter(|path| path.to_str().unwrap().ends_with(end));
@@ -59,7 +59,7 @@ impl Drop for Directory {
     }
 }
 
-/// A local file of which every state that is kept is copied, and of which only so many pieces can be written.
+/// A local file that copies every saved state, and that fails after this many pieces.
 #[derive(Debug)]
 struct Watched {
     inner: Box<LocalSink>,
@@ -80,7 +80,7 @@ impl Sink for Watched {
         self.inner.url()
     }
 
-    fn write(&mut self, piece: Piece) -> Result<()> {
+    fn write(&mut self, piece: FilePiece) -> Result<()> {
         let Some(most) = self.most.checked_sub(1) else {
             return Err(Error::new(ErrorKind::Network, "the link broke"));
         };
@@ -101,7 +101,7 @@ impl Sink for Watched {
         let journal_len = || directory.ending(".journal").map_or(0, |path| path.metadata().unwrap().len());
         let (before, deadline) = (journal_len(), Instant::now() + Duration::from_secs(60));
         let more = note.len() as u64 + 24;
-        // A thread of its own writes what is kept, and what was kept before must be there.
+        // Another thread writes the saved state, so the earlier state must be complete.
         while !note.is_empty() {
             self.inner.keep(bytes, note);
             assert!(Instant::now() < deadline);
@@ -174,7 +174,7 @@ fn went_on(report: &RepackReport) -> bool {
     report.notes.iter().any(|note| note.contains("resumed an earlier run"))
 }
 
-/// A run that came to its end, and all states that it kept.
+/// A complete run, and all states that it saved.
 fn watched(name: &str, options: &RepackOptions) -> (Directory, RepackReport, Vec<Directory>) {
     let directory = Directory::new(name);
     let sink = Watched::new(&directory, usize::MAX);
@@ -206,7 +206,7 @@ fn a_run_that_goes_on_writes_the_same_file() {
 fn runs_that_fail_one_after_the_other_come_to_an_end() {
     for (name, options) in layouts() {
         let (whole, expected, _) = watched(&format!("{name}-whole"), &options);
-        // Enough for one of the inputs, and a part of the next.
+        // Enough for one input and a part of the next.
         let baskets = expected.copied_baskets + expected.recompressed_baskets + expected.cut_baskets;
         let most = usize::try_from(2 * baskets / 3).unwrap() + 20;
         let directory = Directory::new(&format!("{name}-chain"));
@@ -225,7 +225,7 @@ fn runs_that_fail_one_after_the_other_come_to_an_end() {
         };
         assert!(runs > 1 && went_on(&report), "{name}: {runs}");
         assert_eq!(directory.names(), ["out.root"], "{name}");
-        // When and as what it was begun differs; each basket is at its place.
+        // Times and names of the start differ; each basket is at the same offset.
         assert_eq!(bytes(&directory).len(), bytes(&whole).len(), "{name}");
     }
 }
@@ -258,7 +258,7 @@ fn what_is_of_another_job_is_of_no_use() {
     let fewer = &inputs()[1..];
     let notes = begun_again("fewer", |_| {}, &options, fewer);
     assert!(notes.iter().any(|note| note.contains("of other files")), "{notes:?}");
-    // The same place, the same size, another version of it.
+    // Same location, same size, another version.
     let source = MemorySource::named("memory.root", Some("another".to_owned()), MIXED.to_vec());
     let other = File::from_source(Arc::new(source), call!()).unwrap();
     let mut inputs = inputs();

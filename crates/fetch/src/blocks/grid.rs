@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_come_together_from_their_parts() {
+    fn ranges_are_assembled_from_their_parts() {
         let content: Vec<u8> = (0..25).collect();
         let grid = Grid::new(25, 10);
         let wanted = [(3, 4), (8, 14), (20, 5), (7, 0)].map(|(start, len)| ByteRange { start, len });

@@ -2,12 +2,13 @@
 
 use super::Blocks;
 use super::cache::{Cache, Shelf};
+use super::options::{BlockOptions, CacheOptions};
 use super::origin::{Origin, Reopen, fetcher_of};
 use super::scratch::Scratch;
 use super::store::BlockStore;
 use super::trouble::Trouble;
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, redact};
-use sapwood_source::{BlockOptions, CacheOptions, Identity, OpenedSource};
+use sapwood_source::{Identity, OpenedSource};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::spawn_blocking;
@@ -82,11 +83,11 @@ fn wrapped(
     counters: Arc<Counters>,
     known: Segments,
 ) -> OpenedSource {
-    let block = options.block.max(1);
+    let block = options.block_size.max(1);
     let url = origin.identity().url.clone();
     let store: Box<dyn BlockStore> = match shelf {
         Some(shelf) => Box::new(shelf),
-        None => Box::new(Scratch::new(block, options.scratch, Trouble::new(url))),
+        None => Box::new(Scratch::new(block, options.scratch_size, Trouble::new(url))),
     };
     OpenedSource { source: Arc::new(Blocks::new(origin, block, store, counters)), known }
 }
@@ -196,7 +197,6 @@ fn is_credential(pair: &str) -> bool {
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let broken =
-        |error| Error::new(ErrorKind::Io, "the task that looks into the cache broke down").caused_by(error);
+    let broken = |error| Error::new(ErrorKind::Io, "the task that reads the cache panicked").caused_by(error);
     spawn_blocking(work).await.map_err(broken)
 }

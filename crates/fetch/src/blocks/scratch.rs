@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_given_up_is_used_again() {
+    fn a_released_slot_is_reused() {
         let scratch = scratch(4);
         drop(scratch.reserve(block(0)));
         assert!(keep(&scratch, 1));

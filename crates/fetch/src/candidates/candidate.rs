@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn another_site_goes_first() {
+    fn replicas_at_other_sites_come_first() {
         let mut spots = spots(&[
             ("root://a.x.org//f?authz=1", None),
             ("root://b.x.org//f", None),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_that_is_stated_counts_more_than_the_domain() {
+    fn a_stated_site_takes_precedence_over_the_domain() {
         let mut spots = spots(&[
             ("root://a.x.org//f", Some("T2_X")),
             ("root://b.z.org//f", Some("T2_X")),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_compared_however_they_are_written() {
+    fn servers_are_compared_in_normal_form() {
         let one = [known("root://r//f", "127.0.0.1:1", Standing::Active)];
         assert!(is_known("[::127.0.0.1]:1", &one) && !is_known("127.0.0.1:2", &one));
     }

@@ -6,7 +6,7 @@
 //! ```text
 //! touch ─▶ policy: what else is likely? ─▶ one planned fetch ─▶ store: bytes, then values, by window
 //!             ▲                               └─ and the trained columns of the next windows (travel)
-//!             └── ledger: hits, misses, bytes that nobody used
+//!             └── ledger: hits, misses, unused bytes
 //! ```
 
 mod ahead;
@@ -46,7 +46,7 @@ pub trait ColumnMap: fmt::Debug + Send + Sync + 'static {
     fn fetcher(&self, object: usize) -> Fetcher;
 
     /// The read, if the job is recorded.
-    fn recorded(&self) -> Option<&record::RecordedRead> {
+    fn recorded(&self) -> Option<&record::ReadRecording> {
         None
     }
 }

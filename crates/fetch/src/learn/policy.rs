@@ -33,7 +33,7 @@ pub struct Rules {
     pub remembered_bytes: u64,
 }
 
-/// What is touched, and the state of its window.
+/// The touched columns, and the state of their window.
 #[derive(Debug)]
 pub(super) struct Touch<'a> {
     pub(super) window: usize,
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn less_is_guessed_where_the_link_is_slow() {
+    fn slow_links_fetch_less_speculatively() {
         let policy = Policy::new(10, Rules { suspected_bytes: 16 << 20, ..RULES }, &[]);
         for (in_flight_bytes, columns) in [(None, 8), (Some(1 << 20), 8), (Some(256 << 10), 2), (Some(0), 0)]
         {
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guess_for_few_entries_is_small_and_doubles() {
+    fn speculation_for_few_entries_is_small_and_doubles() {
         let mut policy = Policy::new(10, Rules { suspected_bytes: 800, ..RULES }, &[]);
         policy.travel.expect(vec![(3, 0.125)]);
         policy.open(3);
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_enter_when_touched_mostly_and_leave_when_not_used_for_long() {
+    fn columns_are_trained_when_touched_often_and_dropped_when_unused() {
         let mut policy = policy(&[]);
         go(&mut policy, 0..10, &[1]);
         go(&mut policy, 10..14, &[1, 2]);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_reader_learned_counts_until_it_is_learned_anew() {
+    fn seeds_count_until_they_are_relearned() {
         let mut policy = policy(&[(3, 1.0), (4, 0.1), (99, 1.0), (5, 0.0)]);
         assert_eq!(policy.trained(0), [3]);
         assert_eq!(policy.next_windows(5, 9), NextWindows::These(vec![]));
@@ -424,14 +424,14 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_set_stays_as_it_is_where_nothing_is_learned() {
+    fn a_saved_set_is_unchanged_without_learning() {
         let mut policy = Policy::new(10, Rules { learn: false, ..RULES }, &[(3, 1.0)]);
         go(&mut policy, 0..20, &[1]);
         assert_eq!(policy.trained(99), [3]);
     }
 
     #[test]
-    fn waits_for_jumps_buy_what_they_would_have_brought() {
+    fn waits_for_jumps_pay_for_prefetching() {
         let mut policy = Policy::new(10, Rules { remembered_bytes: 9 << 20, ..RULES }, &[]);
         go(&mut policy, 3..5, &[1]);
         assert_eq!(policy.next_windows(9, 99), NextWindows::These(vec![5, 6, 7, 8]));
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trigger_brings_what_was_touched_latest_as_far_as_its_budget_reaches() {
+    fn a_trigger_fetches_recently_touched_columns_within_its_budget() {
         let mut policy = Policy::new(10, Rules { remembered_bytes: 20, ..RULES }, &[]);
         go(&mut policy, 0..9, &[1]);
         for column in [4, 5, 6] {
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_was_dropped_is_not_asked_for_what_it_delivered() {
+    fn reopening_a_window_first_fetches_other_columns_than_before() {
         let mut policy = policy(&[]);
         go(&mut policy, 0..5, &[1, 2]);
         go(&mut policy, 5..6, &[4]);

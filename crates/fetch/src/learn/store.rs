@@ -1,4 +1,4 @@
-//! What is held for each window: bytes in flight or here, and decoded values.
+//! The contents of each window: bytes in flight, fetched bytes, and decoded values.
 
 use super::flight::Flight;
 use super::{ColumnMap, ColumnRange};
@@ -28,7 +28,7 @@ struct RangeBytes {
     holders: usize,
 }
 
-/// What is held for a window.
+/// The contents of a window.
 #[derive(Debug)]
 pub(super) struct Window<V> {
     pub(super) slots: HashMap<usize, WindowColumn<V>>,

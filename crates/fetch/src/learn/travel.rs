@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_where_he_goes_is_believed() {
+    fn declared_windows_take_precedence() {
         let mut travel = Travel::default();
         let path = |windows: &[usize], share| windows.iter().map(|window| (*window, share)).collect();
         let one = travel.expect(path(&[5, 1, 9, 0, 3], 0.2));

@@ -4,19 +4,17 @@ use super::model::{FAR, MOST_BYTES, ModelFile, ModelLink};
 use super::policy::{LinkModel, Policy};
 use super::recorded::{Action, RecordedFile, RecordedJob, RecordedProcess, RecordedRead, RecordedStep};
 use super::replicas::ModelReplicas;
-use crate::blocks::{self, Reopen};
+use crate::blocks::{self, BlockOptions, Reopen};
 use crate::link::Meter;
 use crate::replicas::{ReplicaReadOptions, Replicas};
-use crate::{Ahead, Budget, Fetcher, Job as Fetch, ReadAhead, cut_windows, window_bytes};
+use crate::{Ahead, Budget, Fetcher, FileIndex, Job as Fetch, ReadAhead, cut_windows, window_bytes};
 use bytes::Bytes;
 use futures::future::try_join_all;
 use sapwood_core::BoxFuture;
 use sapwood_core::{ByteRange, CounterValues, Counters, Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_source::record::RecordedBasket;
-use sapwood_source::{
-    BlockOptions, CostModel, CountingSource, Identity, OpenOptions, OpenedSource, Source, Trace, open,
-};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use sapwood_source::{CostModel, CountingSource, Identity, OpenedSource, Source, SourceOptions, Trace, open};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -43,7 +41,7 @@ pub enum ReplayTarget {
         /// one more, at the same distance as the first.
         replicas: Vec<LinkModel>,
     },
-    /// At these URLs, in place of those recorded; other files are where they were.
+    /// At these URLs instead of the recorded ones; other files keep their URLs.
     Real(HashMap<String, String>),
 }
 
@@ -76,7 +74,7 @@ pub fn replay(
         runtime.map_err(|error| Error::new(ErrorKind::Io, "cannot start a runtime").caused_by(error))?;
     if !modelled && policy.sources.is_some() {
         return Err(Error::usage(format!(
-            "the policy '{}' is about several places: only a model has them",
+            "the policy '{}' needs several replicas, which only a model has",
             policy.name
         ))
         .hint("omit the source, or open the file with its replicas and record that"));
@@ -151,7 +149,7 @@ impl ReplayContext {
             ReplayTarget::Real(urls) => {
                 let url = urls.get(&file.url).unwrap_or(&file.url);
                 let counters = Arc::clone(&self.counters);
-                open(url, &OpenOptions { counters, ..OpenOptions::default() }).await?
+                open(url, &SourceOptions { counters, ..SourceOptions::default() }).await?
             }
             ReplayTarget::Model { .. } => match self.policy.sources {
                 Some(sources) => self.open_places(file, sources).await?,
@@ -230,7 +228,7 @@ impl ReplayContext {
     }
 
     async fn in_blocks(&self, opened: OpenedSource, block: u64, url: &str) -> Result<OpenedSource> {
-        let options = BlockOptions { block, ..BlockOptions::default() };
+        let options = BlockOptions { block_size: block, ..BlockOptions::default() };
         let reopen = Arc::new(ReopenedSource(opened.source, opened.known));
         blocks::open(&options, url, reopen, Arc::clone(&self.counters), Deadline::after(Deadline::LONGEST))
             .await
@@ -274,7 +272,7 @@ type InFlight = JoinHandle<Result<Vec<Bytes>>>;
 struct ActiveRead {
     /// Windows of each range.
     windows: std::vec::IntoIter<usize>,
-    ahead: Vec<ReadAhead<()>>,
+    ahead: ReadAhead<()>,
 }
 
 impl<'j> ProcessReplay<'j> {
@@ -345,16 +343,14 @@ impl<'j> ProcessReplay<'j> {
             }
             Action::Begin(read) => {
                 let found = self.process.reads.get(read).filter(|read| read.kind != "lazy");
-                if let Some(reading) = found.map(|read| self.begin(read)) {
+                if let Some(reading) = found.and_then(|read| self.begin(read)) {
                     lock(&self.reads).insert(*read, reading);
                 }
             }
             Action::Next(read) => {
                 let Some(mut reading) = lock(&self.reads).remove(read) else { return Ok(()) };
                 for _ in 0..reading.windows.next().unwrap_or_default() {
-                    for ahead in &mut reading.ahead {
-                        ahead.next_here().await.transpose()?;
-                    }
+                    reading.ahead.next_here().await.transpose()?;
                 }
                 lock(&self.reads).insert(*read, reading);
             }
@@ -386,13 +382,14 @@ impl<'j> ProcessReplay<'j> {
     }
 
     /// Cuts the ranges of a read into windows, as for a file at high latency, and starts with the first.
-    fn begin(&self, read: &RecordedRead) -> ActiveRead {
-        let link = self.fetcher(read.file).map(|fetcher| fetcher.link()).unwrap_or_default();
-        let most = self.world.policy.window.unwrap_or_else(|| window_bytes(&link, BUDGET));
+    fn begin(&self, read: &RecordedRead) -> Option<ActiveRead> {
+        let main = self.fetcher(read.file)?;
+        let most = self.world.policy.window.unwrap_or_else(|| window_bytes(&main.link(), BUDGET));
         let baskets = read.ranges.iter().flat_map(|range| &range.baskets);
-        let mut jobs: BTreeMap<u64, Vec<Fetch<()>>> =
-            baskets.map(|basket| (basket.file, Vec::new())).collect();
-        let (mut counts, mut before) = (Vec::new(), HashSet::new());
+        let files: BTreeSet<u64> = baskets.map(|basket| basket.file).collect();
+        let opened = files.into_iter().filter_map(|file| Some((index(file), self.fetcher(file)?)));
+        let fetchers: HashMap<FileIndex, Fetcher> = opened.collect();
+        let (mut jobs, mut counts, mut before) = (Vec::new(), Vec::new(), HashSet::new());
         for range in &read.ranges {
             let costs = range.baskets.iter().map(|basket| (basket.first_entry, basket.range.len));
             let windows = cut_windows(&range.clusters, costs, most, range.entries.clone());
@@ -401,27 +398,29 @@ impl<'j> ProcessReplay<'j> {
                 let inside = range.baskets.iter().filter(|basket| !cut || touches(basket, window, range));
                 let here: HashSet<(u64, ByteRange)> =
                     inside.map(|basket| (basket.file, basket.range)).collect();
-                for (file, jobs) in &mut jobs {
-                    let new = here.iter().filter(|place| place.0 == *file && !before.contains(*place));
-                    let mut wanted: Vec<ByteRange> = new.map(|place| place.1).collect();
-                    wanted.sort_unstable();
-                    jobs.push(Fetch { wanted, tag: () });
-                }
+                let new = here.iter().filter(|place| !before.contains(*place));
+                let new = new.map(|(file, range)| (index(*file), *range));
+                let mut wanted: Vec<_> = new.filter(|(file, _)| fetchers.contains_key(file)).collect();
+                wanted.sort_unstable();
+                jobs.push(Fetch { wanted, tag: () });
                 before = here;
             }
             counts.push(windows.len());
         }
-        let ahead = jobs.into_iter().filter_map(|(file, jobs)| {
-            let fetcher = self.fetcher(file)?;
-            let depth = match self.world.policy.ahead {
-                Some(jobs) => Ahead { jobs, bytes: u64::MAX },
-                None => Ahead::of_windows(most, fetcher.round_trip()),
-            };
-            let ahead = ReadAhead::new(jobs, fetcher, Handle::current(), depth);
-            Some(if self.world.policy.ahead.is_some() { ahead.fixed() } else { ahead })
-        });
-        ActiveRead { ahead: ahead.collect(), windows: counts.into_iter() }
+        let depth = match self.world.policy.ahead {
+            Some(jobs) => Ahead { jobs, bytes: u64::MAX },
+            None => Ahead::of_windows(most, main.round_trip()),
+        };
+        let fetcher = move |file| fetchers.get(&file).unwrap_or(&main).clone();
+        let ahead = ReadAhead::new(jobs, fetcher, Handle::current(), depth);
+        let ahead = if self.world.policy.ahead.is_some() { ahead.fixed() } else { ahead };
+        Some(ActiveRead { ahead, windows: counts.into_iter() })
     }
+}
+
+/// A file of a recording among those that are read ahead.
+fn index(file: u64) -> FileIndex {
+    FileIndex::try_from(file).unwrap_or(FileIndex::MAX)
 }
 
 /// Whether a basket is fetched with a window: with the one in which it begins, or with the first of its

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_one_size_and_with_the_same_bytes_are_the_same() {
+    fn files_of_equal_size_and_bytes_are_the_same() {
         let (a, b) = (known(&[(0, b"abc"), (7, b"xyz")]), known(&[(0, b"ab"), (8, b"yz")]));
         let ask = compare((&file(4), &a), (&file(4), &b)).unwrap();
         assert!(ask.is_empty(), "{ask:?}");
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_to_be_asked_for() {
+    fn bytes_for_the_comparison_are_requested() {
         let a = known(&[(0, b"abc")]);
         let ask = compare((&file(10_000), &a), (&file(10_000), &Segments::default())).unwrap();
         assert_eq!(ask, [ByteRange { start: 0, len: 3 }]);

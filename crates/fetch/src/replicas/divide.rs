@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_follow_bandwidth_and_what_is_queued() {
+    fn shares_follow_bandwidth_and_queued_bytes() {
         let [a, b] = [worker(0.01, 0.0, 100e6), worker(0.01, 0.0, 50e6)];
         let shares = divide(30 * MB, &[a, b]);
         assert!(shares[0].abs_diff(20 * MB) < MB / 10, "{shares:?}");
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_small_goes_to_who_is_done_first() {
+    fn small_work_goes_to_the_first_free_worker() {
         let [near, far] = [worker(0.001, 0.0, 10e6), worker(0.1, 0.0, 100e6)];
         assert_eq!(divide(10_000, &[near, far]), [10_000, 0]);
         assert_eq!(divide(10_000, &[far, near]), [0, 10_000]);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_stolen_that_the_owner_gets_sooner() {
+    fn work_is_not_taken_if_the_owner_finishes_it_sooner() {
         let [fast, slow] = [worker(0.01, 0.0, 100e6), worker(0.01, 0.0, 1e6)];
         assert_eq!(steal(MB, &fast, &slow), 0);
         assert!(steal(10 * MB, &slow, &fast) > 9 * MB);

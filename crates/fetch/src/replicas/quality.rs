@@ -113,7 +113,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn latency_and_bandwidth_are_told_apart() {
+    fn latency_and_bandwidth_are_distinguished() {
         let (mut quality, mut now) = (Quality::default(), Instant::now());
         for _ in 0..10 {
             quality.answered(1000, now, true, now + 100 * MS);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_becomes_slow_is_known_as_slow_within_seconds() {
+    fn a_source_that_slows_down_is_noticed_within_seconds() {
         let fast = Link { round_trip: Some(10 * MS), bandwidth: Some(100_000_000) };
         let (mut quality, mut now) = (Quality::seeded(fast, None), Instant::now());
         for _ in 0..6 {

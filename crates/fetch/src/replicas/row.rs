@@ -127,7 +127,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_cut_in_any_way_is_joined_again(
+        fn split_ranges_are_rejoined(
             lens in prop::collection::vec(prop_oneof![0..2000_u64, 300_000..600_000_u64], 1..8),
             bytes in 1..700_000_u64,
             count in 1..4_usize,

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_that_finds_nothing_is_repeated_ever_more_seldom() {
+    fn fruitless_searches_back_off() {
         let (mut search, mut now) = (Search::default(), Instant::now());
         assert!(search.begin(true, now) && !search.begin(true, now));
         search.end(true, now);

@@ -118,7 +118,7 @@ impl SharedReplicas {
         state.roster.active().filter_map(|id| state.sources.get(id).cloned()).collect()
     }
 
-    /// Changes the state, logs the events, and wakes those who wait for it.
+    /// Changes the state, logs the events, and wakes the waiters.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Roster, Instant) -> T) -> T {
         let (result, news) = {
             let state = &mut *self.lock();
@@ -346,7 +346,7 @@ async fn find(
                 Ok(Some(opened)) => return Ok(Some((began, opened))),
                 Ok(None) => exhausted = true,
                 Err(error) => {
-                    let url = error.url_str().unwrap_or("a place of the file");
+                    let url = error.url_str().unwrap_or("a replica");
                     log_event(counters, url, server_of(url).as_deref(), SourceEvent::Failed, error.message());
                     last = Some(error);
                 }

@@ -3,7 +3,7 @@
 use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
 use bytes::Bytes;
 use sapwood_core::{Call, Deadline, ErrorKind, Result};
-use sapwood_fetch::{Ahead, Budget, Job, ReadAhead};
+use sapwood_fetch::{Ahead, Budget, Fetcher, FileIndex, Job, ReadAhead};
 use sapwood_source::CostModel;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,14 +20,19 @@ fn source(behaviour: Behaviour) -> Arc<TestSource> {
     TestSource::new(10 * LEN as usize, cost_model, behaviour)
 }
 
+/// The fetcher of the only file.
+fn reads(fetcher: Fetcher) -> impl Fn(FileIndex) -> Fetcher + Send + Sync + 'static {
+    move |_| fetcher.clone()
+}
+
 /// Ten jobs.
 fn jobs() -> impl Iterator<Item = Job<u64>> + Send {
-    (0..10).map(|i| Job { wanted: vec![range(i * LEN, LEN)], tag: i })
+    (0..10).map(|i| Job { wanted: vec![(0, range(i * LEN, LEN))], tag: i })
 }
 
 fn ahead(runtime: &Runtime, source: &Arc<TestSource>, jobs_ahead: usize, bytes: u64) -> ReadAhead<u64> {
     let depth = Ahead { jobs: jobs_ahead, bytes };
-    ReadAhead::new(jobs(), fetcher(source), runtime.handle().clone(), depth)
+    ReadAhead::new(jobs(), reads(fetcher(source)), runtime.handle().clone(), depth)
 }
 
 /// The same, after the consumer has asked for the first job, which is there.
@@ -51,7 +56,7 @@ fn eventually(mut reached: impl FnMut() -> bool) -> bool {
 }
 
 #[test]
-fn jobs_come_in_order_and_then_no_more() {
+fn jobs_come_in_order() {
     for (cost_model, behaviour) in
         [(CostModel { largest_request: LEN, ..WEB }, SLOW), (CostModel::LOCAL, Behaviour::Prompt)]
     {
@@ -69,7 +74,7 @@ fn jobs_come_in_order_and_then_no_more() {
 }
 
 #[test]
-fn depth_is_kept_while_the_consumer_works() {
+fn depth_is_maintained_while_the_consumer_works() {
     let (runtime, source) = (runtime(), source(Behaviour::Prompt));
     let _ahead = asked(&runtime, &source, 2, u64::MAX);
     assert!(eventually(|| source.request_count() == 3));
@@ -95,7 +100,7 @@ fn only_the_consumer_s_wait_is_counted() {
     let (runtime, source) = (runtime(), source(Behaviour::Slow(slow)));
     let fetcher = fetcher(&source);
     let limits = Ahead { jobs: 10, bytes: u64::MAX };
-    let mut ahead = ReadAhead::new(jobs(), fetcher.clone(), runtime.handle().clone(), limits);
+    let mut ahead = ReadAhead::new(jobs(), reads(fetcher.clone()), runtime.handle().clone(), limits);
     next(&mut ahead).unwrap().unwrap();
     assert!(eventually(|| source.request_count() == 10 && source.in_flight() == 0));
     std::thread::sleep(Duration::from_millis(20));
@@ -110,7 +115,7 @@ fn only_the_consumer_s_wait_is_counted() {
 }
 
 #[test]
-fn an_error_comes_in_its_place_and_ends_it() {
+fn an_error_comes_in_order_and_ends_the_reader() {
     let (runtime, source) = (runtime(), source(Behaviour::FailsFrom(2 * LEN)));
     let mut ahead = ahead(&runtime, &source, 3, u64::MAX);
     assert!(next(&mut ahead).unwrap().is_ok());
@@ -121,7 +126,7 @@ fn an_error_comes_in_its_place_and_ends_it() {
 }
 
 #[test]
-fn deadline_and_interruption_end_the_wait_and_abandon_all() {
+fn deadline_and_interruption_end_the_wait_and_cancel_all() {
     for interrupt in [false, true] {
         let (runtime, source) = (runtime(), source(Behaviour::Silent));
         let mut ahead = ahead(&runtime, &source, 3, u64::MAX);
@@ -137,7 +142,7 @@ fn deadline_and_interruption_end_the_wait_and_abandon_all() {
 }
 
 #[test]
-fn dropping_it_abandons_what_is_in_flight() {
+fn dropping_the_reader_cancels_requests_in_flight() {
     let (runtime, source) = (runtime(), source(Behaviour::Silent));
     let ahead = ahead(&runtime, &source, 4, u64::MAX);
     assert!(eventually(|| source.in_flight() == 1));
@@ -146,13 +151,13 @@ fn dropping_it_abandons_what_is_in_flight() {
 }
 
 #[test]
-fn before_anybody_asks_only_the_first_job_is_fetched_and_only_within_the_budget() {
+fn before_the_first_call_only_the_first_job_is_fetched_within_the_budget() {
     let (runtime, budget) = (runtime(), Budget::new(LEN * 3 / 2));
     let sources = [0; 2].map(|_| source(Behaviour::Prompt));
     let limits = Ahead { jobs: 5, bytes: u64::MAX };
     let mut files = sources.each_ref().map(|source| {
         let fetcher = fetcher(source).with_budget(Arc::clone(&budget));
-        ReadAhead::new(jobs(), fetcher, runtime.handle().clone(), limits)
+        ReadAhead::new(jobs(), reads(fetcher), runtime.handle().clone(), limits)
     });
     assert!(eventually(|| sources[0].request_count() == 1));
     std::thread::sleep(Duration::from_millis(10));
@@ -166,9 +171,9 @@ fn before_anybody_asks_only_the_first_job_is_fetched_and_only_within_the_budget(
 #[test]
 fn many_small_jobs_are_fetched_ahead_together() {
     let (runtime, source) = (runtime(), TestSource::new(1000, WEB, Behaviour::Prompt));
-    let jobs = (0..10).map(|i| Job { wanted: vec![range(i * 100, 10)], tag: i });
+    let jobs = (0..10).map(|i| Job { wanted: vec![(0, range(i * 100, 10))], tag: i });
     let limits = Ahead { jobs: 1, bytes: u64::MAX };
-    let mut ahead = ReadAhead::new(jobs, fetcher(&source), runtime.handle().clone(), limits);
+    let mut ahead = ReadAhead::new(jobs, reads(fetcher(&source)), runtime.handle().clone(), limits);
     next(&mut ahead).unwrap().unwrap();
     assert!(eventually(|| source.request_count() == 10));
 }
@@ -180,11 +185,11 @@ fn the_depth_grows_until_the_link_is_full() {
     let cost_model = CostModel { largest_request: u64::MAX, gap: 0, concurrency: 1, ..WEB };
     let (runtime, source) = (runtime(), TestSource::new(size, cost_model, slow));
     let fetcher = fetcher(&source).with_budget(Budget::new(20 << 20));
-    let job = |start, len| Job { wanted: vec![range(start, len)], tag: () };
+    let job = |start, len| Job { wanted: vec![(0, range(start, len))], tag: () };
     // The small one tells the round trip.
     let jobs = std::iter::once(job(0, 10)).chain((0..40).map(move |i| job(i << 20, 1 << 20)));
     let limits = Ahead { jobs: 1, bytes: u64::MAX };
-    let mut ahead = ReadAhead::new(jobs, fetcher.clone(), runtime.handle().clone(), limits);
+    let mut ahead = ReadAhead::new(jobs, reads(fetcher.clone()), runtime.handle().clone(), limits);
     while let Some(job) = next(&mut ahead) {
         job.unwrap();
     }

@@ -8,8 +8,7 @@ use futures::future::join_all;
 use proptest::prelude::*;
 use sapwood_core::{ByteRange, Counters, Deadline, ErrorKind};
 use sapwood_fetch::Fetcher;
-use sapwood_fetch::blocks::{self, Cache};
-use sapwood_source::{BlockOptions, CacheOptions};
+use sapwood_fetch::blocks::{self, BlockOptions, Cache, CacheOptions};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use std::time::Duration;
 const SIZE: usize = 1000;
 
 fn options(block: u64, scratch: u64) -> BlockOptions {
-    BlockOptions { block, scratch, cache: None }
+    BlockOptions { block_size: block, scratch_size: scratch, cache: None }
 }
 
 fn cached(block: u64, directory: &Path) -> BlockOptions {
@@ -134,7 +133,7 @@ fn the_budget_is_kept_and_dropped_blocks_are_fetched_again() {
 }
 
 #[test]
-fn the_source_is_let_go_when_the_file_is_complete() {
+fn the_source_is_closed_when_the_file_is_complete() {
     let server = Server::new(SIZE);
     runtime().block_on(async {
         let fetcher = open(&server, &options(100, 1 << 20)).await;
@@ -148,7 +147,7 @@ fn the_source_is_let_go_when_the_file_is_complete() {
 }
 
 #[test]
-fn a_failure_is_reported_and_does_not_stay() {
+fn a_failure_is_reported_and_retried() {
     let server = Server::new(SIZE);
     runtime().block_on(async {
         let fetcher = open(&server, &options(100, 1 << 20)).await;
@@ -169,7 +168,7 @@ fn a_failure_is_reported_and_does_not_stay() {
 }
 
 #[test]
-fn whoever_gives_up_leaves_the_block_to_others() {
+fn a_cancelled_reader_leaves_the_block_to_others() {
     for shared in [false, true] {
         let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
         let options = if shared { cached(100, directory.path()) } else { options(100, 1 << 20) };
@@ -195,7 +194,7 @@ fn whoever_gives_up_leaves_the_block_to_others() {
 
 /// Two fetchers of one cache are to each other what two processes are: each has files and locks of its own.
 #[tokio::test(start_paused = true)]
-async fn waiting_for_the_block_of_another_process_ends() {
+async fn waits_for_blocks_of_other_processes_are_bounded() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     let options = cached(100, directory.path());
     server.silent.store(true, Ordering::SeqCst);
@@ -225,7 +224,7 @@ async fn waiting_for_the_block_of_another_process_ends() {
 }
 
 #[test]
-fn the_second_time_nothing_is_fetched() {
+fn the_second_read_fetches_nothing() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     let options = cached(100, directory.path());
     runtime().block_on(async {
@@ -252,7 +251,7 @@ fn the_second_time_nothing_is_fetched() {
 }
 
 #[test]
-fn files_of_others_are_not_cleared() {
+fn foreign_files_are_not_cleared() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     runtime().block_on(read_all(&server, &cached(100, directory.path())));
     // A folder that is called as those of the cache are, such as by a checksum.
@@ -272,7 +271,7 @@ fn files_of_others_are_not_cleared() {
 }
 
 #[test]
-fn what_is_damaged_is_fetched_again() {
+fn damaged_blocks_are_fetched_again() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     let options = cached(100, directory.path());
     runtime().block_on(async {
@@ -329,7 +328,7 @@ fn another_version_is_another_file() {
 fn without_a_version_nothing_outlives_the_file() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     *server.version.lock().unwrap() = None;
-    let options = BlockOptions { scratch: 1 << 20, ..cached(100, directory.path()) };
+    let options = BlockOptions { scratch_size: 1 << 20, ..cached(100, directory.path()) };
     runtime().block_on(async {
         let fetcher = open(&server, &options).await;
         for _ in 0..2 {
@@ -383,7 +382,7 @@ fn leftovers_of_a_dead_writer_block_no_reader() {
 
 #[cfg(unix)]
 #[test]
-fn what_another_process_fetches_is_waited_for() {
+fn blocks_in_flight_in_another_process_are_awaited() {
     use rustix::fs::{FlockOperation, flock};
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     let options = cached(100, directory.path());
@@ -406,7 +405,7 @@ fn what_another_process_fetches_is_waited_for() {
 }
 
 #[test]
-fn where_nothing_can_be_kept_reading_goes_on() {
+fn reading_continues_when_blocks_cannot_be_stored() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     let file = directory.path().join("file");
     fs::write(&file, "no directory").unwrap();

@@ -20,7 +20,7 @@ fn answers_come_in_the_order_asked() {
 }
 
 #[test]
-fn what_lies_in_one_answer_is_not_copied() {
+fn ranges_within_one_answer_are_not_copied() {
     let source = TestSource::new(1000, CostModel::MEMORY, Behaviour::Prompt);
     let answers = fetcher(&source).fetch_now(&[range(0, 100), range(10, 10)], Deadline::default()).unwrap();
     assert_eq!(answers[1].as_ptr(), answers[0][10..].as_ptr());
@@ -59,7 +59,7 @@ fn gaps_are_skipped_once_the_link_is_known_to_be_slow() {
 }
 
 #[test]
-fn what_goes_around_the_planner_is_counted() {
+fn reads_that_bypass_the_planner_are_counted() {
     let source = TestSource::new(1000, WEB, Behaviour::Prompt);
     let fetcher = fetcher(&source);
     let unplanned = || fetcher.counters().snapshot().unplanned_reads;
@@ -89,7 +89,7 @@ fn known_segments_answer_without_a_request() {
 }
 
 #[test]
-fn no_more_requests_are_in_flight_than_pay() {
+fn concurrency_is_limited_to_what_pays() {
     let cost_model = CostModel { ranges_per_request: 1, ..WEB };
     let source = TestSource::new(1000, cost_model, Behaviour::Slow(Duration::from_millis(10)));
     let wanted: Vec<_> = (0..10).map(|i| range(i * 100, 10)).collect();
@@ -99,7 +99,7 @@ fn no_more_requests_are_in_flight_than_pay() {
 }
 
 #[test]
-fn a_silent_source_is_left_at_the_deadline() {
+fn a_silent_source_is_abandoned_at_the_deadline() {
     let source = TestSource::new(1000, WEB, Behaviour::Silent);
     let deadline = Deadline::after(Duration::from_millis(80));
     let error = runtime().block_on(fetcher(&source).fetch(&[range(0, 10)], deadline)).unwrap_err();
@@ -140,7 +140,7 @@ fn only_immediate_sources_are_fetched_now() {
 }
 
 #[test]
-fn ranges_beyond_the_end_are_refused_before_they_are_asked_for() {
+fn ranges_beyond_the_end_are_refused_before_any_request() {
     let source = TestSource::new(1000, CostModel::MEMORY, Behaviour::Prompt);
     for bad in [range(990, 11), range(1001, 0), range(u64::MAX, 2), range(0, u64::MAX)] {
         let error = fetcher(&source).fetch_now(&[range(0, 1), bad], Deadline::default()).unwrap_err();

@@ -160,7 +160,7 @@ fn startup_then_trained_ahead_then_trigger() {
 }
 
 #[test]
-fn what_was_fetched_ahead_is_extended_when_more_columns_are_trained() {
+fn prefetched_windows_are_extended_when_more_columns_are_trained() {
     let case = Case::prompt(RULES, &[]);
     for window in 0..WINDOWS {
         case.touch(&[0], window);
@@ -176,7 +176,7 @@ fn what_was_fetched_ahead_is_extended_when_more_columns_are_trained() {
 }
 
 #[test]
-fn nothing_is_guessed_when_all_rules_are_off() {
+fn nothing_is_fetched_speculatively_when_all_rules_are_off() {
     let rules = Rules { startup: false, learn: false, trigger: false, ..RULES };
     let case = Case::prompt(rules, &[]);
     for column in [3, 1, 3] {
@@ -212,7 +212,7 @@ fn a_declared_set_takes_one_fetch_and_nothing_else() {
 }
 
 #[test]
-fn what_two_windows_share_is_fetched_once() {
+fn ranges_shared_by_two_windows_are_fetched_once() {
     let rules = Rules { startup: false, learn: false, trigger: false, ..RULES };
     let case = Case::prompt(rules, &[]);
     case.touch(&[0], 2);
@@ -233,7 +233,7 @@ fn going_back_is_read_ahead_too() {
 }
 
 #[test]
-fn who_jumps_may_go_anywhere() {
+fn two_waits_for_jumps_prefetch_all_windows() {
     let case = Case::prompt(RULES, &[]);
     // Of 12 windows, 2 are opened with a wait; then all are there.
     for window in [7, 2, 10, 5, 0, 8, 4, 11, 1, 9, 3, 6] {
@@ -246,7 +246,7 @@ fn who_jumps_may_go_anywhere() {
 }
 
 #[test]
-fn a_jump_in_something_large_is_a_wait() {
+fn a_jump_in_a_large_file_waits() {
     // After the second jump, 9 windows of one piece each are left.
     let limits = Limits { ahead_bytes: 8 * PIECE, ..AMPLE };
     let case = Case::new(Behaviour::Prompt, WEB, RULES, limits, &[]);
@@ -257,7 +257,7 @@ fn a_jump_in_something_large_is_a_wait() {
 }
 
 #[test]
-fn only_windows_that_were_named_are_fetched_ahead() {
+fn only_announced_windows_are_fetched_ahead() {
     let case = Case::prompt(RULES, &[(1, 1.0)]);
     let path = vec![6, 3, 4, 9];
     let name = case.reader.expect(path.iter().map(|window| (*window, 1.0)).collect());
@@ -293,7 +293,7 @@ fn columns_read_one_after_the_other_through_all_windows_are_read_ahead() {
 }
 
 #[test]
-fn a_local_source_is_asked_for_nothing_ahead() {
+fn nothing_is_prefetched_from_a_local_source() {
     let case = Case::new(Behaviour::Prompt, CostModel { immediate: true, ..WEB }, RULES, AMPLE, &[(3, 1.0)]);
     for window in 0..3 {
         case.try_touch(&[1], window, false, Duration::from_secs(20)).unwrap();
@@ -336,7 +336,7 @@ fn a_trained_column_that_cannot_be_decoded_fails_alone() {
 }
 
 #[test]
-fn who_waits_too_long_gives_up_and_abandons_the_fetch() {
+fn a_wait_past_the_deadline_cancels_the_fetch() {
     let case = Case::new(Behaviour::Silent, WEB, RULES, AMPLE, &[]);
     let error = case.try_touch(&[1], 0, false, Duration::from_millis(500)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
@@ -351,7 +351,7 @@ fn who_waits_too_long_gives_up_and_abandons_the_fetch() {
 }
 
 #[test]
-fn many_threads_ask_once() {
+fn many_threads_share_one_fetch() {
     let slow = Behaviour::Slow(Duration::from_millis(20));
     let case = Case::new(slow, WEB, RULES, AMPLE, &[]);
     std::thread::scope(|scope| {

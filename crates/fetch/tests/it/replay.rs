@@ -93,14 +93,14 @@ fn a_read_takes_its_round_trips_and_its_bytes() {
 }
 
 #[test]
-fn processes_share_the_way_to_their_server() {
+fn processes_share_the_link_to_their_server() {
     let one = || scan(1, 4, 25 * MB, Duration::ZERO);
     assert!(near(cost(&job([one()]), 100, 100 * MB, "default").seconds, 1.3));
     assert!(near(cost(&job([one(), one()]), 100, 100 * MB, "default").seconds, 2.3));
 }
 
 #[test]
-fn what_is_worked_on_hides_what_is_fetched() {
+fn computing_hides_fetching() {
     let work = Duration::from_secs(1);
     let cost = cost(&job([scan(600, 4, 5 * MB, work)]), 100, 100 * MB, "default");
     // Ten minutes of work, in a moment.
@@ -156,7 +156,7 @@ fn a_replay_can_be_interrupted() {
 }
 
 #[test]
-fn a_file_at_several_places_comes_from_all_of_them() {
+fn a_file_with_several_replicas_is_read_from_all() {
     let job = job([scan(40, 4, 5 * MB, Duration::ZERO)]);
     let line = |milliseconds, bandwidth| LinkModel {
         round_trip: Duration::from_millis(milliseconds),
@@ -181,7 +181,7 @@ fn a_file_at_several_places_comes_from_all_of_them() {
 }
 
 #[test]
-fn several_places_need_a_model() {
+fn several_replicas_need_a_model() {
     let (job, place) = (job([scan(1, 1, 1, Duration::ZERO)]), ReplayTarget::Real(HashMap::new()));
     let error = replay(&job, &place, &Policy::parse("replicas").unwrap(), &AtomicBool::new(false));
     assert_eq!(error.unwrap_err().kind(), sapwood_core::ErrorKind::Usage);

@@ -4,7 +4,7 @@ use sapwood_core::{Call, ErrorKind, Result};
 use sapwood_root::{File, KeyRecord, RootFile, TreeRecord};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
-use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, References, Tree, TreeOutline, interpret};
+use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, References, TTree, TreeOutline, interpret};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct InputTree {
     /// Title of its key.
     pub title: String,
     /// Its branches, and where their baskets are.
-    pub meta: Tree,
+    pub meta: TTree,
     /// Positions of the numbers in its record that an edit may change.
     pub outline: Arc<TreeOutline>,
     compiler: Compiler,
@@ -197,7 +197,7 @@ fn name_of_file(branch: &Branch) -> Option<&str> {
     (is_elsewhere && !branch.file_name.is_empty()).then_some(&branch.file_name)
 }
 
-fn signature(tree: &Tree, branch: &Branch) -> String {
+fn signature(tree: &TTree, branch: &Branch) -> String {
     let kind = match &branch.kind {
         BranchKind::Plain => "numbers".to_owned(),
         BranchKind::Object { class_name } => class_name.clone(),

@@ -4,7 +4,7 @@
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_sink::{Leftover, Sink};
 use sapwood_source::may_succeed_later;
-use sapwood_tfile::write::{Datime, Origin};
+use sapwood_tfile::write::{Datime, FileStamp};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ pub(super) type Stage = (usize, usize);
 #[derive(Debug)]
 pub(super) struct RepackJournal {
     /// Time and UUID of the new file.
-    origin: Origin,
+    origin: FileStamp,
     /// Records that are to be written next; none if the sink cannot keep a journal.
     note: Option<Vec<u8>>,
     /// Where the last basket in these records ends.
@@ -76,7 +76,7 @@ impl RepackJournal {
     pub(super) fn none() -> RepackJournal {
         let now = Instant::now();
         RepackJournal {
-            origin: Origin::now(),
+            origin: FileStamp::now(),
             note: None,
             end: 0,
             due: now,
@@ -117,7 +117,7 @@ impl RepackJournal {
         Ok(journal)
     }
 
-    pub(super) fn origin(&self) -> Origin {
+    pub(super) fn origin(&self) -> FileStamp {
         self.origin
     }
 
@@ -218,10 +218,10 @@ fn take(notes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-fn parse(mut notes: &[u8]) -> Option<(Origin, EarlierRun)> {
+fn parse(mut notes: &[u8]) -> Option<(FileStamp, EarlierRun)> {
     let (time, rest) = notes.split_first_chunk()?;
     let (uuid, rest) = rest.split_first_chunk()?;
-    let origin = Origin { time: Datime(u32::from_le_bytes(*time)), uuid: *uuid };
+    let origin = FileStamp { time: Datime(u32::from_le_bytes(*time)), uuid: *uuid };
     notes = rest;
     let mut earlier = EarlierRun { baskets_at: take(&mut notes)?, ..EarlierRun::default() };
     let mut stage = None;

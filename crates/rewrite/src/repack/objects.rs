@@ -6,10 +6,10 @@ use super::output::OutputFile;
 use bytes::Bytes;
 use sapwood_codec::with_encoder;
 use sapwood_core::{ByteRange, Call, Error, Result};
-use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_fetch::{Ahead, Job};
 use sapwood_root::{File, KeyEntry};
 use sapwood_streamer::{add_histogram, is_summable};
-use sapwood_table::pool::runtime;
+use sapwood_table::pool::read_ahead;
 use sapwood_tfile::write::NewKey;
 use sapwood_tfile::{Key, Record};
 use std::collections::{HashMap, HashSet};
@@ -175,12 +175,13 @@ fn each_record<'e>(
         }
         bytes += range.len;
         if let Some(job) = jobs.last_mut() {
-            job.wanted.push(range);
+            job.wanted.push((0, range));
             job.tag.end = index + 1;
         }
     }
     let ahead = Ahead { jobs: 2, bytes: 2 * OBJECTS };
-    let mut ahead = ReadAhead::new(jobs, file.fetcher().clone(), runtime()?, ahead);
+    let fetcher = file.fetcher().clone();
+    let mut ahead = read_ahead(jobs, move |_| fetcher.clone(), ahead)?;
     while let Some(answer) = ahead.next(&mut call.step()) {
         let (range, records) = answer?;
         for (entry, record) in entries.get(range).unwrap_or_default().iter().zip(records) {

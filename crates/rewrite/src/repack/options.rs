@@ -2,8 +2,7 @@
 
 use sapwood_codec::Compression;
 use sapwood_core::{Call, Deadline, Result};
-use sapwood_root::File;
-use sapwood_source::OpenOptions;
+use sapwood_root::{File, OpenOptions};
 use sapwood_ttree::write::ClusterSize;
 use std::ops::Range;
 use std::time::Duration;
@@ -37,8 +36,8 @@ impl InputFile {
     /// # Errors
     /// Those of [`open`](InputFile::open).
     pub fn open(&self, call: &mut Call<'_>) -> Result<File> {
-        let mut call = call.until(self.options.deadline.within(Deadline::DEFAULT));
-        let options = OpenOptions { deadline: call.deadline(), ..(*self.options).clone() };
+        let mut call = call.until(self.options.source.deadline.within(Deadline::DEFAULT));
+        let options = self.options.until(call.deadline());
         (self.open)(&self.url, options, &mut call)
     }
 }

@@ -2,8 +2,8 @@
 
 use super::input::InputTree;
 use sapwood_core::{ByteRange, Call, Error, Result};
-use sapwood_fetch::{Ahead, Job, ReadAhead};
-use sapwood_table::pool::runtime;
+use sapwood_fetch::{Ahead, Job};
+use sapwood_table::pool::read_ahead;
 use sapwood_ttree::{BasketRef, Entries, References};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -50,7 +50,7 @@ fn digest(input: &InputTree, call: &mut Call<'_>) -> Result<[u64; 2]> {
         }
         let jobs = branch.baskets.iter().map(job).collect::<Vec<_>>();
         let fetcher = input.file.fetcher().clone();
-        let mut ahead = ReadAhead::new(jobs, fetcher, runtime()?, Ahead { jobs: 4, bytes: BATCH });
+        let mut ahead = read_ahead(jobs, move |_| fetcher.clone(), Ahead { jobs: 4, bytes: BATCH })?;
         for basket in branch.baskets.iter() {
             let Some(answer) = ahead.next(call) else { break };
             let bytes = basket.embedded.clone().or_else(|| answer.as_ref().ok()?.1.first().cloned());
@@ -66,5 +66,5 @@ fn digest(input: &InputTree, call: &mut Call<'_>) -> Result<[u64; 2]> {
 
 fn job(basket: &BasketRef) -> Job<()> {
     let range = ByteRange { start: basket.offset, len: basket.len };
-    Job { wanted: if basket.embedded.is_some() { Vec::new() } else { vec![range] }, tag: () }
+    Job { wanted: if basket.embedded.is_some() { Vec::new() } else { vec![(0, range)] }, tag: () }
 }

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use sapwood_core::Call;
 use sapwood_core::{ByteRange, Error, ErrorKind, Result};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
-use sapwood_table::pool::{HEARTBEAT, compute, runtime};
+use sapwood_table::pool::{HEARTBEAT, compute, read_ahead};
 use sapwood_tfile::write::{is_wide, pid_offset};
 use sapwood_ttree::{BasketRef, Entries};
 use std::collections::HashMap;
@@ -198,7 +198,7 @@ impl BasketStream<'_> {
             let Some(job) = jobs.last_mut() else { continue };
             job.tag.end = index + 1;
             if embedded.is_none() && !is_placed(&index) {
-                job.wanted.push(ByteRange { start: basket.offset, len: basket.len });
+                job.wanted.push((0, ByteRange { start: basket.offset, len: basket.len }));
             }
         }
         jobs.retain(|job| !job.tag.clone().all(|index| is_placed(&index)));
@@ -427,7 +427,7 @@ impl BatchReader {
             return Ok(BatchReader::Here { jobs: jobs.into_iter(), fetcher, asked: Instant::now() });
         }
         let ahead = Ahead { jobs: 2, bytes: 2 * most };
-        Ok(BatchReader::Ahead(ReadAhead::new(jobs, fetcher, runtime()?, ahead)))
+        Ok(BatchReader::Ahead(read_ahead(jobs, move |_| fetcher.clone(), ahead)?))
     }
 
     fn next(&mut self, call: &mut Call<'_>) -> Option<Result<(Range<usize>, Vec<Bytes>)>> {
@@ -437,11 +437,12 @@ impl BatchReader {
                 let job = jobs.next()?;
                 if asked.elapsed() >= HEARTBEAT {
                     *asked = Instant::now();
-                    if call.is_interrupted() {
-                        return Some(Err(Call::interrupted()));
+                    if let Err(error) = call.check() {
+                        return Some(Err(error));
                     }
                 }
-                Some(fetcher.fetch_now(&job.wanted, call.deadline()).map(|bytes| (job.tag, bytes)))
+                let wanted: Vec<ByteRange> = job.wanted.iter().map(|(_, range)| *range).collect();
+                Some(fetcher.fetch_now(&wanted, call.deadline()).map(|bytes| (job.tag, bytes)))
             }
         }
     }

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use sapwood_codec::Compression;
-use sapwood_core::{Error, ErrorKind, Result, Segments, Step, redact};
+use sapwood_core::{Error, ErrorKind, ParseStep, Result, Segments, redact};
 use sapwood_sink::{LocalUpdate, Sink};
 use sapwood_tfile::write::{Datime, FileWriter};
 use sapwood_tfile::{Key, Record, StreamerInfos};
-use sapwood_ttree::Tree;
+use sapwood_ttree::TTree;
 use sapwood_ttree::write::{ClusterSize, TreeBuilder};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -48,8 +48,8 @@ fn read(update: &mut LocalUpdate, compression: Compression, time: Datime) -> Res
     let mut known = Segments::default();
     loop {
         match FileWriter::resume(&known, update.size(), Some(compression), time)? {
-            Step::Done(file) => return Ok(file),
-            Step::Need(ranges) => {
+            ParseStep::Done(file) => return Ok(file),
+            ParseStep::Need(ranges) => {
                 for range in ranges {
                     known.insert(range.start, update.read(range)?);
                 }
@@ -67,7 +67,7 @@ impl ExistingFile {
             return Err(Error::unsupported(message));
         }
         let record = Record::decode(key, &self.bytes(key)?)?;
-        let tree = Tree::parse(
+        let tree = TTree::parse(
             &key.class_name,
             &record.payload,
             record.key_len,

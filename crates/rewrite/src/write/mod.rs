@@ -8,15 +8,15 @@ mod existing;
 mod writer;
 
 use sapwood_core::Result;
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_table::pool::runtime;
 
 pub use sapwood_codec::Compression;
-pub use sapwood_core::Piece;
+pub use sapwood_core::FilePiece;
 pub use sapwood_sink::Sink;
 pub use sapwood_streamer::write::Value;
 pub use sapwood_ttree::write::{
-    BranchSpec, Class, ClusterSize, ColumnView, Member, Storage, VectorItem, split,
+    BranchSpec, Class, ClassMember, ClusterSize, ColumnView, Storage, VectorItem, split,
 };
 pub use writer::{DirectoryId, TreeId, Writer, WriterOptions};
 
@@ -26,5 +26,5 @@ pub use writer::{DirectoryId, TreeId, Writer, WriterOptions};
 /// # Errors
 /// `Unsupported` for schemes that cannot be written to; errors of the target.
 pub fn create_sink(url: &str) -> Result<Box<dyn Sink>> {
-    sapwood_sink::create(url, &OpenOptions::default(), &runtime()?)
+    sapwood_sink::create(url, &SourceOptions::default(), &runtime()?)
 }

@@ -8,7 +8,7 @@ use sapwood_sink::Sink;
 use sapwood_streamer::write::{Value, descriptions_for, put_object};
 use sapwood_table::pool::{compute, computing};
 pub use sapwood_tfile::write::DirectoryId;
-use sapwood_tfile::write::{FileWriter, NewKey, Origin, RecordBuffer};
+use sapwood_tfile::write::{FileStamp, FileWriter, NewKey, RecordBuffer};
 use sapwood_ttree::write::{BranchSpec, ClusterSize, ColumnView, TreeBuilder};
 
 /// How a file is written.
@@ -21,7 +21,7 @@ pub struct WriterOptions {
     /// Number of computing threads, as in [`ReadOptions`](sapwood_root::ReadOptions).
     pub threads: Option<usize>,
     /// Time and UUID of the file. Default: now, and a random one.
-    pub origin: Option<Origin>,
+    pub origin: Option<FileStamp>,
 }
 
 /// Writes a file. It appears at its target only with [`commit`](Writer::commit); dropping the writer discards it.
@@ -57,7 +57,7 @@ impl Writer {
     /// # Errors
     /// `Limit` if the name or the title is too long; errors of the sink.
     pub fn new(sink: Box<dyn Sink>, name: &str, options: &WriterOptions) -> Result<Writer> {
-        let origin = options.origin.unwrap_or_else(Origin::now);
+        let origin = options.origin.unwrap_or_else(FileStamp::now);
         let file = FileWriter::new(name, &options.title, options.compression, origin)?;
         let (trees, threads) = (Vec::new(), options.threads);
         let mut writer = Writer { file, sink, trees, threads, existing: None, failure: None };
@@ -72,7 +72,7 @@ impl Writer {
     /// `NotFound`, `Permission`; `Io` if another writer is adding to the file; `NotRoot`, `Truncated` or `Corrupt` if
     /// the file is broken; `Unsupported` for other URLs, and for files of a ROOT older than 4.
     pub fn update(url: &str, options: &WriterOptions) -> Result<Writer> {
-        let time = options.origin.unwrap_or_else(Origin::now).time;
+        let time = options.origin.unwrap_or_else(FileStamp::now).time;
         let (file, sink, existing) = open_existing(url, options.compression, time)?;
         let (trees, threads) = (Vec::new(), options.threads);
         Ok(Writer { file, sink, trees, threads, existing: Some(existing), failure: None })

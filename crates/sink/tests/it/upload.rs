@@ -1,8 +1,8 @@
 //! Uploaded objects appear at the end, or not at all after a failure.
 
-use sapwood_core::{ErrorKind, Piece};
+use sapwood_core::{ErrorKind, FilePiece};
 use sapwood_sink::{Leftover, Sink, create};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_testkit::{HttpRequest, ScriptedServer, TestDirectory, answer, refusal};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -17,7 +17,7 @@ const ENDED: &str = "<?xml version=\"1.0\"?><CompleteMultipartUploadResult><ETag
 /// A store that takes uploads, but for what `script` answers itself.
 async fn store(
     script: impl Fn(&HttpRequest) -> Option<Vec<u8>> + Send + Sync + 'static,
-) -> (ScriptedServer, OpenOptions) {
+) -> (ScriptedServer, SourceOptions) {
     let server = ScriptedServer::start(move |request| {
         script(request).unwrap_or_else(|| match request.method.as_str() {
             "POST" if request.path.contains("uploadId=") => answer("200 OK", "", ENDED),
@@ -35,15 +35,15 @@ async fn store(
 
 /// Begins an upload and works with it, on a thread that may wait.
 async fn with<T: Send + 'static>(
-    options: &OpenOptions,
+    options: &SourceOptions,
     work: impl FnOnce(Box<dyn Sink>) -> T + Send + 'static,
 ) -> sapwood_core::Result<T> {
     let (options, runtime) = (options.clone(), Handle::current());
     tokio::task::spawn_blocking(move || create(URL, &options, &runtime).map(work)).await.unwrap()
 }
 
-fn piece(offset: usize, len: usize, provisional: bool) -> Piece {
-    Piece { offset: offset as u64, bytes: vec![7; len].into(), provisional }
+fn piece(offset: usize, len: usize, provisional: bool) -> FilePiece {
+    FilePiece { offset: offset as u64, bytes: vec![7; len].into(), provisional }
 }
 
 /// A file of three parts.
@@ -163,18 +163,18 @@ async fn an_upload_that_cannot_begin_is_reported_at_once() {
 async fn other_places_are_not_written_to() {
     let runtime = Handle::current();
     for url in ["https://user:word@host/f.root?token=secret", "root://host//f.root", "davs://host/f.root"] {
-        let error = create(url, &OpenOptions::default(), &runtime).unwrap_err();
+        let error = create(url, &SourceOptions::default(), &runtime).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(!error.to_string().contains("secret") && !error.to_string().contains("word"), "{error}");
     }
-    let error = create("s3://bucket/dir/", &OpenOptions::default(), &runtime).unwrap_err();
+    let error = create("s3://bucket/dir/", &SourceOptions::default(), &runtime).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
 /// A store, and options by which uploads are kept in a directory.
 async fn keeping(
     script: impl Fn(&HttpRequest) -> Option<Vec<u8>> + Send + Sync + 'static,
-) -> (ScriptedServer, OpenOptions, TestDirectory) {
+) -> (ScriptedServer, SourceOptions, TestDirectory) {
     let (server, mut options) = store(script).await;
     let directory = TestDirectory::new();
     let home = directory.0.to_str().unwrap();

@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-/// A certificate that vouches for itself.
+/// A self-signed certificate.
 pub(crate) struct Authority {
     certificate: rcgen::Certificate,
     key: KeyPair,
@@ -40,7 +40,7 @@ impl Authority {
         format!("{}{}", self.certificate.pem(), self.key.serialize_pem())
     }
 
-    /// What takes TLS off; with `clients`, it wants a certificate that these vouch for.
+    /// Terminates TLS; with `clients`, it requires a certificate signed by these.
     fn acceptor(&self, clients: Option<&Authority>) -> TlsAcceptor {
         let provider = Arc::new(default_provider());
         let config = ServerConfig::builder_with_provider(Arc::clone(&provider));

@@ -3,7 +3,7 @@
 use super::{SIZE, check, error_of};
 use bytes::Bytes;
 use sapwood_core::{Deadline, ErrorKind};
-use sapwood_source::{OpenOptions, open};
+use sapwood_source::{SourceOptions, open};
 use sapwood_testkit::{
     Behaviour, CutOff, EmulatedLink, LinkFault, Objects, Proxy, Server, TestDirectory, sample,
 };
@@ -14,7 +14,7 @@ const URL: &str = "s3://bucket/f.root";
 struct Store {
     server: Server,
     content: Bytes,
-    options: OpenOptions,
+    options: SourceOptions,
 }
 
 impl Store {

@@ -3,13 +3,13 @@
 use super::certificates::{Authority, server};
 use super::{SIZE, check, error_of};
 use sapwood_core::ErrorKind;
-use sapwood_source::{OpenOptions, open};
+use sapwood_source::{SourceOptions, open};
 use sapwood_testkit::{ScriptedServer, TestDirectory, answer, part, refusal, sample};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKID"), ("AWS_SECRET_ACCESS_KEY", "top-secret")];
 
-fn at(server: &ScriptedServer, options: OpenOptions) -> OpenOptions {
+fn at(server: &ScriptedServer, options: SourceOptions) -> SourceOptions {
     let mut options = options;
     options.storage.endpoint = Some(server.url());
     options
@@ -101,7 +101,7 @@ async fn a_public_object_is_read_although_the_keys_are_bad() {
     let opened = open("s3://bucket/f.root", &options).await.unwrap();
     let before = server.requests().len();
     check(&opened, &content, &options).await.unwrap();
-    // Once it is known that none are needed, they are not shown again.
+    // Once the server answered without credentials, it does not see them again.
     assert!(server.headers("authorization")[before..].iter().all(String::is_empty));
 }
 

@@ -34,7 +34,7 @@ async fn a_fresh_token_is_found_when_the_old_one_is_refused() {
     let text = format!("{error} {error:?}");
     assert!(text.contains("401") && text.contains("BEARER_TOKEN_FILE") && !text.contains("stale"), "{text}");
 
-    // The file is replaced after the first look at it.
+    // The file is replaced after it was first read.
     let changes = Arc::new(directory);
     let content = sample(SIZE);
     let rescued = {
@@ -112,7 +112,7 @@ async fn a_public_file_is_read_although_the_token_is_refused() {
     let bundle = directory.file("ca.pem", authority.pem());
     let content = sample(SIZE);
     let served = content.clone();
-    // S3 answers so to tokens of others.
+    // The answer of S3 to a foreign token.
     let public = server(&authority, move |request| match request.header("authorization") {
         Some(_) => answer("400 Bad Request", "", ""),
         None => part(&served, request),

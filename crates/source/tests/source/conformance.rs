@@ -114,7 +114,7 @@ async fn http(behaviour: Behaviour) {
 async fn check(zoo: &Zoo) {
     let opened = zoo.open().await.unwrap();
     let size = zoo.content.len() as u64;
-    let (head, tail) = (HEAD.min(size), zoo.options.tail.min(size));
+    let (head, tail) = (HEAD.min(size), zoo.options.tail_size.min(size));
     let mut known = vec![ByteRange { start: 0, len: head }, ByteRange { start: size - tail, len: tail }];
     if head + tail >= size {
         known.push(ByteRange { start: 0, len: size });

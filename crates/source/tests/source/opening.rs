@@ -2,7 +2,7 @@
 
 use super::{Zoo, error_of};
 use sapwood_core::{CounterValues, Deadline, ErrorKind};
-use sapwood_source::{OpenOptions, open};
+use sapwood_source::{SourceOptions, open};
 use sapwood_testkit::{Behaviour, Objects, RangeSupport, Refusal, Server};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ async fn costs(behaviour: Behaviour) -> [(u64, u64); 2] {
     let mut before = CounterValues::default();
     let mut costs = Vec::new();
     for _ in 0..2 {
-        // A fresh set of counters, as each file has.
+        // New counters, as for each file.
         zoo.open().await.unwrap();
         let after = zoo.counts();
         costs.push((after.requests - before.requests, after.round_trips - before.round_trips));
@@ -128,7 +128,7 @@ async fn encoded_answers_are_refused() {
 #[tokio::test]
 async fn other_protocols_are_named() {
     for url in ["gsiftp://user:secret@host//f.root", "ftp://host/f.root?token=secret"] {
-        let error = error_of(open(url, &OpenOptions::default()).await);
+        let error = error_of(open(url, &SourceOptions::default()).await);
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.to_string().contains(url.split(':').next().unwrap()));
         assert!(!format!("{error:?}").contains("secret"));
@@ -138,10 +138,10 @@ async fn other_protocols_are_named() {
 #[tokio::test]
 async fn urls_that_make_no_sense() {
     for url in ["http://", "http://a b/", "https://host:99999/", "file://other/host"] {
-        assert_eq!(error_of(open(url, &OpenOptions::default()).await).kind(), ErrorKind::Usage, "{url}");
+        assert_eq!(error_of(open(url, &SourceOptions::default()).await).kind(), ErrorKind::Usage, "{url}");
     }
     let headers = vec![("good".to_owned(), "bad\nsecret".to_owned())];
-    let options = OpenOptions { headers, ..OpenOptions::default() };
+    let options = SourceOptions { headers, ..SourceOptions::default() };
     let error = error_of(open("http://127.0.0.1:1/", &options).await);
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert!(!format!("{error:?}").contains("secret"));
@@ -153,7 +153,7 @@ async fn connection_refused() {
     let url = server.url("/f");
     drop(server);
     tokio::time::sleep(Duration::from_millis(50)).await;
-    let error = error_of(open(&url, &OpenOptions::default()).await);
+    let error = error_of(open(&url, &SourceOptions::default()).await);
     assert_eq!(error.kind(), ErrorKind::Network, "{error}");
 }
 
@@ -176,10 +176,10 @@ async fn deadlines_and_silence() {
 async fn a_tail_of_nothing_and_a_tail_of_all() {
     for name in ["multi", "single"] {
         let mut zoo = Zoo::new(Behaviour::named(name).unwrap()).await;
-        zoo.options.tail = 0;
+        zoo.options.tail_size = 0;
         zoo.open().await.unwrap();
         assert_eq!((zoo.counts().requests, zoo.counts().ranges), (1, 1));
-        zoo.options.tail = u64::MAX;
+        zoo.options.tail_size = u64::MAX;
         let opened = zoo.open().await.unwrap();
         assert_eq!(opened.known.get_from(0), zoo.content);
     }

@@ -78,7 +78,7 @@ async fn large_reads_are_split() {
 #[tokio::test]
 async fn what_is_counted_is_what_travels() {
     let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
-    // Near by, the first connection may be answered before the others are there.
+    // At low latency, the first connection may answer before the others exist.
     let link = EmulatedLink { round_trip: Duration::from_millis(200), ..EmulatedLink::default() };
     let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
     let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
@@ -124,7 +124,7 @@ async fn child() {
     let link = EmulatedLink { round_trip: Duration::from_millis(300), ..EmulatedLink::default() };
     let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
     let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
-    // Three for what opening asks, and sixteen ahead of need.
+    // Three for opening, and sixteen made ahead of need.
     let connections = || proxy.stats().snapshot().connections;
     let patience = Instant::now() + Duration::from_secs(10);
     while connections() < 3 + 16 && Instant::now() < patience {
@@ -133,7 +133,7 @@ async fn child() {
     assert_eq!(connections(), 3 + 16);
     zoo.read(&opened, &zoo.scattered(1)).await.unwrap();
     zoo.read(&opened, &zoo.scattered(16)).await.unwrap();
-    // The next file finds them, too.
+    // The next file uses them, too.
     sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
     assert_eq!(connections(), 3 + 16);
     assert_eq!(proxy.stats().snapshot().round_trips, 4);

@@ -3,7 +3,7 @@
 use super::error_of;
 use super::gateway::{Ceph, Gateway};
 use sapwood_core::{ByteRange, Deadline, ErrorKind};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_store::{CreateOutcome, Store, open_store};
 use sapwood_testkit::{
     EmulatedLink, LinkFault, Proxy, ScriptedServer, TestDirectory, answer, refusal, sample,
@@ -56,7 +56,7 @@ async fn ceph_keeps_the_contract() {
 #[ignore = "needs the URL of an empty place in a store"]
 async fn any_store_keeps_the_contract() {
     let url = std::env::var("SAPWOOD_TEST_STORE").unwrap();
-    store_conformance(open_store(&url, &OpenOptions::default()).unwrap(), rounds(40)).await;
+    store_conformance(open_store(&url, &SourceOptions::default()).unwrap(), rounds(40)).await;
 }
 
 /// The store through a proxy that cuts the first answer after so many bytes. It is another each time: connections are kept.

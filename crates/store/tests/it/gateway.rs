@@ -1,7 +1,7 @@
 //! Real S3 servers: versitygw over a folder, and Ceph, if they are installed.
 
 use sapwood_core::Deadline;
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_testkit::TestDirectory;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -53,7 +53,7 @@ impl Gateway {
     }
 
     /// What reaches the server at an address: its own, or that of a proxy.
-    pub(crate) fn options(&self, address: SocketAddr) -> OpenOptions {
+    pub(crate) fn options(&self, address: SocketAddr) -> SourceOptions {
         let mut options = self.directory.options(&KEYS);
         options.storage.endpoint = Some(format!("http://{address}"));
         options.deadline = Deadline::after(Duration::from_secs(60));
@@ -100,7 +100,7 @@ impl Ceph {
     }
 
     /// What reaches each of its gateways.
-    pub(crate) fn options(&self) -> Vec<OpenOptions> {
+    pub(crate) fn options(&self) -> Vec<SourceOptions> {
         let options = |endpoint: &String| {
             let mut options = self.directory.options(&KEYS);
             options.storage.endpoint = Some(endpoint.clone());

@@ -1,7 +1,7 @@
 //! Stores in memory and in directories keep the contract, also when the directory is changed.
 
 use sapwood_core::{Deadline, ErrorKind};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_store::{CreateOutcome, LocalStore, Store, open_store};
 use sapwood_testkit::{MemoryStore, TestDirectory, sample, store_conformance};
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 /// A store in a directory.
 fn store_in(directory: &TestDirectory) -> LocalStore {
-    LocalStore::new(&directory.0, &OpenOptions::default())
+    LocalStore::new(&directory.0, &SourceOptions::default())
 }
 
 fn soon() -> Deadline {
@@ -26,9 +26,9 @@ async fn memory_keeps_the_contract() {
 async fn a_directory_keeps_the_contract() {
     let directory = TestDirectory::new();
     let place = directory.0.join("made/when/needed");
-    store_conformance(open_store(place.to_str().unwrap(), &OpenOptions::default()).unwrap(), 20).await;
+    store_conformance(open_store(place.to_str().unwrap(), &SourceOptions::default()).unwrap(), 20).await;
     let url = format!("file://{}", place.display());
-    store_conformance(open_store(&url, &OpenOptions::default()).unwrap(), 1).await;
+    store_conformance(open_store(&url, &SourceOptions::default()).unwrap(), 1).await;
     assert_eq!(fs::read_dir(place.join(".part")).unwrap().count(), 0, "nothing is left behind");
 }
 
@@ -46,7 +46,7 @@ fn a_directory_needs_no_runtime() {
 #[tokio::test]
 async fn reads_are_counted() {
     let directory = TestDirectory::new();
-    let options = OpenOptions::default();
+    let options = SourceOptions::default();
     let store = LocalStore::new(&directory.0, &options);
     store.put("a", sample(10), soon()).await.unwrap();
     store.get("a", None, soon()).await.unwrap();
@@ -110,7 +110,7 @@ async fn a_directory_that_must_not_be_written_to_is_named() {
 async fn a_place_that_is_no_directory_is_reported() {
     let directory = TestDirectory::new();
     fs::write(directory.0.join("file"), "x").unwrap();
-    let store = LocalStore::new(directory.0.join("file"), &OpenOptions::default());
+    let store = LocalStore::new(directory.0.join("file"), &SourceOptions::default());
     assert_eq!(store.get("a", None, soon()).await.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(store.put("a", sample(1), soon()).await.unwrap_err().kind(), ErrorKind::Io);
     assert!(store.create("a", sample(1), soon()).await.is_err());

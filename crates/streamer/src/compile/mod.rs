@@ -14,7 +14,7 @@ pub(crate) use descriptions::layout_of;
 pub(crate) use member::{counter, to_end};
 pub(crate) use session::{ClassUse, Session};
 
-use crate::{Node, Selection};
+use crate::{MemberSelection, Node};
 use descriptions::Descriptions;
 use sapwood_core::Result;
 use sapwood_tfile::StreamerInfos;
@@ -50,7 +50,7 @@ impl Compiler {
     }
 
     /// An object of a class in a record of its own.
-    pub(crate) fn class_node(&self, class: &str, wanted: &Selection) -> Result<Node> {
+    pub(crate) fn class_node(&self, class: &str, wanted: &MemberSelection) -> Result<Node> {
         self.session().class_node(class, "", wanted, ClassUse::Inside)
     }
 

@@ -153,7 +153,7 @@ impl Runner<'_> {
     /// Reads the items of a `TClonesArray`.
     pub(super) fn clones(
         &mut self,
-        wanted: &crate::Selection,
+        wanted: &crate::MemberSelection,
         input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {

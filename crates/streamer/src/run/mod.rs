@@ -9,8 +9,9 @@ mod skip;
 use crate::builder::{Builder, misfit, position};
 use crate::input::PointerValue;
 use crate::{Compiler, Node, Number, StreamInput, node};
-use object_base::{IS_REFERENCED, reference};
+use object_base::reference;
 use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_tfile::IS_REFERENCED;
 
 /// Most levels of objects behind objects, and their contents: more cannot be shown as nested arrays, and do
 /// not fit on the stack.

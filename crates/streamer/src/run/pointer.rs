@@ -5,7 +5,7 @@ use super::object_base::object_base;
 use crate::builder::{Alternative, Any, Builder, misfit, position};
 use crate::input::PointerValue;
 use crate::node::Pointers;
-use crate::{Node, Selection, StreamInput};
+use crate::{MemberSelection, Node, StreamInput};
 use sapwood_core::{Error, Result};
 
 /// Most classes behind one pointer: as many as tags can distinguish.
@@ -21,7 +21,7 @@ impl Runner<'_> {
     /// Reads a pointer. A reference to an object that is being read, which would never end, becomes null.
     pub(super) fn pointer(
         &mut self,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
@@ -47,7 +47,13 @@ impl Runner<'_> {
     }
 
     /// Reads the object that a reference names once more, as if it were stored here.
-    fn again(&mut self, tag: u32, wanted: &Selection, input: &StreamInput<'_>, out: &mut Any) -> Result<()> {
+    fn again(
+        &mut self,
+        tag: u32,
+        wanted: &MemberSelection,
+        input: &StreamInput<'_>,
+        out: &mut Any,
+    ) -> Result<()> {
         let mut earlier = input.earlier(tag)?;
         let before = earlier.remaining();
         let Ok((PointerValue::Object { class, at, body }, _)) = earlier.slot() else {
@@ -70,7 +76,7 @@ impl Runner<'_> {
         &mut self,
         class: &str,
         at: usize,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
@@ -95,7 +101,7 @@ impl Runner<'_> {
     pub(super) fn later(
         &mut self,
         class: &str,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
@@ -112,7 +118,7 @@ impl Runner<'_> {
     pub(super) fn alternative<'a>(
         &mut self,
         class: &str,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         alternatives: &'a mut Vec<Alternative>,
     ) -> Result<(i8, &'a mut Alternative)> {
         self.spend(class.len())?;
@@ -151,7 +157,7 @@ impl Runner<'_> {
     }
 
     /// An object of a class.
-    pub(super) fn node_of(&self, class: &str, wanted: &Selection) -> Result<Node> {
+    pub(super) fn node_of(&self, class: &str, wanted: &MemberSelection) -> Result<Node> {
         match self.compiler {
             Some(compiler) => compiler.class_node(class, wanted),
             None => Err(Error::unsupported(format!("nothing describes the class {class}"))),

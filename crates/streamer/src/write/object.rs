@@ -1,6 +1,7 @@
 //! Writes values as the bytes of an object, following the description of its class.
 
 use super::known_classes;
+use crate::Number;
 use sapwood_core::{Error, Primitive, Result};
 use sapwood_tfile::write::RecordBuffer;
 use sapwood_tfile::{ElementKind, StreamerElement};
@@ -51,9 +52,6 @@ impl Value {
         }
     }
 }
-
-/// The layout of all versions of `TList` that are written (root-io-spec TList §2).
-const LIST_VERSION: i16 = 5;
 
 /// Writes an object of a class, from its byte count on.
 ///
@@ -157,10 +155,7 @@ fn put_list(buffer: &mut RecordBuffer, value: &Value) -> Result<()> {
         _ => return Err(Error::usage(format!("{value:?} is not a list"))),
     };
     let mut result = Ok(());
-    buffer.object(LIST_VERSION, |buffer| {
-        buffer.tobject(0);
-        buffer.tstring("");
-        buffer.count(items.len());
+    buffer.tlist("", items.len(), |buffer| {
         for (class_name, value) in items {
             let written = put_slot(buffer, class_name, value);
             buffer.u8(0); // the option of the entry
@@ -232,14 +227,9 @@ fn put_counted(
 }
 
 fn put_numbers(buffer: &mut RecordBuffer, primitive: Primitive, bytes: &[u8]) {
-    for number in bytes.chunks_exact(primitive.size()) {
-        match *number {
-            [a, b] => buffer.u16(u16::from_ne_bytes([a, b])),
-            [a, b, c, d] => buffer.u32(u32::from_ne_bytes([a, b, c, d])),
-            [a, b, c, d, e, f, g, h] => buffer.u64(u64::from_ne_bytes([a, b, c, d, e, f, g, h])),
-            _ => buffer.bytes(number),
-        }
-    }
+    let mut on_file = bytes.to_vec();
+    Number::Plain(primitive).decode_in_place(&mut on_file);
+    buffer.bytes(&on_file);
 }
 
 /// A number of a type code (root-io-spec ElementTypes §2); `None` if the value is none of that type.

@@ -3,7 +3,7 @@
 use crate::invent::{check, is_about_the_file};
 use crate::inventions::Dice;
 use crate::meter::{Taken, measure};
-use sapwood_core::{Result, Segments, Step};
+use sapwood_core::{ParseStep, Result, Segments};
 use sapwood_streamer::{ColumnPart, Compiler, StreamInput};
 use sapwood_tfile::{Record, StreamerInfos, TFile};
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ fn files() -> Vec<PathBuf> {
 
 /// The objects in the top directory of a file, with their classes, and the descriptions.
 fn objects(path: &Path) -> Option<(StreamerInfos, Vec<(String, Record)>)> {
-    fn done<T>(step: Result<Step<T>>) -> Option<T> {
+    fn done<T>(step: Result<ParseStep<T>>) -> Option<T> {
         match step.ok()? {
-            Step::Done(value) => Some(value),
-            Step::Need(_) => None,
+            ParseStep::Done(value) => Some(value),
+            ParseStep::Need(_) => None,
         }
     }
     let content = std::fs::read(path).unwrap();

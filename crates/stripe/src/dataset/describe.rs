@@ -1,6 +1,6 @@
 //! Describes a version in numbers: for people, and for catalogues.
 
-use super::lists::list_sections;
+use super::objects::list_sections;
 use super::{Dataset, Format};
 use crate::{Id, Provenance, Segment};
 use sapwood_core::{Deadline, Result};

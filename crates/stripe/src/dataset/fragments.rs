@@ -1,7 +1,7 @@
 //! Counts the objects into which segments are divided: tells whether consolidation would help.
 
 use super::Dataset;
-use super::lists::list_sections;
+use super::objects::list_sections;
 use crate::Id;
 use sapwood_core::{Deadline, Error, Result};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! The objects that versions refer to: the stripe lists of a snapshot, and the objects in these.
 
-use super::lists::list_sections;
+use super::objects::list_sections;
 use super::storage::Storage;
 use crate::{Id, ListIndex, ListSections, ObjectRef, Snapshot, StripeList, keys, read_lists};
 use futures::{StreamExt, TryStreamExt, stream};

@@ -1,7 +1,7 @@
 //! Many write, one commits: turns what workers have stored into a version.
 
 use super::commit::LONGEST;
-use super::lists::list_sections;
+use super::objects::list_sections;
 use super::{CommitOutcome, Dataset, Format, Version};
 use crate::{Change, NewSegment, Provenance, Receipt, Snapshot, keys};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};

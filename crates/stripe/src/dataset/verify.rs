@@ -1,7 +1,7 @@
 //! Reads what a version refers to, and verifies all checksums.
 
 use super::Dataset;
-use super::lists::list_sections;
+use super::objects::list_sections;
 use super::storage::Storage;
 use crate::record::url_of;
 use crate::{

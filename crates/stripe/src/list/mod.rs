@@ -270,14 +270,6 @@ impl StripeList {
         &self.objects
     }
 
-    /// The stripes that contain any of these entries, by number.
-    pub fn within(&self, entries: Range<u64>) -> impl Iterator<Item = usize> + '_ {
-        let touches = move |span: &Span| {
-            span.first_entry < entries.end && span.first_entry + span.entries > entries.start
-        };
-        self.stripes.iter().enumerate().filter(move |(_, span)| touches(span)).map(|(number, _)| number)
-    }
-
     /// A stripe, by number.
     pub fn stripe(&self, stripe: usize) -> Option<Stripe> {
         let span = self.stripes.get(stripe)?;
@@ -305,11 +297,6 @@ impl StripeList {
             len: end - start,
             checksum,
         })
-    }
-
-    /// The baskets of a branch, in order.
-    pub fn branch(&self, branch: usize) -> impl Iterator<Item = BasketLocation> + '_ {
-        (0..self.len()).filter_map(move |stripe| self.basket(branch, stripe))
     }
 
     /// The statistics of a branch in a stripe, if known.

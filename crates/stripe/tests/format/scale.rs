@@ -4,7 +4,7 @@
 //! `bench/stripe_scale.py` opens a dataset of that size, with `a_segment_without_stripes`.
 
 use sapwood_core::Deadline;
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_store::open_store;
 use sapwood_stripe::{
     BasketRecord, Change, Dataset, EventIndex, Id, Ids, LayoutOptions, ListBuilder, NewSegment, ObjectName,
@@ -147,7 +147,7 @@ fn scale() {
 fn a_segment_without_stripes() {
     let place = std::env::var("SAPWOOD_SCALE").unwrap();
     let bytes: f64 = std::env::var("SAPWOOD_SCALE_BYTES").unwrap().parse().unwrap();
-    let store = open_store(&place, &OpenOptions::default()).unwrap();
+    let store = open_store(&place, &SourceOptions::default()).unwrap();
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let deadline = Deadline::default();
         let dataset = Dataset::open(Arc::clone(&store), None, &Version::Latest, deadline).await.unwrap();

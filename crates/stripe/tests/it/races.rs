@@ -3,7 +3,7 @@
 use crate::world::{append, made, memory, read, run, soon, sum};
 use futures::future::join_all;
 use sapwood_core::ErrorKind;
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_store::{CreateOutcome, Store, open_store};
 use sapwood_stripe::{Change, Dataset, Version, probe};
 use sapwood_testkit::{InstrumentedStore, MemoryStore, StoreFault};
@@ -58,7 +58,7 @@ async fn sixteen_writers_lose_nothing_in_memory() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sixteen_writers_lose_nothing_in_a_directory() {
     let directory = tempfile::tempdir().unwrap();
-    let store = open_store(directory.path().to_str().unwrap(), &OpenOptions::default()).unwrap();
+    let store = open_store(directory.path().to_str().unwrap(), &SourceOptions::default()).unwrap();
     race(store, 2).await;
 }
 
@@ -72,7 +72,7 @@ async fn a_thousand_races_lose_nothing() {
     }
     for _ in 0..5 {
         let directory = tempfile::tempdir().unwrap();
-        let store = open_store(directory.path().to_str().unwrap(), &OpenOptions::default()).unwrap();
+        let store = open_store(directory.path().to_str().unwrap(), &SourceOptions::default()).unwrap();
         race(store, 10).await;
     }
 }
@@ -85,7 +85,7 @@ async fn fifty_races_for_one_entry_have_one_winner() {
 /// All create the same entry: exactly one is told that it did.
 async fn for_one_entry(rounds: u64) {
     let directory = tempfile::tempdir().unwrap();
-    let local = open_store(directory.path().to_str().unwrap(), &OpenOptions::default()).unwrap();
+    let local = open_store(directory.path().to_str().unwrap(), &SourceOptions::default()).unwrap();
     for store in [memory() as Arc<dyn Store>, local] {
         for round in 0..rounds {
             let key = sapwood_stripe::keys::log(round + 1);

@@ -1,4 +1,4 @@
-//! How much a cut excludes without reading.
+//! Counts the entries that a cut excludes without reading them.
 
 use crate::table::Table;
 use std::ops::Range;
@@ -8,11 +8,11 @@ use std::ops::Range;
 pub struct ExcludedEntries {
     /// Their number.
     pub entries: u64,
-    /// The clusters of which no entry can pass.
+    /// The number of clusters in which no entry can pass.
     pub clusters: u64,
 }
 
-/// Counts the entries of some ranges in order, and the whole clusters among them.
+/// Counts the entries of ranges, which are in order, and the whole clusters in them.
 pub fn count_excluded(table: &dyn Table, excluded: &[Range<u64>]) -> ExcludedEntries {
     let starts = table.cluster_starts();
     let ends = starts.iter().skip(1).copied().chain([table.entries()]);
@@ -25,7 +25,7 @@ pub fn count_excluded(table: &dyn Table, excluded: &[Range<u64>]) -> ExcludedEnt
     ExcludedEntries { entries, clusters }
 }
 
-/// The ranges as far as they are in `within`.
+/// The parts of the ranges inside `within`.
 pub(super) fn clipped(excluded: &[Range<u64>], within: &Range<u64>) -> Vec<Range<u64>> {
     let clipped = excluded.iter().map(|range| range.start.max(within.start)..range.end.min(within.end));
     clipped.filter(|range| range.start < range.end).collect()

@@ -1,4 +1,4 @@
-//! Reading with a cut: the columns that it needs first, then the other columns of the entries that pass.
+//! Reading with a cut: first the columns that it needs, then the other columns of the passing entries.
 
 mod excluded;
 mod parts;

@@ -1,4 +1,4 @@
-//! The columns of a stage, table by table.
+//! The columns of a stage, by table.
 
 use super::query::{CutQuery, EntrySelection};
 use crate::entries::EntryRead;
@@ -9,37 +9,38 @@ use sapwood_core::{Call, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The columns of a stage, table by table.
+/// The columns of a stage, by table.
 #[derive(Debug)]
-pub(super) struct Parts(Vec<Part>);
+pub(super) struct StageColumns(Vec<TableColumns>);
 
+/// The columns of a stage from one table.
 #[derive(Debug)]
-struct Part {
+struct TableColumns {
     table: Arc<dyn Table>,
     queries: Vec<Query>,
-    /// Where these columns are in the query.
+    /// The indices of these columns in the query.
     columns: Vec<usize>,
 }
 
-impl Parts {
-    pub(super) fn new(query: &CutQuery, columns: &[usize]) -> Parts {
+impl StageColumns {
+    pub(super) fn new(query: &CutQuery, columns: &[usize]) -> StageColumns {
         let part = |(number, table): (usize, &Arc<dyn Table>)| {
             let of_table = |column: &usize| query.columns.get(*column).is_some_and(|(of, _)| *of == number);
             let columns: Vec<usize> = columns.iter().copied().filter(of_table).collect();
             let queries = columns.iter().filter_map(|column| query.columns.get(*column));
             let queries = queries.map(|(_, query)| query.clone()).collect();
-            Part { table: Arc::clone(table), queries, columns }
+            TableColumns { table: Arc::clone(table), queries, columns }
         };
         let parts = query.tables.iter().enumerate().map(part);
-        Parts(parts.filter(|part| !part.columns.is_empty()).collect())
+        StageColumns(parts.filter(|part| !part.columns.is_empty()).collect())
     }
 
-    /// The columns by their index in the query, in the order in which they are delivered.
+    /// The columns by their index in the query, in the order of delivery.
     pub(super) fn columns(&self) -> Vec<usize> {
         self.0.iter().flat_map(|part| part.columns.iter().copied()).collect()
     }
 
-    /// Finds where the chunks of the columns are.
+    /// Locates the chunks of the columns.
     pub(super) fn locate(&self, call: &mut Call<'_>) -> Result<()> {
         for part in &self.0 {
             let selections = crate::queries::Queries::new(&part.queries).selections;
@@ -55,7 +56,7 @@ impl Parts {
         call: &mut Call<'_>,
     ) -> Result<Vec<Scan>> {
         let kind = if ranges.len() == 1 { "read" } else { "scan" };
-        let scan = |part: &Part| {
+        let scan = |part: &TableColumns| {
             let ranges = ranges.iter().map(|range| part.inside(range)).collect();
             Scan::recorded_as(kind, Arc::clone(&part.table), &part.queries, ranges, threads, call)
         };
@@ -69,7 +70,7 @@ impl Parts {
         call: &mut Call<'_>,
     ) -> Result<Vec<EntryRead>> {
         let numbers = entries.numbers();
-        let start = |part: &Part| {
+        let start = |part: &TableColumns| {
             let (table, within) = (Arc::clone(&part.table), part.inside(&entries.within));
             EntryRead::start(table, &part.queries, &numbers, within, threads, call)
         };
@@ -77,8 +78,8 @@ impl Parts {
     }
 }
 
-impl Part {
-    /// Entries of the first table that this one, which may be shorter, has, too.
+impl TableColumns {
+    /// The part of a range inside this table, which may be shorter than the first one.
     fn inside(&self, range: &Range<u64>) -> Range<u64> {
         let entries = self.table.entries();
         range.start.min(entries)..range.end.min(entries)

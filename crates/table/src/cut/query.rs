@@ -1,4 +1,4 @@
-//! What a read with a cut is asked for: columns, entries, and what a second stage must be worth.
+//! The parameters of a read with a cut: columns, entries, and when a second stage pays off.
 
 use crate::selection::Query;
 use crate::table::Table;
@@ -8,37 +8,37 @@ use std::sync::Arc;
 /// The columns of a read with a cut.
 #[derive(Debug, Clone)]
 pub struct CutQuery {
-    /// Tables over the same entries. The first one says how many there are; another may have fewer.
+    /// Tables over the same entries. The first one defines their number; the others may have fewer.
     pub tables: Vec<Arc<dyn Table>>,
     /// The columns to read, each once: the index of its table, and the query.
     pub columns: Vec<(usize, Query)>,
     /// The columns that the cut needs, by their index in `columns`.
     pub cut: Vec<usize>,
-    /// The columns that may be read of passing entries only, by their index in `columns`. The columns of a group are
-    /// delivered of the same entries: either all of them wait for the mask, or none does.
+    /// The columns that may be read for passing entries only, by their index in `columns`. All columns of a group are
+    /// delivered for the same entries: they wait for the mask together or not at all.
     pub groups: Vec<Vec<usize>>,
 }
 
-/// How a read with a cut is carried out.
+/// Options of a read with a cut.
 #[derive(Debug, Clone, Default)]
 pub struct CutOptions {
-    /// Number of computing threads. Default: the environment variable `SAPWOOD_THREADS`, else all processors.
+    /// Number of computing threads. Default: the environment variable `SAPWOOD_THREADS`, or else all processors.
     pub threads: Option<usize>,
-    /// Entries that cannot pass, such as statistics exclude. Ranges in order that do not overlap. They are not read, unless
-    /// a column is shorter than the steps, or only all of its entries tell its form.
+    /// Entries that cannot pass, for instance according to statistics, as ranges in order that do not overlap. They are
+    /// not read, unless a column is shorter than the steps or its form depends on all of its entries.
     pub excluded: Vec<Range<u64>>,
-    /// What a second stage must be worth.
+    /// When a second stage pays off.
     pub costs: CutCosts,
 }
 
-/// What a second stage must be worth.
+/// When a second stage pays off.
 #[derive(Debug, Clone, Copy)]
 pub struct CutCosts {
-    /// Stored bytes of the columns of a second stage below which it is not worth a round trip. Default: 1 MiB, and in
-    /// any case the bytes that are on their way when the link is full: fewer take no longer to come than the round trip.
+    /// Stored bytes of the columns of a second stage below which it is not worth a round trip. Default: 1 MiB, and at
+    /// least the bytes in flight on a full link: fewer bytes arrive within the time of the round trip.
     pub least_bytes: u64,
-    /// If at least this percentage of the entries pass, and some in every cluster, all are read: masking them is faster
-    /// than picking out those that pass. Default: 5.
+    /// If at least this percentage of the entries pass, and some in every cluster, all entries are read, because masking
+    /// is then faster than picking out the passing ones. Default: 5.
     pub many_percent: u64,
 }
 
@@ -53,7 +53,7 @@ impl Default for CutCosts {
 pub struct EntrySelection {
     /// The range.
     pub within: Range<u64>,
-    /// The entries of it, in the order of the delivery; `None` for all of them.
+    /// The entries of the range to deliver, in this order; `None` for all of them.
     pub chosen: Option<Vec<u64>>,
 }
 
@@ -77,7 +77,7 @@ impl EntrySelection {
         self.len() == 0
     }
 
-    /// The numbers of the entries for which a mask, with a value for each, is true.
+    /// The numbers of the entries for which a mask, with one value per entry, is true.
     pub fn passing(&self, mask: &[bool]) -> Vec<u64> {
         match &self.chosen {
             Some(chosen) => pick(chosen.iter().copied(), mask),
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn excluded_entries_leave_a_list_of_the_others() {
+    fn excluding_entries_leaves_a_list_of_the_others() {
         let excluded = [2..4, 6..9];
         let without = |entries: EntrySelection| entries.without(&excluded).chosen;
         assert_eq!(without((0..10).into()), Some(vec![0, 1, 4, 5, 9]));

@@ -1,9 +1,9 @@
-//! The reading of steps in two stages, or in one.
+//! Reads steps in two stages, or in one.
 
 use super::excluded::{clipped, count_excluded};
-use super::parts::Parts;
+use super::parts::StageColumns;
 use super::query::{CutCosts, CutOptions, CutQuery, EntrySelection};
-use super::second::{Second, finish, next};
+use super::second::{SecondStage, finish, next};
 use super::stages::{Stages, can_wait};
 use crate::entries::EntryRead;
 use crate::plan::check_range;
@@ -12,12 +12,12 @@ use sapwood_core::{Call, Column, Error, Result};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The columns of a table, step by step: what a cut needs of all entries, then the other columns of those that pass.
+/// The columns of a table, step by step: what a cut needs for all entries, then the other columns for those that pass.
 ///
-/// [`CutRead::next`] delivers the first stage of a step; the caller computes from it which entries pass, and hands that
-/// to [`CutRead::cut`]; a later [`CutRead::next`] delivers the second stage. Chunks of the second stage that hold no
-/// passing entry are neither fetched nor decompressed. Of a distant source, the second stage of a step is in flight while
-/// the caller works on the first stage of the next. Where a second stage is not worth a round trip, all columns come in the
+/// [`CutRead::next`] delivers the first stage of a step. The caller computes which entries pass and gives the mask to
+/// [`CutRead::cut`]; a later [`CutRead::next`] delivers the second stage. Chunks of the second stage that hold no passing
+/// entry are neither fetched nor decompressed. With a distant source, the second stage of a step is in flight while the
+/// caller works on the first stage of the next. If a second stage is not worth a round trip, all columns come in the
 /// first.
 ///
 /// [`CutScan`](crate::CutScan) does this with a closure as the cut.
@@ -25,18 +25,18 @@ use std::ops::Range;
 pub struct CutRead {
     stages: Stages,
     costs: CutCosts,
-    /// The steps of which the first stage was not delivered yet.
+    /// The steps whose first stage is not delivered yet.
     steps: std::vec::IntoIter<EntrySelection>,
-    first: Parts,
-    second: Parts,
+    first: StageColumns,
+    second: StageColumns,
     /// The first stage of the steps that are whole ranges.
     scans: Vec<Scan>,
-    /// The first stage of the next step, if that is a list of entries and is being read.
+    /// The first stage of the next step, if that is a list of entries that is being read.
     listed: Option<Vec<EntryRead>>,
     /// The step whose mask is missing.
     awaiting: Option<EntrySelection>,
-    /// The second stages that were not delivered yet.
-    begun: VecDeque<Second>,
+    /// The second stages that are not delivered yet.
+    begun: VecDeque<SecondStage>,
     /// How many second stages are in flight while the first of the next step is worked on.
     ahead: usize,
     threads: Option<usize>,
@@ -81,8 +81,8 @@ impl CutRead {
         let range = start..steps.iter().map(|step| step.within.end).max().unwrap_or(start);
         let all: Vec<usize> = (0..query.columns.len()).collect();
         if !query.groups.is_empty() || !excluded.is_empty() {
-            // Where chunks are is asked for of the columns of both stages at once.
-            Parts::new(query, &all).locate(call)?;
+            // Locates the chunks of both stages together, in one round trip.
+            StageColumns::new(query, &all).locate(call)?;
         }
         let can_exclude = !excluded.is_empty() && all.iter().all(|column| can_wait(query, *column, &range));
         let excluded = if can_exclude { clipped(&excluded, &range) } else { Vec::new() };
@@ -92,7 +92,8 @@ impl CutRead {
         fetcher.counters().excluded_clusters.add(not_read.clusters);
         let left = (range.end - range.start).saturating_sub(not_read.entries);
         let stages = Stages::plan(query, &range, left, &costs)?;
-        let (first, second) = (Parts::new(query, &stages.first), Parts::new(query, &stages.second));
+        let (first, second) =
+            (StageColumns::new(query, &stages.first), StageColumns::new(query, &stages.second));
         let steps: Vec<EntrySelection> = steps.into_iter().map(|step| step.without(&excluded)).collect();
         let whole = steps.iter().filter(|step| step.chosen.is_none());
         let whole: Vec<Range<u64>> = whole.map(|step| step.within.clone()).collect();
@@ -113,18 +114,18 @@ impl CutRead {
         })
     }
 
-    /// The columns of the first stage, by their index in the query, in the order in which they are delivered.
+    /// The columns of the first stage, by their index in the query, in the order of delivery.
     pub fn first(&self) -> Vec<usize> {
         self.first.columns()
     }
 
-    /// The columns of the second stage; none if all are in the first.
+    /// The columns of the second stage, likewise; none if all are in the first.
     pub fn second(&self) -> Vec<usize> {
         self.second.columns()
     }
 
-    /// What comes next; `None` after the last step. If there is a second stage, a call of [`CutRead::cut`] follows each
-    /// first; otherwise the first stage is all of a step.
+    /// The next stage; `None` after the last step. If there is a second stage, call [`CutRead::cut`] after each first
+    /// stage; otherwise the first stage is the whole step.
     ///
     /// # Errors
     /// As [`read`](crate::read()); `Usage` if the mask of the last step is missing. An error ends the read.
@@ -133,8 +134,8 @@ impl CutRead {
         self.ended_by(stage).transpose()
     }
 
-    /// Takes the mask of the step whose first stage came last, with a value for each of its entries, and starts to read the
-    /// second stage. `None` stands for a cut that drops no entry.
+    /// Takes the mask of the step whose first stage came last, with one value per entry, and starts to read the second
+    /// stage. `None` means that all entries pass.
     ///
     /// # Errors
     /// `Usage` if no mask is missing, or for a mask of another length; those of [`EntryRead::start`]. An error ends the
@@ -160,7 +161,7 @@ impl CutRead {
             None => self.start_list(Some(&entries), call)?,
             listed => listed,
         };
-        // A list is fetched while the step before it is decoded and worked on.
+        // The next list is fetched while this step is decoded and used.
         self.listed = self.start_list(self.steps.as_slice().first(), call)?;
         let columns = match listed {
             Some(reads) => finish(reads, call)?,
@@ -182,17 +183,17 @@ impl CutRead {
         list.map(|step| self.first.start(step, self.threads, call)).transpose()
     }
 
-    fn start_second(&mut self, mask: Option<&[bool]>, call: &mut Call<'_>) -> Result<Second> {
+    fn start_second(&mut self, mask: Option<&[bool]>, call: &mut Call<'_>) -> Result<SecondStage> {
         let step = self.awaiting.take().ok_or_else(|| Error::usage("no step waits for a mask"))?;
-        let Some(mask) = mask else { return Second::of_all(&self.second, &step, self.threads, call) };
+        let Some(mask) = mask else { return SecondStage::of_all(&self.second, &step, self.threads, call) };
         if mask.len() != step.len() {
             let message = format!("the mask has {} values for {} entries", mask.len(), step.len());
             return Err(Error::usage(message));
         }
         if self.stages.is_worth_skipping(mask, &step, &self.costs) {
-            Second::of_passing(&self.second, &step, mask, self.threads, call)
+            SecondStage::of_passing(&self.second, &step, mask, self.threads, call)
         } else {
-            Second::of_all(&self.second, &step, self.threads, call)
+            SecondStage::of_all(&self.second, &step, self.threads, call)
         }
     }
 
@@ -204,7 +205,7 @@ impl CutRead {
         result
     }
 
-    /// Gives up what is left.
+    /// Abandons what is left.
     pub(super) fn end(&mut self) {
         self.steps = Vec::new().into_iter();
         self.begun.clear();

@@ -1,4 +1,4 @@
-//! Reading the entries that pass a cut, which is a closure.
+//! Reads the entries that pass a cut given as a closure.
 
 use super::query::{CutOptions, CutQuery, EntrySelection};
 use super::read::{CutRead, CutStage};
@@ -28,22 +28,22 @@ pub struct CutScan<F> {
     /// The columns that the cut needs, and those of the queries, by their index in the read's query.
     needed: Vec<usize>,
     wanted: Vec<usize>,
-    begun: VecDeque<Begun>,
+    begun: VecDeque<PendingStep>,
     threads: Option<usize>,
 }
 
 /// A step whose second stage is being read.
 #[derive(Debug)]
-struct Begun {
+struct PendingStep {
     entries: Vec<u64>,
-    /// Where in the step the passing entries are.
+    /// The positions of the passing entries in the step.
     places: Vec<usize>,
     first: Vec<Column>,
 }
 
 impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
-    /// A scan of columns, or of members of the objects in them, over some ranges of entries. The closure gets the columns of
-    /// `needed`, of all entries of a range, and returns for each entry whether it passes.
+    /// A scan of columns, or of members of the objects in them, over some ranges of entries. The closure gets the `needed`
+    /// columns of all entries of a range, and returns for each entry whether it passes.
     ///
     /// # Errors
     /// As [`read`](crate::read()).
@@ -107,7 +107,7 @@ impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
         Ok(None)
     }
 
-    /// Cuts a step.
+    /// Computes the mask of a step.
     fn begin(&mut self, entries: &EntrySelection, first: Vec<Column>, call: &mut Call<'_>) -> Result<()> {
         let columns = columns_at(&self.needed, &self.read.first(), &first)?;
         let mask = (self.cut)(&columns)?;
@@ -120,13 +120,13 @@ impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
             self.read.cut(Some(&mask), call)?;
         }
         let places = mask.iter().enumerate().filter(|(_, passes)| **passes).map(|(place, _)| place).collect();
-        self.begun.push_back(Begun { entries: entries.passing(&mask), places, first });
+        self.begun.push_back(PendingStep { entries: entries.passing(&mask), places, first });
         Ok(())
     }
 
-    /// The passing entries of the earliest step that was cut.
+    /// Delivers the passing entries of the earliest pending step.
     fn finish(&mut self, second: Vec<Column>, passing: bool, call: &mut Call<'_>) -> Result<PassingEntries> {
-        let Some(Begun { entries, places, first }) = self.begun.pop_front() else {
+        let Some(PendingStep { entries, places, first }) = self.begun.pop_front() else {
             return Err(Error::usage("no step was cut"));
         };
         let (of_first, of_second) = (self.read.first(), self.read.second());
@@ -158,7 +158,7 @@ pub fn read_where<Q: Into<Query> + Clone>(
     scan.next(call).unwrap_or_else(|| Err(not_delivered()))
 }
 
-/// Some of the columns `delivered`, which are numbered by `numbers`.
+/// The `wanted` columns among those `delivered`, whose indices are `numbers`.
 fn columns_at(wanted: &[usize], numbers: &[usize], delivered: &[Column]) -> Result<Vec<Column>> {
     wanted.iter().map(|column| column_at(*column, numbers, delivered).cloned()).collect()
 }

@@ -1,4 +1,4 @@
-//! Which columns wait for the mask of a cut, and whether that is worth a round trip.
+//! Decides which columns wait for the mask of a cut, and whether that is worth a round trip.
 
 use super::query::{CutCosts, CutQuery, EntrySelection};
 use crate::members::{member_form, names};
@@ -10,18 +10,18 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::slice;
 
-/// The columns that are read of all entries, and those that wait for the mask, by their index in the query.
+/// The columns that are read for all entries, and those that wait for the mask, by their index in the query.
 #[derive(Debug)]
 pub(super) struct Stages {
     pub(super) first: Vec<usize>,
-    /// Empty if one stage does for all.
+    /// Empty if there is only one stage.
     pub(super) second: Vec<usize>,
     /// Entries at which chunks of all columns of the second stage begin.
     boundaries: Vec<u64>,
 }
 
 impl Stages {
-    /// The stages for the entries `range`, of which `left` are read at all. The columns were located.
+    /// The stages for the entries `range`, of which `left` are not excluded. The columns are located.
     pub(super) fn plan(query: &CutQuery, range: &Range<u64>, left: u64, costs: &CutCosts) -> Result<Stages> {
         let all = || (0..query.columns.len()).collect();
         let one = || Stages { first: all(), second: Vec::new(), boundaries: Vec::new() };
@@ -34,13 +34,13 @@ impl Stages {
                 first.extend(group);
             }
         }
-        // What the cut needs is read again with a group that waits: its columns belong to the same entries.
+        // Columns of the cut are read again with a waiting group, so that all of the group have the same entries.
         let incomplete = waiting.into_iter().filter(|group| group.iter().any(|one| !first.contains(one)));
         let second: HashSet<usize> = incomplete.flatten().copied().collect();
         let second: Vec<usize> = (0..query.columns.len()).filter(|column| second.contains(column)).collect();
         let Some(main) = query.tables.first().filter(|_| !second.is_empty()) else { return Ok(one()) };
-        let Chunks { bytes, boundaries } = Chunks::of(query, &second, range)?;
-        // Fewer bytes than a full link carries in a round trip take no longer to come than the round trip.
+        let SecondChunks { bytes, boundaries } = SecondChunks::of(query, &second, range)?;
+        // Fewer bytes than those in flight on a full link arrive within the time of the round trip.
         let least = costs.least_bytes.max(bytes_in_flight(&**main));
         if bytes * u128::from(left) < u128::from(least) * u128::from(range.end - range.start) {
             return Ok(one());
@@ -54,7 +54,7 @@ impl Stages {
         Ok(Stages { first, second, boundaries })
     }
 
-    /// Whether to read the passing entries only, now that it is known which of a step pass.
+    /// Whether to read only the passing entries of a step.
     pub(super) fn is_worth_skipping(
         &self,
         mask: &[bool],
@@ -65,7 +65,7 @@ impl Stages {
         if entries.chosen.is_some() || passing * 100 < u128::from(costs.many_percent) * mask.len() as u128 {
             return true;
         }
-        // Chunks of which no entry passes need not be read at all.
+        // Chunks without a passing entry need not be read.
         let Range { start, end } = entries.within;
         let inside = self.boundaries.iter().filter(|boundary| start < **boundary && **boundary < end);
         let mut ends = inside.map(|boundary| usize::try_from(boundary - start).unwrap_or(usize::MAX));
@@ -80,17 +80,17 @@ impl Stages {
     }
 }
 
-/// What is known of the chunks of the second stage.
-struct Chunks {
-    /// Stored bytes, about.
+/// The size and the boundaries of the chunks of the second stage.
+struct SecondChunks {
+    /// Approximate number of stored bytes.
     bytes: u128,
     /// Entries inside the range at which chunks of all columns begin; `None` without columns.
     boundaries: Option<Vec<u64>>,
 }
 
-impl Chunks {
-    fn of(query: &CutQuery, columns: &[usize], range: &Range<u64>) -> Result<Chunks> {
-        let mut found = Chunks { bytes: 0, boundaries: None };
+impl SecondChunks {
+    fn of(query: &CutQuery, columns: &[usize], range: &Range<u64>) -> Result<SecondChunks> {
+        let mut found = SecondChunks { bytes: 0, boundaries: None };
         let mut known: HashSet<(usize, Selection)> = HashSet::new();
         for (table, wanted) in columns.iter().filter_map(|column| query.columns.get(*column)) {
             let (Some(owner), selection) = (query.tables.get(*table), selection(wanted)) else { continue };
@@ -122,8 +122,8 @@ impl Chunks {
     }
 }
 
-/// Whether some entries of a column look as they do among all the others: it has all entries up to the end of the range,
-/// and its form does not depend on the data. The column was located.
+/// Whether a column may be read for some entries only: it has all entries up to the end of the range, and its form does
+/// not depend on the data. The column is located.
 pub(super) fn can_wait(query: &CutQuery, column: usize, range: &Range<u64>) -> bool {
     let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) else { return false };
     let Some((table, wanted)) = query.columns.get(column) else { return false };
@@ -134,7 +134,7 @@ pub(super) fn can_wait(query: &CutQuery, column: usize, range: &Range<u64>) -> b
         && table.plan(&selection, &(last..last + 1)).is_ok_and(|plan| !plan.entries().is_empty())
 }
 
-/// Whether only the data say what a form is: of which classes objects are.
+/// Whether a form depends on the data, such as on the classes of objects.
 fn depends_on_data(form: &Form) -> bool {
     match form {
         Form::Empty => true,
@@ -149,7 +149,7 @@ fn selection(query: &Query) -> Selection {
     Selection::of_members(query.column, slice::from_ref(&names(&query.member)))
 }
 
-/// Bytes that are on their way when the link to the source is full, as far as that is known; else 0.
+/// Bytes in flight on a full link to the source; 0 if unknown.
 fn bytes_in_flight(table: &dyn Table) -> u64 {
     let fetcher = table.fetcher(0);
     if fetcher.source().cost_model().immediate { 0 } else { fetcher.link().bytes_in_flight().unwrap_or(0) }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_only_the_data_tell_cannot_wait() {
+    fn forms_that_depend_on_the_data_cannot_wait() {
         let number = Form::Primitive(sapwood_core::Primitive::F32);
         assert!(!depends_on_data(&Form::list(number.clone())));
         assert!(depends_on_data(&Form::list(Form::Tuple(vec![number, Form::Empty]))));

@@ -1,23 +1,23 @@
-//! The windows of a lazy reader: whole clusters, joined while they are small and cut where they are huge.
+//! The windows of a lazy reader: whole clusters, joined if they are small and cut if they are huge.
 
 use crate::table::Chunk;
 use sapwood_fetch::windows;
 use std::ops::Range;
 
-/// Bytes of all columns together that clusters are joined up to: compressed, or a quarter of what they become,
+/// Clusters are joined up to so many bytes of all columns: compressed bytes or a quarter of the uncompressed ones,
 /// whichever is more.
 const WINDOW: u64 = 32 << 20;
 const MOST_EXPANSION: u64 = 4;
-/// A cluster of more bytes than this is cut; chunks that reach across the cut are fetched once all the same. Where no
-/// clusters are recorded, as in old files, they reach across any cut: what is more than one window is cut.
+/// A cluster of more bytes is cut; chunks that reach across the cut are still fetched once. Old files record no clusters,
+/// and chunks reach across any cut: there, anything larger than a window is cut.
 const HUGE: u64 = 2 * WINDOW;
 
-/// The first entry of a chunk, and what it costs to hold it.
+/// The first entry of a chunk, and the cost of holding it.
 pub(super) fn cost(chunk: &Chunk) -> (u64, u64) {
     (chunk.entries.start, chunk.range.len.max(chunk.uncompressed_bytes / MOST_EXPANSION))
 }
 
-/// Cuts `entries` into windows by the `costs` of chunks, the first of at most `first` entries where a cluster has more.
+/// Cuts `entries` into windows by the `costs` of chunks. The first window has at most `first` entries.
 pub(super) fn cut(
     cluster_starts: &[u64],
     costs: impl Iterator<Item = (u64, u64)>,
@@ -50,7 +50,7 @@ pub(super) fn cut(
     cut
 }
 
-/// A range in `pieces` parts of about as many entries each.
+/// Splits a range into `pieces` of about the same length.
 fn split(range: &Range<u64>, pieces: u64) -> Vec<Range<u64>> {
     let entries = range.end - range.start;
     let step = entries.div_ceil(pieces.clamp(1, entries.max(1))).max(1);

@@ -1,4 +1,4 @@
-//! Where the chunks of a lazy reader's columns are, window by window, and how they become columns.
+//! The chunks of a lazy reader's columns, window by window, and their decoding.
 
 use crate::plan::{decode, in_parallel, plan};
 use crate::queries::Queries;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use sapwood_core::{Call, Column, Error, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_fetch::learn::{ColumnMap, ColumnRange, FetchedColumn};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ pub(super) struct LazyLayout {
     pub(super) table: Arc<dyn Table>,
     pub(super) windows: Vec<Range<u64>>,
     columns: Vec<LazyColumn>,
-    recorded: Option<RecordedRead>,
+    recorded: Option<ReadRecording>,
 }
 
 /// One query, on its own.
 #[derive(Debug)]
 struct LazyColumn {
     queries: Queries,
-    /// Other queries read the same column.
+    /// True if other queries read the same column.
     shares: bool,
 }
 
@@ -49,7 +49,7 @@ impl LazyLayout {
         LazyLayout { table, windows, columns, recorded }
     }
 
-    /// The columns that were fetched, decoded on all threads, and the bytes of each.
+    /// Decodes fetched columns on all threads. Returns each with its size in bytes.
     pub(super) fn decode(
         &self,
         fetched: &[FetchedColumn],
@@ -105,7 +105,7 @@ impl ColumnMap for LazyLayout {
         self.windows.len()
     }
 
-    /// A column that cannot be planned has no pieces: decoding it says why.
+    /// A column that cannot be planned has no pieces; decoding it reports the error.
     fn pieces(&self, column: usize, window: usize) -> Vec<ColumnRange> {
         let (Some(lazy), Some(entries)) = (self.columns.get(column), self.windows.get(window)) else {
             return Vec::new();
@@ -127,7 +127,7 @@ impl ColumnMap for LazyLayout {
         self.table.fetcher(object)
     }
 
-    fn recorded(&self) -> Option<&RecordedRead> {
+    fn recorded(&self) -> Option<&ReadRecording> {
         self.recorded.as_ref()
     }
 }

@@ -1,4 +1,4 @@
-//! Reading lazily: columns are fetched and decoded when they are touched, and what is likely to be touched with them.
+//! Reading lazily: columns are fetched and decoded when they are touched, with others that are likely to be touched.
 
 mod cut;
 mod layout;
@@ -12,16 +12,16 @@ use crate::table::Table;
 use layout::LazyLayout;
 use sapwood_core::{Call, Column, Error, Result};
 use sapwood_fetch::learn::{Accounting, ColumnMap, Fetch, FetchedColumn, Limits, Reader, Rules};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 pub use options::LazyOptions;
 
-/// A lazy reader of some columns of a table: it fetches what is touched, and learns to do so ahead of need. Thread-safe.
+/// A lazy reader of some columns of a table: it fetches what is touched, and learns to prefetch it. Thread-safe.
 ///
-/// What one thread has asked for, another waits for and does not ask again. Touched columns are kept with their window.
+/// If another thread has requested the same bytes, a touch waits for them. Touched columns are kept with their window.
 #[derive(Debug)]
 pub struct Lazy {
     layout: Arc<LazyLayout>,
@@ -48,7 +48,7 @@ impl Lazy {
         let seed = options.trained.clone().unwrap_or_default();
         let unknown = options.startup && seed.iter().all(|(_, share)| *share <= 0.0);
         let all = 0..table.entries();
-        // A column that cannot be read costs nothing.
+        // Columns that cannot be planned cost nothing.
         let plans = together.selections.iter().filter_map(|one| table.plan(one, &all).ok());
         let costs: Vec<(u64, u64)> = plans
             .flat_map(|plan| {
@@ -75,7 +75,7 @@ impl Lazy {
         Ok(Lazy { layout, reader, threads: options.threads })
     }
 
-    /// The entries of each window. What is touched is read for the whole window.
+    /// The entries of each window. A touched column is read for the whole window.
     pub fn windows(&self) -> &[Range<u64>] {
         &self.layout.windows
     }
@@ -83,13 +83,13 @@ impl Lazy {
     /// The entries of a window, for a query by its index.
     ///
     /// # Errors
-    /// `Usage` for a window or query that is not there; those of [`read`](crate::read()).
+    /// `Usage` for a window or query that does not exist; those of [`read`](crate::read()).
     pub fn column(&self, query: usize, window: usize, call: &mut Call<'_>) -> Result<Column> {
         let mut columns = self.read(&[query], window, false, call)?;
         columns.pop().ok_or_else(|| Error::usage("a column was not read"))
     }
 
-    /// Fetches some queries of a window in one planned fetch, and decodes them.
+    /// Fetches some queries of a window together, and decodes them.
     ///
     /// # Errors
     /// As [`Lazy::column`].
@@ -97,34 +97,34 @@ impl Lazy {
         self.read(queries, window, true, call).map(drop)
     }
 
-    /// The window is no longer needed and may be dropped. Touching it makes it needed again.
+    /// Marks a window as no longer needed, so that it may be dropped. Touching it makes it needed again.
     pub fn release(&self, window: usize) {
         self.reader.release(window);
     }
 
     /// Announces the windows that will be opened, each once, in the order of their first use, with the share of their
-    /// entries that will be used: these windows are fetched ahead, and no others, and little is guessed where few entries
-    /// are used. Holds until it is [forgotten](Lazy::forget) by the number that is returned.
+    /// entries that will be used. Only these windows are prefetched, and little is fetched speculatively where few entries
+    /// are used. Applies until [`forget`](Lazy::forget) is called with the returned number.
     pub fn expect(&self, windows: Vec<(usize, f64)>) -> u64 {
         self.reader.expect(windows)
     }
 
-    /// Takes back what was announced under that number.
+    /// Withdraws the announcement with this number.
     pub fn forget(&self, expected: u64) {
         self.reader.forget(expected);
     }
 
-    /// For each query that was touched: in how many windows, and of how many windows seen.
+    /// For each touched query: the windows in which it was touched, and the windows that were seen.
     pub fn learned(&self) -> Vec<(usize, u64, u64)> {
         self.reader.learned()
     }
 
-    /// The bytes that were fetched, by the reason for fetching them.
+    /// The fetched bytes, by the reason for fetching them.
     pub fn accounting(&self) -> Accounting {
         self.reader.accounting()
     }
 
-    /// All fetches, in the order asked. Times count from when the file was opened, as in its trace.
+    /// All fetches, in the order of their requests. Times count from [`LazyOptions::begin`].
     pub fn fetches(&self) -> Vec<Fetch> {
         self.reader.fetches()
     }
@@ -142,7 +142,7 @@ impl Lazy {
         let (table, read) = (&self.layout.table, self.layout.recorded());
         let touch = || self.reader.touch(queries, window, declared, &work, call);
         let fetcher = table.fetcher(0);
-        RecordedRead::touch(read, queries, window, fetcher.counters(), touch)
+        ReadRecording::touch(read, queries, window, fetcher.counters(), touch)
             .map_err(|error| error.url(table.url()))
     }
 }

@@ -1,36 +1,36 @@
-//! How a lazy reader learns, and how much it may keep.
+//! Options of a lazy reader.
 
 use std::ops::Range;
 use std::time::Instant;
 
-/// How to read lazily.
+/// How a lazy reader learns, and how much it may keep.
 ///
-/// With `startup`, `learn` and `trigger` off and nothing trained, exactly what is touched is fetched. With a
-/// trained set and `learn` off, that set is fetched for each window: declared columns.
+/// With `startup`, `learn` and `trigger` off and nothing trained, the reader fetches exactly what is touched. With a
+/// trained set and `learn` off, it fetches that set for each window, like declared columns.
 #[derive(Debug, Clone)]
 pub struct LazyOptions {
     /// The entries; by default all of the table.
     pub entries: Option<Range<u64>>,
-    /// Queries, by index, and the share of windows in which they were touched, as an earlier reader
-    /// [learned](super::Lazy::learned) it. `None`: nothing is known.
+    /// Queries, by index, and the share of windows in which they were touched, as [learned](super::Lazy::learned) by an
+    /// earlier reader. `None` if nothing is known.
     pub trained: Option<Vec<(usize, f64)>>,
     /// While nothing is known, fetch all columns of the first window together. Default: true.
     pub startup: bool,
     /// Fetch the columns that are touched in most windows ahead of need. Default: true.
     pub learn: bool,
-    /// When a column is touched that was not fetched, fetch with it all that were touched like that before.
-    /// Default: true.
+    /// When a touched column is missing, fetch with it all columns that were missing in the same way before. Default:
+    /// true.
     pub trigger: bool,
-    /// Most compressed bytes that one fetch takes on suspicion: of columns that were never touched. On a slow link,
-    /// it takes what comes in 16 round trips, and at least 1 MiB. Default: 16 MiB.
+    /// Most compressed bytes of untouched columns that one fetch takes speculatively. On a slow link, the limit is what
+    /// arrives in 16 round trips, and at least 1 MiB. Default: 16 MiB.
     pub startup_bytes: u64,
     /// Most entries of the first window while nothing is known. Default: 1,000.
     pub startup_entries: u64,
-    /// Bytes of windows that are kept when nobody needs them any more. Default: 256 MiB.
+    /// Most bytes of windows to keep once they are no longer needed. Default: 256 MiB.
     pub memory_bytes: u64,
     /// Number of computing threads, as for [`read`](crate::read()).
     pub threads: Option<usize>,
-    /// The moment from which the times of [fetches](super::Lazy::fetches) count. Default: now.
+    /// The origin of the times of [fetches](super::Lazy::fetches). Default: now.
     pub begin: Option<Instant>,
 }
 

@@ -89,7 +89,7 @@ fn subject(sizes: &[u64], page: usize, distant: bool) -> Subject {
 }
 
 #[test]
-fn a_table_of_pages_near_by_is_read_in_all_ways() {
+fn a_local_table_of_pages_is_read_in_all_ways() {
     check(&subject(&[7, 0, 33, 1, 20, 11], 9, false));
 }
 

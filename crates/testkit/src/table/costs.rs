@@ -1,5 +1,6 @@
 //! What is fetched: each chunk once, and no other than those that are needed.
 
+use super::cuts::{masks, read_cut};
 use super::expect::{THREADS, call, unwrapped};
 use super::faults::chunks;
 use super::probe::{Access, ProbedTable};
@@ -73,13 +74,40 @@ pub(super) fn only_needed_chunks_are_fetched(subject: &Subject) {
                 list.iter().flat_map(|entry| needed(&*subject.table, column, *entry..*entry + 1)).collect();
             let table = ProbedTable::new(&subject.table, Access::SPARING);
             unwrapped(read_entries(&table, &[column], list), &what);
-            for (file, range) in table.asked() {
-                // Neighbours are asked for together.
-                let bytes: u64 =
-                    needed.iter().filter(|one| one.0 == file).map(|one| overlap(&one.1, &range)).sum();
-                assert_eq!(bytes, range.len, "{what}: {range} of the file {file} is not needed");
-            }
+            assert_only(&needed, &table, &what);
         }
+    }
+}
+
+/// A cut takes the chunks of the first stage, and of the others those that hold passing entries.
+pub(super) fn only_passing_chunks_are_fetched(subject: &Subject) {
+    let complete: Vec<usize> = subject.complete().iter().map(|(index, _)| *index).collect();
+    if complete.is_empty() {
+        return;
+    }
+    for (number, mask) in masks(&*subject.table).iter().enumerate() {
+        let what = format!("{}: mask {number}", subject.name);
+        let table = ProbedTable::new(&subject.table, Access::SPARING);
+        let whole = [subject.entries().into()];
+        let (first, _) = unwrapped(read_cut(&table, &complete, &whole, mask), &what);
+        let mut allowed = BTreeSet::new();
+        for (place, column) in complete.iter().enumerate() {
+            if first.contains(&place) {
+                allowed.extend(needed(&*subject.table, *column, subject.entries()));
+                continue;
+            }
+            let passing = subject.entries().zip(mask).filter(|(_, passes)| **passes);
+            allowed.extend(passing.flat_map(|(entry, _)| needed(&*subject.table, *column, entry..entry + 1)));
+        }
+        assert_only(&allowed, &table, &what);
+    }
+}
+
+/// What was asked of a table lies in these chunks: neighbours are asked for together.
+fn assert_only(needed: &BTreeSet<(FileIndex, ByteRange)>, table: &ProbedTable, what: &str) {
+    for (file, range) in table.asked() {
+        let bytes: u64 = needed.iter().filter(|one| one.0 == file).map(|one| overlap(&one.1, &range)).sum();
+        assert_eq!(bytes, range.len, "{what}: {range} of the file {file} is not needed");
     }
 }
 

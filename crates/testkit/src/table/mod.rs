@@ -4,6 +4,7 @@
 //! columns that are known to be right. [`PagedTable`] is a made format to test the readers with.
 
 mod costs;
+mod cuts;
 mod expect;
 mod faults;
 mod made;
@@ -32,9 +33,11 @@ pub fn check(subject: &Subject) {
     values::entry_lists(subject);
     values::scans(subject);
     values::lazy_readers(subject);
+    cuts::cuts(subject);
     statistics::contain_the_values(subject);
     costs::chunks_are_fetched_once(subject);
     costs::only_needed_chunks_are_fetched(subject);
+    costs::only_passing_chunks_are_fetched(subject);
     faults::damaged_chunks(subject);
     faults::truncated_files(subject);
     faults::sources_that_hang(subject);

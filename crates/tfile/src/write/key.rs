@@ -1,18 +1,18 @@
 //! Writes the key before a record.
 
 use super::{Datime, RecordBuffer};
+use crate::key::LARGE;
 use sapwood_core::{Error, ErrorKind, Result};
 
-/// Bytes of a key besides its strings, with offsets of 4 bytes and of 8 (root-io-spec Record §2).
+/// Bytes of a key without its strings, with 4-byte and with 8-byte offsets (root-io-spec Record §2).
 const FIXED_LEN: usize = 26;
 const FIXED_LEN_WIDE: usize = 34;
-/// `TKey`'s class version, and what is added to it for offsets of 8 bytes.
+/// `TKey`'s class version.
 const VERSION: u16 = 4;
-const LARGE: u16 = 1000;
 
 /// The key of a record before it is placed.
 ///
-/// Its length is known at once; references inside the object count from there.
+/// Its length is known at once; references inside the object count from the start of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewKey {
     /// Class of the object.

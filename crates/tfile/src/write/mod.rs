@@ -1,6 +1,6 @@
 //! Writes ROOT's container: header, keys, directories, free segments, streamer information. Without I/O.
 //!
-//! [`FileWriter`] places every record and returns [`Piece`](sapwood_core::Piece)s; the caller writes them.
+//! [`FileWriter`] places every record and returns [`FilePiece`](sapwood_core::FilePiece)s; the caller writes them.
 //! The payload of an object is written with [`RecordBuffer`], [`NewKey`] is its key before it is placed, and
 //! [`Descriptions`] are the classes that the file describes.
 
@@ -12,12 +12,12 @@ mod file;
 mod free;
 mod header;
 mod key;
-mod origin;
 mod resume;
+mod stamp;
 
 pub use buffer::RecordBuffer;
 pub use copied::{is_wide, pid_offset};
 pub use descriptions::Descriptions;
 pub use file::{DirectoryId, FileWriter, RecordPosition};
 pub use key::NewKey;
-pub use origin::{Datime, Origin};
+pub use stamp::{Datime, FileStamp};

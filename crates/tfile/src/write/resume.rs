@@ -1,48 +1,49 @@
-//! Resumes an existing file: new records go behind its end, and its contents stay unchanged.
+//! Resumes an existing file: new records go after its end, and its contents stay unchanged.
 
-use super::directory::{Directory, ListedKey};
+use super::directory::{DirectoryRecord, ListedKey};
 use super::file::Baseline;
-use super::{Datime, Descriptions, FileWriter, Origin};
-use crate::directory::{Directory as Read, keys_with_places};
+use super::{Datime, Descriptions, FileStamp, FileWriter};
+use crate::directory::{Directory, keys_with_ranges};
+use crate::find::MAX_DEPTH;
 use crate::header::HEADER_LEN;
 use crate::reader::Reader;
 use crate::{Key, TFile};
 use sapwood_codec::Compression;
-use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, Step};
+use sapwood_core::{ByteRange, Error, ErrorKind, ParseStep, Result, Segments};
 use std::collections::{HashMap, HashSet};
 
 /// The oldest ROOT whose directories leave room for larger offsets (root-io-spec Directory §7.1).
 const OLDEST: u32 = 40_000;
-/// Directories nested deeper than this are not real.
-const MAX_DEPTH: usize = 100;
 
 impl FileWriter {
-    /// Resumes a file of `size` bytes: records go behind its end; before that, only the header and the
-    /// records of changed directories are written. These come from [`finish`](FileWriter::finish), in an
-    /// order in which the file can be read after each of them. `compression` applies to objects; `None` takes
-    /// that of the file's header.
+    /// Resumes a file of `size` bytes: records go after its end; before that, only the header and the records
+    /// of changed directories are written. These come from [`finish`](FileWriter::finish), in an order in
+    /// which the file can be read after each of them. `compression` applies to objects; `None` takes that of
+    /// the file's header.
     ///
     /// # Errors
-    /// As [`TFile::open`]; `Truncated` if the file is shorter than it says, `Unsupported` if it was written
-    /// by a ROOT version before 4.
+    /// As [`TFile::open`]; `Truncated` if the file is shorter than its header states, `Unsupported` if it was
+    /// written by a ROOT version before 4.
     pub fn resume(
         known: &Segments,
         size: u64,
         compression: Option<Compression>,
         time: Datime,
-    ) -> Result<Step<FileWriter>> {
+    ) -> Result<ParseStep<FileWriter>> {
         let file = match TFile::open(known, size)? {
-            Step::Done(file) => file,
-            Step::Need(ranges) => return Ok(Step::Need(ranges)),
+            ParseStep::Done(file) => file,
+            ParseStep::Need(ranges) => return Ok(ParseStep::Need(ranges)),
         };
         check(&file)?;
         let (streamers, free) = (file.streamers_record(known)?, file.free_segments(known)?);
         let directories = DirectoryWalk::through(&file, known)?;
         let (record, free, directories) = match (streamers, free, directories) {
-            (Step::Done(record), Step::Done(free), Step::Done(directories)) => (record, free, directories),
+            (ParseStep::Done(record), ParseStep::Done(free), ParseStep::Done(directories)) => {
+                (record, free, directories)
+            }
             (streamers, free, directories) => {
                 let missing = [needed(streamers), needed(free), needed(directories)];
-                return Ok(Step::Need(missing.concat()));
+                return Ok(ParseStep::Need(missing.concat()));
             }
         };
         let mut descriptions = Descriptions::default();
@@ -50,9 +51,9 @@ impl FileWriter {
             descriptions.add_record(record, file.header.version)?;
         }
         let announced = Compression::from_number(file.header.compression).unwrap_or_default();
-        Ok(Step::Done(FileWriter {
+        Ok(ParseStep::Done(FileWriter {
             baseline: Some(Baseline { end: file.header.end, descriptions: descriptions.len() }),
-            origin: Origin { time, uuid: file.header.uuid },
+            stamp: FileStamp { time, uuid: file.header.uuid },
             header: file.header,
             compression: compression.unwrap_or(announced),
             directories,
@@ -108,10 +109,10 @@ fn check(file: &TFile) -> Result<()> {
     Ok(())
 }
 
-fn needed<T>(step: Step<T>) -> Vec<ByteRange> {
+fn needed<T>(step: ParseStep<T>) -> Vec<ByteRange> {
     match step {
-        Step::Need(ranges) => ranges,
-        Step::Done(_) => Vec::new(),
+        ParseStep::Need(ranges) => ranges,
+        ParseStep::Done(_) => Vec::new(),
     }
 }
 
@@ -119,9 +120,9 @@ fn needed<T>(step: Step<T>) -> Vec<ByteRange> {
 struct DirectoryWalk<'a> {
     reader: Reader<'a>,
     visited: HashSet<u64>,
-    /// Bytes of the lists met so far, which do not overlap in a valid file: this bounds the walk.
+    /// Total length of the lists so far. In a valid file they do not overlap, which bounds the walk.
     list_bytes: u64,
-    found: Vec<Directory>,
+    found: Vec<DirectoryRecord>,
 }
 
 /// A directory, as described by the key that leads to it.
@@ -135,7 +136,7 @@ struct DirectoryRef {
 }
 
 impl DirectoryWalk<'_> {
-    fn through(file: &TFile, known: &Segments) -> Result<Step<Vec<Directory>>> {
+    fn through(file: &TFile, known: &Segments) -> Result<ParseStep<Vec<DirectoryRecord>>> {
         let mut walk = DirectoryWalk {
             reader: file.reader(known),
             visited: HashSet::new(),
@@ -163,7 +164,7 @@ impl DirectoryWalk<'_> {
             let message = format!("the directory '{name}' is in the file twice, or contains itself");
             return Err(Error::corrupt(message).at(offset));
         }
-        let Some(read) = Read::read(&mut self.reader, offset, fields_at)? else { return Ok(()) };
+        let Some(read) = Directory::read(&mut self.reader, offset, fields_at)? else { return Ok(()) };
         let list = read.key_list.unwrap_or(ByteRange { start: 0, len: 0 });
         self.list_bytes = self.list_bytes.saturating_add(list.len);
         if self.list_bytes > self.reader.size() {
@@ -175,7 +176,7 @@ impl DirectoryWalk<'_> {
             let Some(record) = self.reader.get(list.start, list.len, "the list of keys")? else {
                 return Ok(());
             };
-            for (key, place) in keys_with_places(&record, list.start)? {
+            for (key, place) in keys_with_ranges(&record, list.start)? {
                 // The sign marks a key that ROOT keeps.
                 let cycle = i16::try_from(key.cycle).unwrap_or(i16::MAX);
                 keys.push(ListedKey { name: key.name.clone(), cycle, image: record.slice(place) });
@@ -184,7 +185,7 @@ impl DirectoryWalk<'_> {
                 }
             }
         }
-        self.found.push(Directory {
+        self.found.push(DirectoryRecord {
             name,
             title,
             offset,

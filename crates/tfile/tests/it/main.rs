@@ -12,7 +12,7 @@ mod update;
 mod write;
 
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Result, Segments, Step};
+use sapwood_core::{ByteRange, ParseStep, Result, Segments};
 
 /// A file in memory, and what of it a parser has asked for.
 struct Fetched {
@@ -46,11 +46,11 @@ impl Fetched {
 
     /// Calls a parser until it is done, and gives it what it asks for: only what it has not, and never
     /// beyond the end.
-    fn drive<T>(&mut self, parse: impl Fn(&Segments) -> Result<Step<T>>) -> Result<T> {
+    fn drive<T>(&mut self, parse: impl Fn(&Segments) -> Result<ParseStep<T>>) -> Result<T> {
         loop {
             match parse(&self.known)? {
-                Step::Done(value) => return Ok(value),
-                Step::Need(ranges) => {
+                ParseStep::Done(value) => return Ok(value),
+                ParseStep::Need(ranges) => {
                     assert!(!ranges.is_empty(), "waits for nothing");
                     for &range in &ranges {
                         assert_eq!(self.known.get(range), None, "asks for {range} again");

@@ -3,7 +3,7 @@
 use crate::Fetched;
 use crate::write::{finished, new_file, open, string, text_of};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, ErrorKind, Piece, Result};
+use sapwood_core::{ByteRange, ErrorKind, FilePiece, Result};
 use sapwood_tfile::write::{Datime, FileWriter};
 
 const LATER: Datime = Datime(2_080_000_000);
@@ -14,7 +14,7 @@ fn resume(fetched: &mut Fetched) -> Result<FileWriter> {
 }
 
 /// The file after each of the pieces that were written, of which those before the old end come last.
-fn states(old: &Bytes, pieces: Vec<Piece>) -> Vec<Fetched> {
+fn states(old: &Bytes, pieces: Vec<FilePiece>) -> Vec<Fetched> {
     let end = old.len() as u64;
     let (held, behind): (Vec<_>, Vec<_>) = pieces.into_iter().partition(|piece| piece.offset < end);
     let mut file = old.to_vec();
@@ -33,7 +33,7 @@ fn states(old: &Bytes, pieces: Vec<Piece>) -> Vec<Fetched> {
     states
 }
 
-fn ended(mut writer: FileWriter) -> Vec<Piece> {
+fn ended(mut writer: FileWriter) -> Vec<FilePiece> {
     let mut pieces = writer.take();
     pieces.extend(writer.finish().unwrap());
     pieces

@@ -3,19 +3,19 @@
 use crate::Fetched;
 use bytes::Bytes;
 use sapwood_codec::Compression;
-use sapwood_core::Piece;
-use sapwood_tfile::write::{Datime, FileWriter, NewKey, Origin};
+use sapwood_core::FilePiece;
+use sapwood_tfile::write::{Datime, FileStamp, FileWriter, NewKey};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, TFile};
 
-const ORIGIN: Origin =
-    Origin { time: Datime(2_079_000_000), uuid: *b"\x01\x02\x03\x04\x05\x06\x47\x08\x89abcdefg" };
+const ORIGIN: FileStamp =
+    FileStamp { time: Datime(2_079_000_000), uuid: *b"\x01\x02\x03\x04\x05\x06\x47\x08\x89abcdefg" };
 
 pub(crate) fn new_file() -> FileWriter {
     FileWriter::new("test.root", "a title", Compression::default(), ORIGIN).unwrap()
 }
 
-/// Puts the pieces where they belong, and checks that they keep the rules of [`Piece`].
-fn assemble(pieces: Vec<Piece>) -> Bytes {
+/// Puts the pieces where they belong, and checks that they keep the rules of [`FilePiece`].
+fn assemble(pieces: Vec<FilePiece>) -> Bytes {
     let mut file: Vec<u8> = Vec::new();
     let mut provisional = Vec::new();
     for piece in pieces {
@@ -183,7 +183,7 @@ fn a_file_of_more_than_two_gigabytes() {
     kept.extend(writer.finish().unwrap());
     let mut known = sapwood_core::Segments::default();
     let mut head: Vec<u8> = kept[0].bytes.to_vec();
-    let end = kept.iter().map(Piece::end).max().unwrap();
+    let end = kept.iter().map(FilePiece::end).max().unwrap();
     for piece in &kept {
         match usize::try_from(piece.offset) {
             Ok(start) if start + piece.bytes.len() <= head.len() => {
@@ -202,34 +202,27 @@ fn a_file_of_more_than_two_gigabytes() {
     }
     known.insert(0, head.into());
     known.insert(tail_at, tail.into());
-    let sapwood_core::Step::Done(file) = TFile::open(&known, end).unwrap() else {
+    let sapwood_core::ParseStep::Done(file) = TFile::open(&known, end).unwrap() else {
         panic!("bytes are missing")
     };
     assert!(file.header.large && file.header.end == end && file.header.units == 8);
     let names: Vec<_> = file.root.keys.iter().map(|key| (key.name.as_str(), key.version)).collect();
     assert_eq!(names, [("greeting", 1004), ("inner", 1004)]);
-    let sapwood_core::Step::Done(key) = file.find(&known, "inner/greeting").unwrap() else {
+    let sapwood_core::ParseStep::Done(key) = file.find(&known, "inner/greeting").unwrap() else {
         panic!("bytes are missing")
     };
     assert_eq!(key.parent, file.root.keys[1].offset);
-    let sapwood_core::Step::Done(free) = file.free_segments(&known).unwrap() else {
+    let sapwood_core::ParseStep::Done(free) = file.free_segments(&known).unwrap() else {
         panic!("bytes are missing")
     };
     assert!(free.is_empty());
 }
 
 fn description() -> StreamerInfo {
-    let element = |name: &str, kind, type_code, type_name: &str, checksum: u32| StreamerElement {
-        name: name.to_owned(),
+    let element = |name: &str, kind, type_code, type_name: &str| StreamerElement {
         title: "what it is".to_owned(),
-        kind,
-        type_code,
         size: 4,
-        array_length: 0,
-        array_dims: vec![],
-        max_index: [0, checksum.cast_signed(), 0, 0, 0],
-        type_name: type_name.to_owned(),
-        range: None,
+        ..StreamerElement::new(name, kind, type_code, type_name)
     };
     StreamerInfo {
         name: "Hit".to_owned(),
@@ -238,16 +231,10 @@ fn description() -> StreamerInfo {
         format: 9,
         without_tobject: false,
         elements: vec![
-            element(
-                "TObject",
-                ElementKind::Base { version: 1, checksum: 0x901b_c02d },
-                66,
-                "BASE",
-                0x901b_c02d,
-            ),
-            element("x", ElementKind::BasicType, 3, "int", 0),
-            element("y", ElementKind::Stl { stl_type: 1, content_type: 5 }, 300, "vector<float>", 0),
-            element("s", ElementKind::StlString, 300, "string", 0),
+            element("TObject", ElementKind::Base { version: 1, checksum: 0x901b_c02d }, 66, "BASE"),
+            element("x", ElementKind::BasicType, 3, "int"),
+            element("y", ElementKind::Stl { stl_type: 1, content_type: 5 }, 300, "vector<float>"),
+            element("s", ElementKind::StlString, 300, "string"),
         ],
     }
 }

@@ -1,7 +1,7 @@
 //! The part of a basket that falls into the wanted entries.
 
 use super::input::{BasketBytes, Counts};
-use crate::basket::{BasketHeader, Bounds, Content};
+use crate::basket::{BasketHeader, Content};
 use sapwood_core::{Counters, Error, Result};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -150,36 +150,7 @@ impl<'a> BasketSlice<'a> {
 
     /// Where the wanted entries begin and, last, end: `len() + 1` offsets into the content's data.
     pub(super) fn boundaries(&self, content: &Content<'_>, out: &mut Vec<usize>) -> Result<()> {
-        out.clear();
-        match content.bounds {
-            Bounds::Every(size) => {
-                out.extend((self.wanted.start..=self.wanted.end).map(|entry| entry.saturating_mul(size)));
-            }
-            Bounds::Table { words, key_len, mask } => {
-                let words = words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word) & mask);
-                let starts = words.map(|word| word.wrapping_sub(key_len) as usize);
-                let all = starts.chain([content.data.len()]);
-                out.extend(all.skip(self.wanted.start).take(self.len() + 1));
-            }
-            Bounds::Sizes(words) => {
-                let sizes = words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word) as usize);
-                let starts = sizes.scan(0, |sum: &mut usize, size| {
-                    *sum = sum.saturating_add(size);
-                    Some(*sum)
-                });
-                let all = starts.chain([content.data.len()]);
-                out.extend(all.skip(self.wanted.start).take(self.len() + 1));
-            }
-            Bounds::FromCounts => {
-                return Err(Error::unsupported(
-                    "a basket does not store the offsets of its entries, and they do not follow from a count",
-                ));
-            }
-        }
-        if out.is_sorted() && out.last().is_some_and(|end| *end <= content.data.len()) {
-            return Ok(());
-        }
-        Err(Error::corrupt("the offsets of a basket's entries go backwards or beyond its end"))
+        content.boundaries(self.wanted.clone(), out)
     }
 
     /// The counts of all entries of the basket, where a count branch is known.

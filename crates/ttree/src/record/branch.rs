@@ -2,7 +2,6 @@
 
 use super::basket_table::{BasketTable, IntegerArray};
 use super::classes::DescribedClasses;
-use super::containers::pointer_array;
 use super::number::{io_features, number, skip_attributes};
 use super::parser::Parser;
 use super::positions::{BranchOutline, Maximum, NumberPosition, PointerArray, TableLayout};
@@ -17,7 +16,7 @@ impl<'a> Parser<'a> {
     /// Reads an array of branches: it, and their indices in [`Parser::nodes`].
     pub(super) fn branch_array(&mut self, walker: &mut Walker<'a>) -> Result<(PointerArray, Vec<usize>)> {
         let mut branches = Vec::new();
-        let array = pointer_array(walker, |walker| {
+        let array = PointerArray::read(walker, |walker| {
             let (pointer, node) = self.branch_pointer(walker)?;
             branches.extend(node);
             Ok(pointer)
@@ -268,14 +267,14 @@ impl<'a> Parser<'a> {
         at.children = array;
         self.node(node)?.children.extend(children);
         let mut leaves = Vec::new();
-        at.leaves = pointer_array(walker, |walker| {
+        at.leaves = PointerArray::read(walker, |walker| {
             let (pointer, leaf) = self.leaf_pointer(walker)?;
             leaves.extend(leaf);
             Ok(pointer)
         })?;
         self.node(node)?.leaves = leaves;
         let (payload, mut index) = (self.payload, 0);
-        at.baskets = pointer_array(walker, |walker| {
+        at.baskets = PointerArray::read(walker, |walker| {
             let pointer = walker.pointer(|walker, pointer, _| {
                 if !pointer.framed {
                     return Err(walker.cursor.corrupt("a basket inside the tree's record has no byte count"));

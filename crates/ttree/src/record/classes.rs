@@ -1,14 +1,12 @@
 //! Walking over objects of any class, as the file describes it (root-io-spec StreamerDriven).
 
-use super::containers::{list, pointer_array};
 use super::number::skip_array;
 use sapwood_core::{Error, Result};
 use sapwood_streamer::{Number, basic};
-use sapwood_tfile::{ElementKind, Pointer, StreamerElement, StreamerInfo, StreamerInfos, Walker};
+use sapwood_tfile::{
+    ElementKind, IS_REFERENCED, Pointer, StreamerElement, StreamerInfo, StreamerInfos, Walker,
+};
 use std::collections::HashMap;
-
-/// `TObject::kIsReferenced`: a process id follows the bits (Buffer §7).
-const IS_REFERENCED: u32 = 0x10;
 
 /// Classes that hold no pointers, and whose byte count is sound.
 const WITHOUT_POINTERS: [&str; 4] = ["TTreeIndex", "TRefArray", "TExMap", "TDatime"];
@@ -145,8 +143,8 @@ impl<'s> DescribedClasses<'s> {
             "TNamed" => walker.cursor.tnamed().map(drop)?,
             "TString" => walker.cursor.tstring_bytes().map(drop)?,
             "TRef" => reference(walker)?,
-            "TList" | "THashList" | "TSortedList" => list(walker, class, |walker| self.pointer(walker))?,
-            "TObjArray" => pointer_array(walker, |walker| self.pointer(walker)).map(drop)?,
+            "TList" | "THashList" | "TSortedList" => walker.list(class, |walker| self.pointer(walker))?,
+            "TObjArray" => walker.array(|walker| self.pointer(walker)).map(drop)?,
             "TClonesArray" => self.clones(walker)?,
             "TObjString" | "TCollection" | "TSeqCollection" | "THashTable" | "TOrdCollection" | "TMap" => {
                 let header = walker.open()?;
@@ -220,7 +218,7 @@ fn reference(walker: &mut Walker<'_>) -> Result<()> {
 fn size(element: &StreamerElement, code: i32) -> Result<usize> {
     let number = match code {
         9 | 19 => Some(Number::packed(element.range, code == 9)),
-        _ => basic(code).map(|(primitive, _)| Number::Plain(primitive)),
+        _ => basic(code).map(Number::Plain),
     };
     let number = number.ok_or_else(|| {
         Error::unsupported(format!("a number of type code {code}, '{}', is not known", element.name))

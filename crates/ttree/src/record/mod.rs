@@ -4,7 +4,6 @@ mod basket_table;
 mod branch;
 mod classes;
 mod clusters;
-mod containers;
 mod leaf;
 mod number;
 mod parser;

@@ -1,7 +1,8 @@
 //! Where the members of a tree and its branches stand in its record.
 
 use bytes::Bytes;
-use sapwood_tfile::{Outline, Pointer};
+use sapwood_core::Result;
+use sapwood_tfile::{Outline, Pointer, Walker};
 use std::ops::Range;
 
 /// A tree's record, and where its members stand in it, so that it can be written again with other numbers. This works for
@@ -17,7 +18,7 @@ pub struct TreeOutline {
     pub(crate) outline: Outline,
     pub(crate) tree: TreePositions,
     pub(crate) grafted: Vec<TreePositions>,
-    /// All branches, as in [`Tree::stored_branches`](crate::Tree::stored_branches).
+    /// All branches, as in [`TTree::stored_branches`](crate::TTree::stored_branches).
     pub branches: Vec<BranchOutline>,
 }
 
@@ -77,6 +78,17 @@ pub(crate) struct PointerArray {
     pub(crate) count_at: usize,
     /// Empty if the record was read without an outline.
     pub(crate) pointers: Vec<Pointer>,
+}
+
+impl PointerArray {
+    /// Walks over a `TObjArray`; `each` reads one pointer and the object behind it.
+    pub(super) fn read<'a>(
+        walker: &mut Walker<'a>,
+        each: impl FnMut(&mut Walker<'a>) -> Result<Pointer>,
+    ) -> Result<PointerArray> {
+        let (count_at, pointers) = walker.array(each)?;
+        Ok(PointerArray { count_at, pointers })
+    }
 }
 
 /// Where the members of a tree stand.

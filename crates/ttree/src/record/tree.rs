@@ -2,12 +2,11 @@
 
 use super::classes::DescribedClasses;
 use super::clusters::Clusters;
-use super::containers::{list, pointer_array};
 use super::number::{io_features, number, skip_array, skip_attributes};
 use super::parser::Parser;
 use super::positions::{NumberPosition, PointerArray, TreeOutline, TreePositions};
 use super::resolve::ResolvedBranches;
-use crate::meta::{Friend, Tree};
+use crate::meta::{Friend, TTree};
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use sapwood_tfile::{Cursor, ObjectHeader, Pointer, StreamerInfos, Walker};
@@ -43,7 +42,7 @@ struct TreePayload<'a> {
     streamers: &'a StreamerInfos,
 }
 
-impl Tree {
+impl TTree {
     /// Parses the payload of a tree's record (decompressed).
     ///
     /// `key_len` is the length of the key before it: references inside the payload count from the key.
@@ -61,7 +60,7 @@ impl Tree {
         key_len: u32,
         file_size: u64,
         streamers: &StreamerInfos,
-    ) -> Result<Tree> {
+    ) -> Result<TTree> {
         let record = TreePayload { class_name, payload, start: 0, key_len, file_size, streamers };
         record.parse(Walker::new(payload, key_len)).map(|(tree, _)| tree)
     }
@@ -69,17 +68,17 @@ impl Tree {
 
 impl TreeOutline {
     /// Parses the payload of a tree's record, and notes where its members stand; the arguments are those of
-    /// [`Tree::parse`]. A broken branch is an error here, but for one that lacks leaves: its baskets are kept.
+    /// [`TTree::parse`]. A broken branch is an error here, but for one that lacks leaves: its baskets are kept.
     ///
     /// # Errors
-    /// Those of [`Tree::parse`]; `Unsupported` if the record holds objects whose layout is not known.
+    /// Those of [`TTree::parse`]; `Unsupported` if the record holds objects whose layout is not known.
     pub fn parse(
         class_name: &str,
         payload: &Bytes,
         key_len: u32,
         file_size: u64,
         streamers: &StreamerInfos,
-    ) -> Result<(Tree, TreeOutline)> {
+    ) -> Result<(TTree, TreeOutline)> {
         let record = TreePayload { class_name, payload, start: 0, key_len, file_size, streamers };
         record.outlined()
     }
@@ -98,12 +97,12 @@ impl TreeOutline {
 }
 
 impl<'a> TreePayload<'a> {
-    fn outlined(&self) -> Result<(Tree, TreeOutline)> {
+    fn outlined(&self) -> Result<(TTree, TreeOutline)> {
         let (tree, outline) = self.parse(Walker::new(self.payload, self.key_len).outlining())?;
         Ok((tree, outline.ok_or_else(|| Error::corrupt("the record has no outline"))?))
     }
 
-    fn parse(&self, mut walker: Walker<'a>) -> Result<(Tree, Option<TreeOutline>)> {
+    fn parse(&self, mut walker: Walker<'a>) -> Result<(TTree, Option<TreeOutline>)> {
         let mut parser = Parser::new(self.payload, self.file_size, self.streamers);
         walker.cursor.seek(self.start)?;
         let derived = derived_headers(&mut walker, self.class_name)?;
@@ -131,7 +130,7 @@ impl<'a> TreePayload<'a> {
         let ResolvedBranches { branches, outlines, hidden } =
             parser.resolve(&members.branches, members.reference);
         let baskets: usize = branches.iter().map(|branch| branch.baskets.len()).sum();
-        let tree = Tree {
+        let tree = TTree {
             class_name: self.class_name.to_owned(),
             name: named.name,
             title: named.title,
@@ -290,7 +289,7 @@ fn members_after_branches<'a>(
 
 /// `fLeaves`: references to leaves that the branches hold.
 fn leaves(walker: &mut Walker<'_>) -> Result<PointerArray> {
-    pointer_array(walker, |walker| {
+    PointerArray::read(walker, |walker| {
         walker.pointer(|walker, pointer, class| {
             if pointer.framed && !walker.is_outlining() {
                 return Ok(());
@@ -346,7 +345,7 @@ fn object_list<'a, T>(
         if !matches!(class, "TList" | "THashList" | "TSortedList") {
             return pass(parser, walker, list_pointer, class);
         }
-        list(walker, class, |walker| {
+        walker.list(class, |walker| {
             walker.pointer(|walker, pointer, class| {
                 if walker.is_outlining() {
                     items.extend(read(&mut walker.cursor.clone()));
@@ -405,7 +404,7 @@ fn first_layout<'a>(parser: &mut Parser<'a>, walker: &mut Walker<'a>, version: i
     }
     if version > 3 {
         // Of descriptions.
-        list(walker, "TList", |walker| object(parser, walker))?;
+        walker.list("TList", |walker| object(parser, walker))?;
     }
     Ok(members)
 }

@@ -2,13 +2,9 @@
 
 use super::Entries;
 use super::references::{Tags, shift};
+use crate::basket::{FIELDS_LEN, basket_fields};
 use sapwood_core::{Error, Result};
 use std::ops::Range;
-
-/// `TBasket`'s class version (root-io-spec TBasket §2).
-const VERSION: i16 = 3;
-/// Bytes of the basket's own fields in its key.
-const FIELDS: u32 = 19;
 
 /// A basket that was cut, before compression.
 #[derive(Debug, Clone)]
@@ -53,7 +49,7 @@ impl Cutter {
     pub fn new(limit: usize, key_len: u32, offset_len: i32, may_displace: bool) -> Cutter {
         Cutter {
             limit: limit.max(1),
-            key_len: key_len.saturating_add(FIELDS),
+            key_len: key_len.saturating_add(FIELDS_LEN),
             offset_len,
             may_displace,
             first_entry: 0,
@@ -177,12 +173,7 @@ impl Cutter {
                 table(&mut content, count, self.origins.iter().copied());
             }
         }
-        let mut fields = Vec::with_capacity(FIELDS as usize);
-        fields.extend(VERSION.to_be_bytes());
-        for word in [last, entry_size, count, last] {
-            fields.extend(word.to_be_bytes());
-        }
-        fields.push(0);
+        let fields = basket_fields([last, entry_size, count, last].map(i32::cast_unsigned));
         let first_entry = self.first_entry;
         self.first_entry += entries as u64;
         self.starts.clear();
@@ -337,7 +328,7 @@ mod tests {
 
     #[test]
     fn references_name_the_same_things_wherever_an_entry_moves() {
-        let key_len = 37 + FIELDS;
+        let key_len = 37 + FIELDS_LEN;
         for origins in [[key_len, key_len + 80, key_len + 200], [1000, 2000, 70]] {
             let (data, starts) = lists(&origins);
             let entries = Entries::new(data, starts, origins.to_vec(), &described()).unwrap();
@@ -356,7 +347,7 @@ mod tests {
 
     #[test]
     fn entries_whose_references_cannot_be_found_stay_where_they_were() {
-        let key_len = 37 + FIELDS;
+        let key_len = 37 + FIELDS_LEN;
         let len = u32::try_from(list(0).len()).unwrap();
         let origins = [key_len, key_len + len];
         let (data, starts) = lists(&origins);

@@ -111,40 +111,18 @@ impl Entries {
 
 /// Where the entries begin in the data, and last, where it ends.
 fn starts(header: &BasketHeader, content: &Content<'_>) -> Result<Vec<u32>> {
-    let len = u32::try_from(content.data.len()).map_err(|_| too_long())?;
     let entries = header.entries;
-    let words =
-        |words: &[u8]| words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word)).collect();
-    let mut starts: Vec<u32> = match content.bounds {
-        Bounds::Every(size) => {
-            let size = size_of_each(size, entries, content.data.len())?;
-            (0..entries).map(|index| u32::try_from(index.saturating_mul(size)).unwrap_or(u32::MAX)).collect()
-        }
-        Bounds::Table { words: table, key_len, mask } => {
-            let offsets: Vec<u32> = words(table);
-            offsets.into_iter().map(|offset| (offset & mask).wrapping_sub(key_len)).collect()
-        }
-        Bounds::Sizes(table) => {
-            let sizes: Vec<u32> = words(table);
-            let mut sum = 0_u32;
-            sizes
-                .into_iter()
-                .map(|size| {
-                    sum = sum.saturating_add(size);
-                    sum
-                })
-                .collect()
-        }
+    let bounds = match content.bounds {
+        Bounds::Every(size) => Bounds::Every(size_of_each(size, entries, content.data.len())?),
         Bounds::FromCounts => {
             return Err(Error::unsupported("a basket does not store where its entries begin")
                 .hint("such baskets can be copied whole: give no basket or cluster size and no entries"));
         }
+        stored => stored,
     };
-    starts.push(len);
-    if starts.is_sorted() {
-        return Ok(starts);
-    }
-    Err(Error::corrupt("the offsets of a basket's entries go backwards or beyond its end"))
+    let mut starts = Vec::new();
+    Content { bounds, ..*content }.boundaries(0..entries, &mut starts)?;
+    starts.into_iter().map(|start| u32::try_from(start).map_err(|_| too_long())).collect()
 }
 
 /// The size of each entry, where all have the same: what the header says, if that agrees with the data.

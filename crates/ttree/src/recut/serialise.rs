@@ -5,10 +5,9 @@ use crate::decode::Layout;
 use crate::write::put_numbers;
 use sapwood_core::{Column, Primitive};
 use sapwood_streamer::Number;
+use sapwood_tfile::BYTE_COUNT_MASK;
 use std::ops::Range;
 
-/// Set in a word that counts the bytes behind it (root-io-spec Buffer §2).
-const BYTE_COUNT: u32 = 0x4000_0000;
 /// Bytes in front of a vector: their count, a version, the number of items.
 const VECTOR_HEADER: usize = 10;
 
@@ -72,7 +71,7 @@ fn put_lists(
         if header == VECTOR_HEADER && frame.len() >= header {
             let count = u32::try_from(to.checked_sub(from)?).ok()?;
             let len = u32::try_from(out.data.len() - start - 4).ok()?;
-            out.data.get_mut(start..start + 4)?.copy_from_slice(&(len | BYTE_COUNT).to_be_bytes());
+            out.data.get_mut(start..start + 4)?.copy_from_slice(&(len | BYTE_COUNT_MASK).to_be_bytes());
             out.data.get_mut(start + 6..start + VECTOR_HEADER)?.copy_from_slice(&count.to_be_bytes());
         }
     }

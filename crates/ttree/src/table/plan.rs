@@ -1,7 +1,7 @@
 //! How some entries of a branch are read: which baskets, and what becomes of them.
 
 use crate::decode::{BasketBytes, Counts, Interpretation, Layout, decode};
-use crate::{BasketRef, Branch, Meaning, Outcome};
+use crate::{BasketRef, Branch, BranchType, Meaning};
 use sapwood_core::{Buffer, ByteRange, Column, Counters, Error, Form, Primitive, Result};
 use sapwood_table::{Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, FileIndex, chunk_content};
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub(super) struct StoredBranch<'t> {
 struct BranchPlan<'t> {
     branch: &'t Branch,
     /// How its bytes become values: of the whole branch, or of what was selected of it.
-    outcome: Arc<Outcome>,
+    branch_type: Arc<BranchType>,
     entries: Range<u64>,
     baskets: &'t [BasketRef],
     /// Where the baskets are.
@@ -36,15 +36,15 @@ struct BranchPlan<'t> {
 ///
 /// # Errors
 /// `Corrupt` or `Unsupported` if it cannot be read.
-pub(super) fn interpretation<'o>(branch: &Branch, outcome: &'o Outcome) -> Result<&'o Interpretation> {
-    let error = match &outcome.meaning {
+pub(super) fn interpretation<'o>(branch: &Branch, branch_type: &'o BranchType) -> Result<&'o Interpretation> {
+    let error = match &branch_type.meaning {
         _ if branch.broken.is_some() => Error::corrupt(branch.broken.clone().unwrap_or_default()),
         Meaning::Column(interpretation) => return Ok(interpretation),
         Meaning::Group => {
             Error::unsupported("the branch has no data of its own").hint("read its sub-branches")
         }
         Meaning::Unsupported(why) => {
-            Error::unsupported(format!("the type {} cannot be read: {why}", outcome.typename))
+            Error::unsupported(format!("the type {} cannot be read: {why}", branch_type.typename))
         }
     };
     Err(error.branch(&branch.path))
@@ -55,15 +55,15 @@ impl<'t> BranchRead<'t> {
     /// counts its items.
     pub(super) fn new(
         stored: StoredBranch<'t>,
-        outcome: Arc<Outcome>,
+        branch_type: Arc<BranchType>,
         entries: &Range<u64>,
-        counts: impl Fn(usize) -> Result<(StoredBranch<'t>, Arc<Outcome>)>,
+        counts: impl Fn(usize) -> Result<(StoredBranch<'t>, Arc<BranchType>)>,
     ) -> Result<Self> {
-        let values = BranchPlan::new(stored, outcome, entries)?;
+        let values = BranchPlan::new(stored, branch_type, entries)?;
         let interpretation = values.interpretation()?;
         let counted = |count: usize, entries: &Range<u64>| {
-            let (stored, outcome) = counts(count)?;
-            BranchPlan::new(stored, outcome, entries).map(Some)
+            let (stored, branch_type) = counts(count)?;
+            BranchPlan::new(stored, branch_type, entries).map(Some)
         };
         let counts = match interpretation.count_branch {
             Some(count) if interpretation.counts_objects() => counted(count, &values.entries)?,
@@ -84,9 +84,9 @@ impl<'t> BranchRead<'t> {
 }
 
 impl<'t> BranchPlan<'t> {
-    fn new(stored: StoredBranch<'t>, outcome: Arc<Outcome>, entries: &Range<u64>) -> Result<Self> {
+    fn new(stored: StoredBranch<'t>, branch_type: Arc<BranchType>, entries: &Range<u64>) -> Result<Self> {
         let StoredBranch { branch, baskets, file } = stored;
-        interpretation(branch, &outcome)?;
+        interpretation(branch, &branch_type)?;
         let end = branch.first_entry.saturating_add(branch.entries);
         if entries.start < branch.first_entry && !entries.is_empty() {
             // A shorter column would look as if its values belonged to earlier entries.
@@ -100,11 +100,11 @@ impl<'t> BranchPlan<'t> {
         let to = baskets.partition_point(|basket| basket.first_entry < entries.end);
         let to = if entries.is_empty() { from } else { to };
         let baskets = baskets.get(from..to).unwrap_or_default();
-        Ok(BranchPlan { branch, outcome, entries, baskets, file })
+        Ok(BranchPlan { branch, branch_type, entries, baskets, file })
     }
 
     fn interpretation(&self) -> Result<&Interpretation> {
-        interpretation(self.branch, &self.outcome)
+        interpretation(self.branch, &self.branch_type)
     }
 
     fn chunks(&self, index: bool, shared: bool) -> impl Iterator<Item = Chunk> {

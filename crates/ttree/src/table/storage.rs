@@ -1,6 +1,6 @@
 //! Where the baskets of a tree are stored: what a tree's table asks whoever opened the tree.
 
-use crate::{BasketRef, Tree};
+use crate::{BasketRef, TTree};
 use sapwood_core::{Call, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_table::{EntryStatistics, FileIndex};
@@ -15,16 +15,16 @@ pub trait BasketStorage: Debug + Send + Sync {
     ///
     /// # Errors
     /// Those of reading.
-    fn locate(&self, tree: &Tree, branches: &[usize], call: &mut Call<'_>) -> Result<()>;
+    fn locate(&self, tree: &TTree, branches: &[usize], call: &mut Call<'_>) -> Result<()>;
 
     /// The baskets of a branch that was [located](BasketStorage::locate).
-    fn baskets<'a>(&'a self, tree: &'a Tree, branch: usize) -> &'a [BasketRef];
+    fn baskets<'a>(&'a self, tree: &'a TTree, branch: usize) -> &'a [BasketRef];
 
     /// The file that they are in.
     ///
     /// # Errors
     /// `Unsupported` if the branch was not located.
-    fn file(&self, tree: &Tree, branch: usize) -> Result<FileIndex>;
+    fn file(&self, tree: &TTree, branch: usize) -> Result<FileIndex>;
 
     /// What fetches from one of the files.
     fn fetcher(&self, file: FileIndex) -> Fetcher;
@@ -39,5 +39,5 @@ pub trait BasketStorage: Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`locate`](BasketStorage::locate).
-    fn statistics(&self, tree: &Tree, branch: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>>;
+    fn statistics(&self, tree: &TTree, branch: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>>;
 }

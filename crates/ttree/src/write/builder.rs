@@ -7,6 +7,7 @@ use super::fill::{CompressedBasket, Filler, FullBasket};
 use super::record::{self, BranchState, PlacedBasket, TreeState};
 use super::schema::{self, BranchSpec, Storage};
 use super::split::{self, Element, split_branch};
+use crate::basket::{FIELDS_LEN, basket_fields};
 use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_codec::Search;
@@ -17,9 +18,6 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of the header of a basket, which is part of its key (root-io-spec WritingTrees §5).
-const HEADER_LEN: u32 = 19;
-const BASKET_VERSION: i16 = 3;
 /// Baskets of a branch after which is learned again how they are compressed best.
 const SEARCH_LASTS: usize = 256;
 
@@ -63,7 +61,7 @@ struct Branch {
     /// The key of each of its baskets, but for the cycle.
     key: NewKey,
     /// Baskets of the open cluster.
-    packed: Vec<CompressedBasket>,
+    compressed: Vec<CompressedBasket>,
     placed: Vec<PlacedBasket>,
     total_bytes: u64,
     zip_bytes: u64,
@@ -90,14 +88,14 @@ impl TreeBuilder {
             let key = NewKey::new("TBasket", &spec.name, name, true);
             let counts = counters.contains(&place);
             let filler =
-                Filler::new(spec, &split_branch(&specs, place), (key.len() + HEADER_LEN) as usize, counts);
+                Filler::new(spec, &split_branch(&specs, place), (key.len() + FIELDS_LEN) as usize, counts);
             Branch {
                 filler,
                 search: Search::default(),
                 known_for: 0,
                 counts,
                 key,
-                packed: vec![],
+                compressed: vec![],
                 placed: vec![],
                 total_bytes: 0,
                 zip_bytes: 0,
@@ -117,14 +115,14 @@ impl TreeBuilder {
     }
 
     /// Goes on behind so many entries, of which `open` are in the open cluster; `ended` if another has ended before.
-    pub(super) fn go_on(&mut self, entries: u64, open: u64, ended: bool) {
+    pub(super) fn resume_at(&mut self, entries: u64, open: u64, ended: bool) {
         self.entries = entries;
         self.ended = ended;
-        self.clusters.go_on(open);
+        self.clusters.resume_at(open);
     }
 
     /// Goes on with a branch that has baskets in the file, and the bytes of these before compression and after.
-    pub(super) fn go_on_with(
+    pub(super) fn resume_branch(
         &mut self,
         place: usize,
         placed: Vec<PlacedBasket>,
@@ -132,7 +130,7 @@ impl TreeBuilder {
         (total_bytes, zip_bytes): (u64, u64),
     ) {
         if let Some(branch) = self.branches.get_mut(place) {
-            branch.filler.go_on(self.entries, maximum);
+            branch.filler.resume_at(self.entries, maximum);
             (branch.placed, branch.total_bytes, branch.zip_bytes) = (placed, total_bytes, zip_bytes);
         }
     }
@@ -140,7 +138,7 @@ impl TreeBuilder {
     /// Keeps a record as it is, but for what changes; a new cluster begins.
     pub(super) fn keep(&mut self, kept: ExistingRecord) {
         self.kept = Some(kept);
-        self.clusters.go_on(0);
+        self.clusters.resume_at(0);
     }
 
     /// The branches.
@@ -198,7 +196,7 @@ impl TreeBuilder {
                     if ends {
                         branch.filler.end(&mut full);
                     }
-                    branch.pack(full, ends)
+                    branch.compress(full, ends)
                 })
                 .map_err(|error| error.branch(&spec.name))
         })?;
@@ -212,7 +210,7 @@ impl TreeBuilder {
         let (mut before, mut after, mut open) = (0, 0, 0);
         for branch in &self.branches {
             open += branch.filler.open_bytes() as u64;
-            for basket in &branch.packed {
+            for basket in &branch.compressed {
                 before += basket.object_len as u64;
                 after += basket.payload.len() as u64;
             }
@@ -244,13 +242,13 @@ impl TreeBuilder {
         self.branches.par_iter_mut().try_for_each(|branch| {
             let mut full = Vec::new();
             branch.filler.end(&mut full);
-            branch.pack(full, true)
+            branch.compress(full, true)
         })?;
         let mut baskets = Vec::new();
         for (place, (branch, spec)) in self.branches.iter_mut().zip(&self.specs).enumerate() {
             let first = branch.placed.len();
-            for (nth, packed) in branch.packed.drain(..).enumerate() {
-                baskets.push(basket(place, &branch.key, spec, first + nth, packed)?);
+            for (nth, compressed) in branch.compressed.drain(..).enumerate() {
+                baskets.push(basket(place, &branch.key, spec, first + nth, compressed)?);
             }
         }
         Ok(baskets)
@@ -261,7 +259,7 @@ impl TreeBuilder {
         if let Some(branch) = self.branches.get_mut(basket.branch) {
             branch.placed.push(PlacedBasket { offset, bytes, first_entry: basket.first_entry });
             branch.zip_bytes += u64::from(bytes);
-            branch.total_bytes += u64::from(basket.key.len() + HEADER_LEN) + basket.object_len as u64;
+            branch.total_bytes += u64::from(basket.key.len() + FIELDS_LEN) + basket.object_len as u64;
         }
     }
 
@@ -324,22 +322,22 @@ impl TreeBuilder {
 impl Branch {
     /// Compresses baskets. What search they need is learned from the first of them, and again from time to time: by
     /// their number alone, so that a file is the same in whatever portions it is filled. `ends` says that the cluster does.
-    fn pack(&mut self, full: Vec<FullBasket>, ends: bool) -> Result<()> {
+    fn compress(&mut self, full: Vec<FullBasket>, ends: bool) -> Result<()> {
         let compression = self.filler.compression();
         let mut rest = full.into_iter();
         while rest.len() > 0 {
             if self.known_for == 0
                 && let Some(first) = rest.next()
             {
-                let (packed, search) = first.pack_and_learn(compression, ends)?;
-                self.packed.push(packed);
+                let (compressed, search) = first.compress_and_learn(compression, ends)?;
+                self.compressed.push(compressed);
                 (self.search, self.known_for) = (search, SEARCH_LASTS);
             }
             let like_it: Vec<FullBasket> = rest.by_ref().take(self.known_for).collect();
             self.known_for -= like_it.len();
             let search = self.search;
-            let packed = like_it.into_par_iter().map(|full| full.pack(compression, search, ends));
-            self.packed.append(&mut packed.collect::<Result<Vec<_>>>()?);
+            let compressed = like_it.into_par_iter().map(|full| full.compress(compression, search, ends));
+            self.compressed.append(&mut compressed.collect::<Result<Vec<_>>>()?);
         }
         Ok(())
     }
@@ -351,18 +349,16 @@ fn basket(
     key: &NewKey,
     spec: &BranchSpec,
     number: usize,
-    packed: CompressedBasket,
+    compressed: CompressedBasket,
 ) -> Result<Basket> {
     let key = NewKey { cycle: Some(number as i16), ..key.clone() };
-    let mut header = RecordBuffer::new(0);
-    header.i16(BASKET_VERSION);
-    header.u32(spec.basket_size);
-    header.u32(packed.per_entry);
-    header.u32(packed.entries);
-    header.count((key.len() + HEADER_LEN) as usize + packed.data_len); // fLast
-    header.u8(0);
-    let CompressedBasket { first_entry, object_len, payload, .. } = packed;
-    Ok(Basket { branch, key, header: header.finish()?, object_len, payload, first_entry })
+    let last = i32::try_from((key.len() + FIELDS_LEN) as usize + compressed.data_len).map_err(|_| {
+        Error::new(ErrorKind::Limit, "a basket is too long for a ROOT file").branch(&spec.name)
+    })?;
+    let header =
+        basket_fields([spec.basket_size, compressed.per_entry, compressed.entries, last.cast_unsigned()]);
+    let CompressedBasket { first_entry, object_len, payload, .. } = compressed;
+    Ok(Basket { branch, key, header, object_len, payload, first_entry })
 }
 
 #[cfg(test)]

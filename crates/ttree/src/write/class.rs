@@ -1,6 +1,6 @@
 //! Classes of split objects: described as ROOT describes a C++ class that has these members.
 
-use super::schema::{Class, Member, Storage, VectorItem, cpp_name, item_size};
+use super::schema::{Class, ClassMember, Storage, VectorItem, cpp_name, item_size};
 use sapwood_core::{Error, Primitive, Result};
 use sapwood_streamer::Number;
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
@@ -29,7 +29,7 @@ const POINTER_SIZE: usize = 8;
 
 impl Class {
     /// The members on a path, the last one with the class that declares it.
-    pub(super) fn member<'a>(&'a self, path: &[usize]) -> Option<(&'a Class, usize, &'a Member)> {
+    pub(super) fn member<'a>(&'a self, path: &[usize]) -> Option<(&'a Class, usize, &'a ClassMember)> {
         let (first, rest) = path.split_first()?;
         let member = self.members.get(*first)?;
         match (rest, &member.storage) {
@@ -65,7 +65,7 @@ impl Class {
                 checksum: self.checksum(),
                 format: FORMAT,
                 without_tobject: false,
-                elements: self.members.iter().map(Member::element).collect(),
+                elements: self.members.iter().map(ClassMember::element).collect(),
             });
         }
     }
@@ -150,7 +150,7 @@ impl Class {
     }
 }
 
-impl Member {
+impl ClassMember {
     fn layout(&self) -> (usize, usize) {
         match &self.storage {
             Storage::Numbers { primitive, dims } => (item_size(*primitive, dims), primitive.size()),
@@ -175,11 +175,9 @@ impl Member {
     fn element(&self) -> StreamerElement {
         let mut title = String::new();
         let mut array_dims = Vec::new();
-        let mut max_index = [0; 5];
         let (kind, type_code, type_name) = match &self.storage {
             Storage::Numbers { primitive, dims } => {
                 array_dims.extend(dims.iter().map(|dim| *dim as u32));
-                max_index.iter_mut().zip(dims).for_each(|(index, dim)| *index = *dim as i32);
                 (ElementKind::BasicType, self.type_code(), declared_name(*primitive).to_owned())
             }
             Storage::StdString => (ElementKind::StlString, ON_FILE, self.storage.type_name()),
@@ -198,16 +196,11 @@ impl Member {
             }
         };
         StreamerElement {
-            name: self.name.clone(),
             title,
-            kind,
-            type_code,
             size: self.layout().0 as i32,
             array_length: if array_dims.is_empty() { 0 } else { array_dims.iter().product() },
             array_dims,
-            max_index,
-            type_name,
-            range: None,
+            ..StreamerElement::new(&self.name, kind, type_code, &type_name)
         }
     }
 }
@@ -231,104 +224,17 @@ fn is_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-        && !KEYWORDS.contains(&name)
+        && !KEYWORDS.split(' ').any(|keyword| keyword == name)
 }
 
 /// Words of C++ that name types or begin something.
-const KEYWORDS: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "and_eq",
-    "asm",
-    "auto",
-    "bitand",
-    "bitor",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "char8_t",
-    "char16_t",
-    "char32_t",
-    "class",
-    "compl",
-    "concept",
-    "const",
-    "consteval",
-    "constexpr",
-    "constinit",
-    "const_cast",
-    "continue",
-    "co_await",
-    "co_return",
-    "co_yield",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dynamic_cast",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "not_eq",
-    "nullptr",
-    "operator",
-    "or",
-    "or_eq",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "reinterpret_cast",
-    "requires",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "static_assert",
-    "static_cast",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "thread_local",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typeid",
-    "typename",
-    "union",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "wchar_t",
-    "while",
-    "xor",
-    "xor_eq",
-];
+const KEYWORDS: &str = "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t \
+    char32_t class compl concept const consteval constexpr constinit const_cast continue co_await \
+    co_return co_yield decltype default delete do double dynamic_cast else enum explicit export extern \
+    false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr \
+    operator or or_eq private protected public register reinterpret_cast requires return short signed \
+    sizeof static static_assert static_cast struct switch template this thread_local throw true try \
+    typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
 
 #[cfg(test)]
 mod tests {
@@ -338,7 +244,7 @@ mod tests {
     fn class(name: &str, members: &[(&str, Storage)]) -> Class {
         let members = members
             .iter()
-            .map(|(name, storage)| Member { name: (*name).to_owned(), storage: storage.clone() });
+            .map(|(name, storage)| ClassMember { name: (*name).to_owned(), storage: storage.clone() });
         Class { name: name.to_owned(), members: members.collect() }
     }
 

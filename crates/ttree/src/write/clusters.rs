@@ -34,7 +34,7 @@ impl Clusters {
     }
 
     /// Goes on in a cluster that has entries already.
-    pub(super) fn go_on(&mut self, open: u64) {
+    pub(super) fn resume_at(&mut self, open: u64) {
         self.open = open;
     }
 

@@ -1,7 +1,7 @@
 //! The record of a tree that somebody else wrote: it is kept, but for what entries change that are added.
 
 use super::record::TreeState;
-use crate::{BranchChange, ClusterChange, Tree, TreeChange, TreeOutline};
+use crate::{BranchChange, ClusterChange, TTree, TreeChange, TreeOutline};
 use sapwood_core::Result;
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) struct ExistingRecord {
 }
 
 impl ExistingRecord {
-    pub(super) fn new(tree: &Tree, outline: TreeOutline) -> ExistingRecord {
+    pub(super) fn new(tree: &TTree, outline: TreeOutline) -> ExistingRecord {
         let compression = tree.branches.iter().map(|branch| branch.compression).collect();
         ExistingRecord { outline, compression, clusters: clusters(tree) }
     }
@@ -56,7 +56,7 @@ impl ExistingRecord {
 }
 
 /// The sizes of clusters as the record has them, or else from where all branches begin a basket.
-fn clusters(tree: &Tree) -> Vec<u64> {
+fn clusters(tree: &TTree) -> Vec<u64> {
     let mut starts = tree.cluster_starts.clone();
     if starts.is_empty() {
         let begun = |branch: &crate::Branch| -> BTreeSet<u64> {

@@ -5,13 +5,12 @@ use super::room;
 use super::schema::{BranchSpec, MAX_ENTRY, Storage, VectorItem, item_size};
 use super::split::SplitBranch;
 use bytes::Bytes;
-use multiversion::multiversion;
 use sapwood_codec::{Compression, Encoder, Search, with_encoder};
 use sapwood_core::{Error, Primitive, Result};
+use sapwood_streamer::Number;
+use sapwood_tfile::BYTE_COUNT_MASK;
 use std::ops::Range;
 
-/// Set in a word that counts the bytes behind it (root-io-spec Buffer §2).
-const BYTE_COUNT: u32 = 0x4000_0000;
 /// The version that ROOT writes before collections, and before texts that are members.
 const COLLECTION_VERSION: u16 = 10;
 
@@ -101,30 +100,30 @@ pub(super) struct CompressedBasket {
 
 impl FullBasket {
     /// Compresses it. `ends` says that its cluster does, so that it is written soon.
-    pub(super) fn pack(
+    pub(super) fn compress(
         self,
         compression: Compression,
         search: Search,
         ends: bool,
     ) -> Result<CompressedBasket> {
         let data_len = self.data_len;
-        let (packed, _) = self.packed(ends, |encoder, content, room| {
+        let (compressed, _) = self.compressed(ends, |encoder, content, room| {
             Ok((encoder.compress_basket(search, content, data_len, compression, room)?, search))
         })?;
-        Ok(packed)
+        Ok(compressed)
     }
 
     /// Compresses it, and learns how those that follow are to be compressed.
-    pub(super) fn pack_and_learn(
+    pub(super) fn compress_and_learn(
         self,
         compression: Compression,
         ends: bool,
     ) -> Result<(CompressedBasket, Search)> {
         let data_len = self.data_len;
-        self.packed(ends, |encoder, content, room| encoder.learn(content, data_len, compression, room))
+        self.compressed(ends, |encoder, content, room| encoder.learn(content, data_len, compression, room))
     }
 
-    fn packed(
+    fn compressed(
         self,
         ends: bool,
         compress: impl FnOnce(&mut Encoder, &[u8], &mut Vec<u8>) -> Result<(bool, Search)>,
@@ -159,7 +158,7 @@ impl Filler {
     }
 
     /// Goes on behind entries that lie in the file.
-    pub(super) fn go_on(&mut self, first_entry: u64, maximum: u64) {
+    pub(super) fn resume_at(&mut self, first_entry: u64, maximum: u64) {
         self.first_entry = first_entry;
         self.maximum = maximum;
     }
@@ -397,7 +396,7 @@ fn headed(data: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) ->
     let len = data.len() - start - 4;
     check_size(len)?;
     if let Some(place) = data.get_mut(start..start + 4) {
-        place.copy_from_slice(&(len as u32 | BYTE_COUNT).to_be_bytes());
+        place.copy_from_slice(&(len as u32 | BYTE_COUNT_MASK).to_be_bytes());
     }
     Ok(())
 }
@@ -445,36 +444,12 @@ fn put_items(
     Ok(())
 }
 
-/// Appends numbers in the byte order of files.
+/// Appends numbers in the byte order of files: swapping bytes is the same both ways.
 pub(crate) fn put(data: &mut Vec<u8>, values: &[u8], primitive: Primitive) {
-    match primitive.size() {
-        1 => data.extend_from_slice(values),
-        size => {
-            let start = data.len();
-            data.resize(start + values.len(), 0);
-            swap(values, data.get_mut(start..).unwrap_or_default(), size);
-        }
+    if primitive.size() == 1 {
+        return data.extend_from_slice(values);
     }
-}
-
-/// Copies numbers of 2, 4 or 8 bytes, each from the byte order of the machine to that of files.
-#[multiversion(targets("x86_64+avx2"))]
-fn swap(from: &[u8], to: &mut [u8], size: usize) {
-    match size {
-        2 => {
-            for (from, to) in from.as_chunks().0.iter().zip(to.as_chunks_mut().0) {
-                *to = u16::from_ne_bytes(*from).to_be_bytes();
-            }
-        }
-        4 => {
-            for (from, to) in from.as_chunks().0.iter().zip(to.as_chunks_mut().0) {
-                *to = u32::from_ne_bytes(*from).to_be_bytes();
-            }
-        }
-        _ => {
-            for (from, to) in from.as_chunks().0.iter().zip(to.as_chunks_mut().0) {
-                *to = u64::from_ne_bytes(*from).to_be_bytes();
-            }
-        }
-    }
+    let start = data.len();
+    data.resize(start + values.len(), 0);
+    Number::Plain(primitive).decode(values, data.get_mut(start..).unwrap_or_default());
 }

@@ -20,5 +20,5 @@ pub use builder::{Basket, TreeBuilder};
 pub use clusters::ClusterSize;
 pub use columns::ColumnView;
 pub(crate) use fill::put as put_numbers;
-pub use schema::{BranchSpec, Class, Member, Storage, VectorItem};
+pub use schema::{BranchSpec, Class, ClassMember, Storage, VectorItem};
 pub use split::split;

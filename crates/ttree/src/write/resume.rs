@@ -5,7 +5,7 @@ use super::clusters::ClusterSize;
 use super::existing::ExistingRecord;
 use super::record::PlacedBasket;
 use super::schema::{BranchSpec, Storage, VectorItem, cpp_name};
-use crate::{Branch, BranchKind, Leaf, LeafKind, Tree, TreeOutline};
+use crate::{Branch, BranchKind, Leaf, LeafKind, TTree, TreeOutline};
 use bytes::Bytes;
 use sapwood_codec::Compression;
 use sapwood_core::{Error, Primitive, Result};
@@ -13,7 +13,7 @@ use sapwood_tfile::StreamerInfos;
 
 impl TreeBuilder {
     /// Takes up a tree from the payload of its record, which stood behind a key of `key_len` bytes in a file of
-    /// `file_size` bytes, and what [`Tree::parse`] found in it. If no cluster has ended yet, `cluster` says how large they
+    /// `file_size` bytes, and what [`TTree::parse`] found in it. If no cluster has ended yet, `cluster` says how large they
     /// are.
     ///
     /// In a tree whose record, written anew, is the same byte for byte, the open cluster goes on. Of any other, the record
@@ -22,7 +22,7 @@ impl TreeBuilder {
     /// # Errors
     /// `Unsupported`, with the branch, if one is of a kind that is not written.
     pub fn resume(
-        tree: &Tree,
+        tree: &TTree,
         payload: &Bytes,
         key_len: u32,
         file_size: u64,
@@ -39,14 +39,14 @@ impl TreeBuilder {
         let specs = specs.collect::<Result<Vec<_>>>()?;
         let mut builder = TreeBuilder::new(&tree.name, &tree.title, specs, size)
             .map_err(|error| Error::unsupported("entries cannot be added to the tree").caused_by(error))?;
-        builder.go_on(tree.entries, open, tree.cluster_starts.len() > 1);
+        builder.resume_at(tree.entries, open, tree.cluster_starts.len() > 1);
         for (place, branch) in tree.branches.iter().enumerate() {
             let placed = branch.baskets.iter().map(placed).collect::<Option<Vec<_>>>();
             let maximum = branch.leaves.first().map_or(0, |leaf| leaf.maximum);
             let (total, zip) = (branch.total_bytes, branch.zip_bytes);
             let maximum = u64::try_from(maximum).unwrap_or(0);
             let placed = placed.ok_or_else(|| foreign(tree, branch))?;
-            builder.go_on_with(place, placed, maximum, (total, zip));
+            builder.resume_branch(place, placed, maximum, (total, zip));
         }
         if builder.record(key_len)? == *payload {
             return Ok(builder);
@@ -65,7 +65,7 @@ impl TreeBuilder {
 }
 
 /// True if a branch that somebody else wrote takes baskets as they are written here.
-fn can_grow(tree: &Tree, branch: &Branch) -> bool {
+fn can_grow(tree: &TTree, branch: &Branch) -> bool {
     let whole = (branch.first_entry, branch.entries) == (0, tree.entries);
     let plain = branch.parent.is_none() && branch.children.is_empty() && branch.io_bits == 0;
     let here = branch.file_name.is_empty() && branch.broken.is_none();
@@ -94,7 +94,7 @@ fn leaf_holds(leaf: &Leaf, primitive: Primitive, dims: &[usize]) -> bool {
     items == usize::try_from(leaf.len).ok() && usize::try_from(leaf.len_type) == Ok(primitive.size())
 }
 
-fn foreign(tree: &Tree, branch: &Branch) -> Error {
+fn foreign(tree: &TTree, branch: &Branch) -> Error {
     Error::unsupported(format!(
         "no entries can be added to '{}': this branch is not of a kind that is written",
         tree.name
@@ -128,18 +128,10 @@ fn spec(branch: &Branch) -> Option<BranchSpec> {
 }
 
 fn plain(leaf: &Leaf) -> Option<Storage> {
-    let signed = |signed, unsigned| if leaf.unsigned { unsigned } else { signed };
-    let primitive = match leaf.kind {
-        LeafKind::Bool => Primitive::Bool,
-        LeafKind::I8 => signed(Primitive::I8, Primitive::U8),
-        LeafKind::I16 => signed(Primitive::I16, Primitive::U16),
-        LeafKind::I32 => signed(Primitive::I32, Primitive::U32),
-        LeafKind::I64 => signed(Primitive::I64, Primitive::U64),
-        LeafKind::F32 => Primitive::F32,
-        LeafKind::F64 => Primitive::F64,
-        LeafKind::Text => return Some(Storage::Text),
-        _ => return None,
-    };
+    if leaf.kind == LeafKind::Text {
+        return Some(Storage::Text);
+    }
+    let primitive = leaf.primitive()?;
     // `x[n][3]`: what is no number is the leaf that counts.
     let brackets = leaf.title.split('[').skip(1).map(|rest| rest.trim_end_matches(']'));
     let dims = brackets.filter_map(|dim| dim.parse().ok()).collect();

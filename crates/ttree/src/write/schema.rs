@@ -74,12 +74,12 @@ pub struct Class {
     /// Its name in C++.
     pub name: String,
     /// Its members, in their order.
-    pub members: Vec<Member>,
+    pub members: Vec<ClassMember>,
 }
 
 /// A member of a [`Class`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Member {
+pub struct ClassMember {
     /// Its name in C++.
     pub name: String,
     /// What it holds: `Numbers`, `Vector`s of numbers, or `Object`; if the class is not itself in a vector, also

@@ -17,9 +17,9 @@ const ALL_LEVELS: i32 = 99;
 ///
 /// ```
 /// use sapwood_core::Primitive::F32;
-/// use sapwood_ttree::write::{Class, Member, Storage, split};
+/// use sapwood_ttree::write::{Class, ClassMember, Storage, split};
 /// use std::sync::Arc;
-/// let member = |name: &str| Member {
+/// let member = |name: &str| ClassMember {
 ///     name: name.to_owned(),
 ///     storage: Storage::Numbers { primitive: F32, dims: vec![] },
 /// };

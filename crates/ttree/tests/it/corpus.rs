@@ -1,8 +1,8 @@
 //! The corpus of real files (`SAPWOOD_CORPUS`, by default beside the repository), and its expected contents.
 
-use sapwood_core::{ErrorKind, Result, Segments, Step};
+use sapwood_core::{ErrorKind, ParseStep, Result, Segments};
 use sapwood_tfile::{KeyEntry, Record, StreamerInfos, TFile};
-use sapwood_ttree::Tree;
+use sapwood_ttree::TTree;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -83,15 +83,15 @@ impl File {
     }
 
     /// Parses the tree of a key.
-    pub(crate) fn tree(&self, entry: &KeyEntry) -> Result<Tree> {
+    pub(crate) fn tree(&self, entry: &KeyEntry) -> Result<TTree> {
         let record = done(self.file.record(&self.known, &entry.key));
-        Tree::parse(&entry.key.class_name, &record.payload, record.key_len, self.file.size, &self.streamers)
+        TTree::parse(&entry.key.class_name, &record.payload, record.key_len, self.file.size, &self.streamers)
     }
 }
 
-fn done<T>(step: Result<Step<T>>) -> T {
+fn done<T>(step: Result<ParseStep<T>>) -> T {
     match step.unwrap() {
-        Step::Done(value) => value,
-        Step::Need(ranges) => panic!("all bytes are there, and {ranges:?} are asked for"),
+        ParseStep::Done(value) => value,
+        ParseStep::Need(ranges) => panic!("all bytes are there, and {ranges:?} are asked for"),
     }
 }

@@ -1,7 +1,7 @@
 //! The trees of all files of the corpus: entries, branches, baskets.
 
 use crate::corpus::{File, files, oracle};
-use sapwood_ttree::{Branch, BranchKind, Tree};
+use sapwood_ttree::{Branch, BranchKind, TTree};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn the_trees_of_the_corpus() {
 }
 
 /// What the corpus says about a tree.
-fn check_against(path: &Path, tree: &Tree, expected: &Value) {
+fn check_against(path: &Path, tree: &TTree, expected: &Value) {
     let at = format!("{} of {}", tree.name, path.display());
     assert_eq!(tree.class_name, expected["class"], "class of {at}");
     assert_count(tree.entries, &expected["entries"], &at);
@@ -58,7 +58,7 @@ fn assert_count(ours: u64, said: &Value, at: &str) {
 }
 
 /// What must hold in any tree of a sound file.
-fn check_consistency(path: &Path, tree: &Tree) {
+fn check_consistency(path: &Path, tree: &TTree) {
     assert!(tree.cluster_starts.is_sorted_by(|a, b| a < b), "clusters of {}", tree.name);
     assert!(tree.cluster_starts.last().is_none_or(|last| *last == tree.entries));
     for (index, branch) in tree.branches.iter().enumerate() {

@@ -96,7 +96,8 @@ def run(
         lanes: batches of events that are processed at the same time.
         threads: number of threads, which the lanes share. Default: as in :func:`sapwood.open`.
         batch: events per batch.
-        stripe_size: uncompressed bytes per object of a dataset, such as ``"512 kB"``; by default 1 MiB.
+        stripe_size: size of a dataset's objects, in bytes that their content takes in the source, such as
+            ``"512 kB"``; by default 1 MiB.
         group: whether small products share objects.
         compression: such as ``"zstd:4"``; by default ZSTD, level 5.
         entries: the most events to process; by default all.
@@ -113,16 +114,16 @@ def run(
     kind, place = check_place(output, [source, options.get("replicas")], overwrite, opened.deadline)
     if chain not in ("read", "full"):
         raise UsageError(f"chain must be 'read' or 'full', not {chain!r}")
-    running = {
-        "full": chain == "full",
-        "lanes": lanes,
-        "threads": opened.threads,
-        "batch": batch,
-        "entries": entries,
-        "compression": None if compression is None else Compression.of(compression).code,
-        "stripe_size": None if stripe_size is None else memory_size(stripe_size),
-        "group": group,
-    }
+    running = _core.ChainOptions(
+        full=chain == "full",
+        lanes=lanes,
+        threads=opened.threads,
+        batch=batch,
+        entries=entries,
+        compression=None if compression is None else Compression.of(compression).code,
+        stripe_size=None if stripe_size is None else memory_size(stripe_size),
+        group=group,
+    )
     text = os.fspath(source)
     kept: Tree | None = None
     if text.startswith(EMPTY):

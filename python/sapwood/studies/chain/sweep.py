@@ -7,8 +7,8 @@ import os
 import secrets
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ...errors import UsageError
@@ -110,7 +110,7 @@ def measure(
         outputs: as in :func:`sapwood.chain.run`.
         chains: ``"read"``, ``"full"``, or both.
         batches: events per batch.
-        stripe_sizes: uncompressed bytes per object of datasets.
+        stripe_sizes: sizes of datasets' objects, in bytes of the source.
         group: whether small products share objects, in datasets.
         lanes: batches that are processed at the same time.
         threads: numbers of threads, which the lanes share.
@@ -126,7 +126,11 @@ def measure(
     Raises:
         UsageError: an output is a source, or an existing file without ``overwrite``.
     """
-    points = _points(sources, outputs, chains, batches, stripe_sizes, group, lanes, threads)
+    sizes = [memory_size(size) for size in stripe_sizes]
+    every = itertools.product(sources, outputs, chains, batches, sizes, group, lanes, threads)
+    points = _distinct(itertools.starmap(ChainPoint, every))
+    if not points:
+        raise UsageError("there is nothing to measure: give at least one value of each setting")
     for output in dict.fromkeys(point.output for point in points):
         check_place(output, sources, overwrite, None)
     if repeats < 1:
@@ -165,37 +169,18 @@ def save(found: Sweep, path: str | os.PathLike[str], *, overwrite: bool = False)
     save_report(found, path, inputs, overwrite=overwrite)
 
 
-def _points(
-    sources: Sequence[str],
-    outputs: Sequence[str],
-    chains: Sequence[Chain],
-    batches: Sequence[int],
-    stripe_sizes: Sequence[int | str],
-    group: Sequence[bool],
-    lanes: Sequence[int],
-    threads: Sequence[int],
-) -> list[ChainPoint]:
-    """All distinct combinations."""
-    every = (
-        sources,
-        outputs,
-        chains,
-        batches,
-        [memory_size(size) for size in stripe_sizes],
-        group,
-        lanes,
-        threads,
-    )
-    if not all(every):
-        raise UsageError("there is nothing to measure: give at least one value of each setting")
-    points: dict[ChainPoint, None] = {}
-    for source, output, chain, batch, size, grouped, lane, thread in itertools.product(*every):
-        to = "none" if chain == "read" or source.startswith(EMPTY) else output
-        striped = to == "sink" or is_dataset_output(to)
-        first = (every[4][0], group[0])
-        size, grouped = (size, grouped) if striped else first
-        points[ChainPoint(source, to, chain, batch, size, grouped, lane, thread)] = None
-    return list(points)
+def _distinct(points: Iterable[ChainPoint]) -> list[ChainPoint]:
+    """The points that differ: outputs and stripe sizes matter only to chains that write them."""
+    found: dict[ChainPoint, None] = {}
+    first: ChainPoint | None = None
+    for point in points:
+        first = first or point
+        if point.chain == "read" or point.source.startswith(EMPTY):
+            point = replace(point, output="none")
+        if point.output != "sink" and not is_dataset_output(point.output):
+            point = replace(point, stripe_size=first.stripe_size, group=first.group)
+        found[point] = None
+    return list(found)
 
 
 def is_dataset_output(output: str) -> bool:

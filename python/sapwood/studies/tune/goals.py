@@ -38,7 +38,7 @@ class Goal:
     second: Callable[[Measured, Workload], float | None]
     unit: str = "seconds"
 
-    def said(self, cost: float) -> str:
+    def with_unit(self, cost: float) -> str:
         """A cost with its unit."""
         return human_bytes(cost) if self.unit == "bytes" else human_seconds(cost)
 
@@ -194,9 +194,9 @@ def _reason(goal: Goal, best: Measured, today: Measured, analysis: Workload, num
     assert cost is not None
     if best.point == today.point:
         return f"None of the {counted(number, 'measured layout')} is better than the current one."
-    text = f"Best of {counted(number, 'measured layout')}: {goal.said(cost)}"
+    text = f"Best of {counted(number, 'measured layout')}: {goal.with_unit(cost)}"
     if now is not None and now > 0:
-        text += f", compared with {goal.said(now)} for the current layout ({change(cost, now)})"
+        text += f", compared with {goal.with_unit(now)} for the current layout ({change(cost, now)})"
     return f"{text}. {_consequences(best, today, analysis)}"
 
 

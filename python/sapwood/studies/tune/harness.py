@@ -70,7 +70,7 @@ class Harness:
         budget: seconds for the whole run; None for no limit. A layout that has been started is finished.
         via: a URL that serves the folder ``work``, to read over a real link.
         deadline: seconds that one measurement may take.
-        expansion: compressed bytes of the sample per compressed byte of the original entries.
+        expansion: bytes of the sample, which is not compressed, per compressed byte of the original file.
         tell: called with the progress.
     """
 

@@ -74,7 +74,7 @@ class Point:
         """The arguments for :func:`sapwood.repack`.
 
         Args:
-            expansion: compressed bytes of the sample per compressed byte of the original entries.
+            expansion: bytes of the sample, which is not compressed, per compressed byte of the original file.
         """
         size = None if self.cluster_bytes is None else round(self.cluster_bytes * expansion)
         named = {

@@ -141,11 +141,17 @@ def percent(new: float, old: float) -> str:
     return f"{100 * (new / old - 1):+.1f} %"
 
 
-def _cms_baskets(found: Tuning, workload: Workload) -> Finding | None:
+def _small_and_large(found: Tuning) -> tuple[Measured, Measured] | None:
+    """The layouts with baskets of 16 KiB and 256 KiB."""
     by_size = _by(found, "basket size", "basket_size")
     small, large = by_size.get(1 << 14), by_size.get(1 << 18)
-    if small is None or large is None:
+    return None if small is None or large is None else (small, large)
+
+
+def _cms_baskets(found: Tuning, workload: Workload) -> Finding | None:
+    if (pair := _small_and_large(found)) is None:
         return None
+    small, large = pair
     size, time = large.size / small.size, _cpu(large, workload) / _cpu(small, workload)
     return Finding(
         "baskets of 262144 bytes instead of 16384: size -8 %, reading time -9 %",
@@ -157,13 +163,11 @@ def _cms_baskets(found: Tuning, workload: Workload) -> Finding | None:
 
 
 def _cms_memory(found: Tuning, workload: Workload) -> Finding | None:
-    by_size = _by(found, "basket size", "basket_size")
-    small, large = by_size.get(1 << 14), by_size.get(1 << 18)
-    if small is None or large is None:
+    if (pair := _small_and_large(found)) is None:
         return None
-    memory = [one.read("peak_bytes", workload) for one in (small, large)]
+    memory = [one.read("peak_bytes", workload) for one in pair]
     reader = [each.median / 1e6 for each in memory if each]
-    writer = [one.write("peak_bytes").median / 1e6 for one in (small, large)]
+    writer = [one.write("peak_bytes").median / 1e6 for one in pair]
     return Finding(
         "memory hardly grows with basket size",
         f"reader {reader[0]:.0f} → {reader[1]:.0f} MB, writer {writer[0]:.0f} → {writer[1]:.0f} MB",
@@ -187,33 +191,31 @@ def _lzma_reading(found: Tuning, workload: Workload) -> Finding | None:
     )
 
 
-def _levels_reading(found: Tuning, workload: Workload) -> Finding | None:
-    texts, spreads = [], []
+def _level_ratios(found: Tuning, seconds: Callable[[Measured], float]) -> dict[str, float]:
+    """The time at the slowest level relative to the fastest one, by algorithm."""
+    ratios = {}
     for name in ("zlib", "lzma"):
-        times = [_cpu(one, workload) for one in found.sweep("compression") if one.point.algorithm == name]
+        times = [seconds(one) for one in found.sweep("compression") if one.point.algorithm == name]
         if len(times) > 1:
-            spreads.append(max(times) / min(times) - 1)
-            texts.append(f"{name} {100 * spreads[-1]:.0f} %")
-    if not texts:
+            ratios[name] = max(times) / min(times)
+    return ratios
+
+
+def _levels_reading(found: Tuning, workload: Workload) -> Finding | None:
+    ratios = _level_ratios(found, lambda one: _cpu(one, workload))
+    if not ratios:
         return None
+    texts = (f"{name} {100 * (ratio - 1):.0f} %" for name, ratio in ratios.items())
     return Finding(
         "the level hardly matters for reading",
         f"from the fastest to the slowest level: {', '.join(texts)}",
-        max(spreads) < 0.35,
+        max(ratios.values()) < 1.35,
         "the decompressed data is the same; at higher levels it comes from fewer bytes",
     )
 
 
 def _levels_writing(found: Tuning, _: Workload) -> Finding | None:
-    ratios = {}
-    for name in ("zlib", "lzma"):
-        times = [
-            one.write("cpu_seconds").median
-            for one in found.sweep("compression")
-            if one.point.algorithm == name
-        ]
-        if len(times) > 1:
-            ratios[name] = max(times) / min(times)
+    ratios = _level_ratios(found, lambda one: one.write("cpu_seconds").median)
     if "lzma" not in ratios:
         return None
     return Finding(

@@ -89,7 +89,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn whatever_byte_is_damaged_it_is_seen() {
+    fn damage_of_any_byte_is_detected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b");
         let label = Label { key: 7, block: ByteRange { start: 100, len: 30 } };

@@ -36,7 +36,7 @@ pub struct CacheCheck {
 }
 
 impl Cache {
-    /// What is kept; the most recently used file first.
+    /// The files with kept blocks, the most recently used first.
     pub fn contents(&self) -> Vec<CachedFile> {
         let mut contents: Vec<_> = self.room.folders().iter().map(|folder| kept_in(folder)).collect();
         contents.sort_by_key(|kept| std::cmp::Reverse(kept.used));
@@ -67,7 +67,7 @@ impl Cache {
         verified
     }
 
-    /// Removes what is kept of one file, or of all. Returns how many bytes this freed. Other files stay,
+    /// Removes the blocks of one file, or of all. Returns how many bytes this freed. Other files stay,
     /// wherever they are: the directory may have been named by mistake.
     ///
     /// # Errors

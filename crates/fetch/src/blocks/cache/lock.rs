@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_at_a_time_and_nothing_is_left() {
+    fn one_process_holds_the_lock_and_no_file_is_left() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.part");
         fs::write(&path, "what a dead process left").unwrap();

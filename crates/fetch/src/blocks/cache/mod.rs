@@ -95,7 +95,7 @@ impl Cache {
     }
 }
 
-/// Makes a directory, and those above it, that nobody else may look into: what is read may be private.
+/// Creates a directory and its parents that only this user can read, because files may be private.
 ///
 /// # Errors
 /// Those of the system.

@@ -1,10 +1,10 @@
-//! The names of what lies in the cache.
+//! The names of the files in the cache.
 
 use sapwood_core::ByteRange;
 use std::path::Path;
 use xxhash_rust::xxh64::xxh64;
 
-/// The ends of the names of blocks, of what came with opening, and of what is being fetched.
+/// The suffixes of blocks, of the bytes that came with opening, and of blocks being fetched.
 pub(super) const BLOCK: &str = "block";
 pub(super) const KNOWN: &str = "known";
 pub(super) const PART: &str = "part";

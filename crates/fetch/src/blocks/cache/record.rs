@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_that_is_damaged_is_none() {
+    fn damaged_records_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let identity = Identity { url: "http://h/f".into(), size: 1234, version: Some("v".into()) };
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_makes_no_record_young() {
+    fn records_from_the_future_are_not_recent() {
         let identity = Identity { url: String::new(), size: 0, version: None };
         assert_eq!(Latest { identity, asked: now() + 1000 }.age(), Duration::from_secs(u64::MAX));
     }

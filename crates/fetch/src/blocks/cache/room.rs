@@ -111,7 +111,7 @@ pub(super) struct StoredFile {
     pub(super) used: SystemTime,
 }
 
-/// What is kept in the folder of a file, over all its versions; only files with names of the cache.
+/// The kept blocks in the folder of a file, of all its versions. Foreign files are ignored.
 pub(super) fn stored_in(folder: &Path) -> Vec<StoredFile> {
     let files = entries(folder).flat_map(|version| entries(&version.path()).collect::<Vec<_>>());
     let stored = |entry: DirEntry| {

@@ -141,7 +141,7 @@ fn next(list: &List) -> Result<Option<u64>> {
 }
 
 #[test]
-fn a_list_is_gone_through_in_order_and_what_failed_is_tried_in_the_next_round() {
+fn replicas_are_tried_in_order_and_failed_ones_in_the_next_round() {
     let list = List::new(vec![good("a"), bad(), good("bc")]);
     assert_eq!(next(&list).unwrap(), Some(1));
     for _ in 0..2 {
@@ -153,7 +153,7 @@ fn a_list_is_gone_through_in_order_and_what_failed_is_tried_in_the_next_round() 
 }
 
 #[test]
-fn a_place_that_is_slow_does_not_keep_others_waiting_and_is_not_lost() {
+fn a_slow_replica_delays_no_other_and_is_not_lost() {
     let list = List::new(vec![silent(), good("a")]);
     let mut waiting = list.next(&[], Deadline::default());
     assert!((&mut waiting).now_or_never().is_none());

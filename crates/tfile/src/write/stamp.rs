@@ -49,21 +49,21 @@ impl fmt::Debug for Datime {
 
 /// The time and the UUID that a file is written with. Files of the same origin and content are equal byte for byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Origin {
+pub struct FileStamp {
     /// The time.
     pub time: Datime,
     /// The file's UUID. The UUIDs of its directories are derived from it.
     pub uuid: [u8; 16],
 }
 
-impl Origin {
+impl FileStamp {
     /// Now, with a random UUID.
     pub fn now() -> Self {
         let mut uuid = random_bytes();
         // Version 4, variant 1: RFC 9562.
         uuid[6] = uuid[6] & 0x0F | 0x40;
         uuid[8] = uuid[8] & 0x3F | 0x80;
-        Origin { time: Datime::now(), uuid }
+        FileStamp { time: Datime::now(), uuid }
     }
 
     /// The UUID of the directory whose record lies at an offset.
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn two_origins_differ_in_their_uuid() {
-        let (a, b) = (Origin::now(), Origin::now());
+        let (a, b) = (FileStamp::now(), FileStamp::now());
         assert_ne!(a.uuid, b.uuid);
         assert_eq!(a.uuid[6] >> 4, 4);
         assert_ne!(a.uuid_at(300), a.uuid);

@@ -1,4 +1,4 @@
-//! Reads stripe lists from the objects that hold them.
+//! Reads objects that a snapshot refers to: stripe lists, and whole objects.
 
 use crate::record::url_of;
 use crate::{Id, ObjectRef, Snapshot, StripeList, keys};
@@ -6,6 +6,19 @@ use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
 use sapwood_store::Store;
 use std::collections::BTreeMap;
+
+impl ObjectRef {
+    /// Reads the whole data object, and verifies it.
+    ///
+    /// # Errors
+    /// Those of the store; `Truncated` or `Checksum` if the object changed.
+    pub async fn read_whole(&self, store: &dyn Store, deadline: Deadline) -> Result<Bytes> {
+        let key = keys::data(self.id);
+        let object = store.get(&key, None, deadline).await?;
+        self.verify(&object).map_err(|error| error.url(url_of(store, &key)))?;
+        Ok(object)
+    }
+}
 
 /// Names a stripe list: the indices of a product and a segment in a snapshot. References would keep futures from being
 /// `Send`.

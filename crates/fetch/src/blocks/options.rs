@@ -1,4 +1,4 @@
-//! Options for reading a file in blocks. [`open`](crate::open) ignores them; code that reads in blocks uses them.
+//! Options of lazy download: the size of blocks, and where they are kept.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,25 +6,18 @@ use std::time::Duration;
 /// How to read a file in large blocks that are kept on the local disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockOptions {
-    /// Size of a block in bytes. Default: [`BLOCK`](BlockOptions::BLOCK).
-    pub block: u64,
+    /// Bytes of a block. Default: 16 MiB, a few times what a link carries in a round trip.
+    pub block_size: u64,
     /// Most bytes of the temporary file that holds blocks when there is no cache; at least one block is kept.
-    /// Default: [`SCRATCH`](BlockOptions::SCRATCH).
-    pub scratch: u64,
-    /// Where blocks outlive the file object. Default: nowhere.
+    /// Default: 4 GiB.
+    pub scratch_size: u64,
+    /// Where blocks outlive the open file. Default: nowhere.
     pub cache: Option<CacheOptions>,
-}
-
-impl BlockOptions {
-    /// 16 MiB: a few times what a link carries in a round trip.
-    pub const BLOCK: u64 = 16 << 20;
-    /// 4 GiB.
-    pub const SCRATCH: u64 = 4 << 30;
 }
 
 impl Default for BlockOptions {
     fn default() -> Self {
-        BlockOptions { block: Self::BLOCK, scratch: Self::SCRATCH, cache: None }
+        BlockOptions { block_size: 16 << 20, scratch_size: 4 << 30, cache: None }
     }
 }
 

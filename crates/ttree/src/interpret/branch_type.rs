@@ -1,13 +1,13 @@
 //! What is known of a branch: its type, and whether its values can be read.
 
 use crate::decode::{Interpretation, Layout};
-use sapwood_core::{Error, Form};
+use sapwood_core::{Error, Primitive};
 use sapwood_streamer::{Node, Number, Program};
 use std::sync::Arc;
 
 /// What a branch holds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct BranchType {
     /// The C++ type, spelled with the names of `<cstdint>`: `float`, `int32_t[]`, `std::vector<float>`.
     pub typename: String,
     /// What can be done with it.
@@ -25,25 +25,25 @@ pub enum Meaning {
     Unsupported(String),
 }
 
-impl Outcome {
+impl BranchType {
     pub(super) fn unsupported(typename: &str, why: &str) -> Self {
-        Outcome { typename: typename.into(), meaning: Meaning::Unsupported(why.into()) }
+        BranchType { typename: typename.into(), meaning: Meaning::Unsupported(why.into()) }
     }
 
     pub(super) fn group(typename: String) -> Self {
-        Outcome { typename, meaning: Meaning::Group }
+        BranchType { typename, meaning: Meaning::Group }
     }
 
     /// A branch whose every entry is one `node`, which needs no description of classes.
     pub(super) fn program(typename: String, node: Node) -> Self {
-        Outcome::of(Program::new(node, typename))
+        BranchType::of(Program::new(node, typename))
     }
 
     /// What was compiled, or why it could not be.
     pub(super) fn compiled(typename: &str, program: Result<Program, Error>) -> Self {
         match program {
-            Ok(program) => Outcome { typename: typename.to_owned(), ..Outcome::of(program) },
-            Err(error) => Outcome::unsupported(typename, error.message()),
+            Ok(program) => BranchType { typename: typename.to_owned(), ..BranchType::of(program) },
+            Err(error) => BranchType::unsupported(typename, error.message()),
         }
     }
 
@@ -60,7 +60,7 @@ impl Outcome {
             node => Layout::jagged(node.vector_of_numbers(), 10),
         };
         let layout = layout.unwrap_or_else(|| Layout::Program(Arc::new(program)));
-        Outcome {
+        BranchType {
             typename,
             meaning: Meaning::Column(Interpretation { form, layout, count_branch: None, skipped }),
         }
@@ -74,12 +74,7 @@ impl Layout {
 }
 
 /// A column of one 32-bit count per entry.
-pub(super) fn count_column(typename: String) -> Outcome {
-    let number = Number::Plain(sapwood_core::Primitive::I32);
-    let form = Form::Primitive(number.primitive());
-    let layout = Layout::Fixed { number, values: 1 };
-    Outcome {
-        typename,
-        meaning: Meaning::Column(Interpretation { form, layout, count_branch: None, skipped: Vec::new() }),
-    }
+pub(super) fn count_branch_type() -> BranchType {
+    let number = Number::Plain(Primitive::I32);
+    BranchType::program(number.type_name().to_owned(), Node::Number(number))
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 /// Pieces come in the order of the file, each where the previous one ended, except that `provisional` pieces
 /// come again, with their final bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct FilePiece {
     /// Offset of the first byte.
     pub offset: u64,
     /// The bytes.
@@ -17,7 +17,7 @@ pub struct Piece {
     pub provisional: bool,
 }
 
-impl Piece {
+impl FilePiece {
     /// Offset just after the last byte.
     pub fn end(&self) -> u64 {
         self.offset + self.bytes.len() as u64
