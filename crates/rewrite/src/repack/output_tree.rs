@@ -146,7 +146,7 @@ impl OutputTree {
         input: &InputTree,
         places: &[Option<usize>],
         chosen: &EntryRanges,
-        cut: bool,
+        resplit: bool,
     ) -> Result<()> {
         let base = self.entries;
         for (branch, place) in places.iter().enumerate() {
@@ -165,7 +165,7 @@ impl OutputTree {
                 continue;
             }
             target
-                .begin(first, end, described.baskets.is_empty(), &outline.maxima, cut)
+                .begin(first, end, described.baskets.is_empty(), &outline.maxima, resplit)
                 .map_err(|error| error.branch(input.path(branch)).url(input.file.url()))?;
         }
         Ok(())
@@ -260,13 +260,13 @@ impl OutputTree {
     }
 
     /// Writes the tree's record.
-    pub(super) fn finish(&self, cut: bool, file: &mut FileWriter) -> Result<()> {
+    pub(super) fn finish(&self, resplit: bool, file: &mut FileWriter) -> Result<()> {
         let clusters = match self.every {
             Some(entries) => {
                 let auto_flush = i64::try_from(entries).unwrap_or(i64::MAX);
                 Some(ClusterChange { auto_flush, ranges: Vec::new() })
             }
-            None if self.complete && !cut => None,
+            None if self.complete && !resplit => None,
             None => Some(ClusterChange::of_sizes(self.sizes.iter().copied())),
         };
         let change = TreeChange {
@@ -320,7 +320,14 @@ impl OutputBranch {
         }
     }
 
-    fn begin(&mut self, first: u64, end: u64, is_empty: bool, maxima: &[Maximum], cut: bool) -> Result<()> {
+    fn begin(
+        &mut self,
+        first: u64,
+        end: u64,
+        is_empty: bool,
+        maxima: &[Maximum],
+        resplit: bool,
+    ) -> Result<()> {
         // Readers reject more items than this, so it is the maximum over all inputs.
         for (mine, maximum) in self.maxima.iter_mut().zip(maxima) {
             *mine = maximum.value.max(*mine);
@@ -346,7 +353,7 @@ impl OutputBranch {
                 return Err(Error::corrupt("the branch has no baskets in this file"));
             }
             self.next_entry = end;
-        } else if cut && self.cutter.is_none() {
+        } else if resplit && self.cutter.is_none() {
             let base = first.max(self.placed);
             self.cutter =
                 Some(ClusterCutter { cutter: self.new_cutter(self.basket_size), base, next: first });

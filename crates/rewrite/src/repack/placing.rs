@@ -21,9 +21,9 @@ pub(super) struct PendingBaskets {
 }
 
 impl PendingBaskets {
-    pub(super) fn add(&mut self, ready: Vec<(usize, OutputBasket)>, borders: &ClusterBorders, cut: bool) {
+    pub(super) fn add(&mut self, ready: Vec<(usize, OutputBasket)>, borders: &ClusterBorders, resplit: bool) {
         for (place, ready) in ready {
-            let cluster = if cut { borders.cluster(ready.first_entry) } else { 0 };
+            let cluster = if resplit { borders.cluster(ready.first_entry) } else { 0 };
             self.bytes += ready.payload.len();
             self.ready.push((cluster, place, ready));
         }

@@ -48,7 +48,7 @@ pub struct TreePlan {
     /// Which branches of the first input's tree are written.
     pub wanted: Vec<bool>,
     /// True if baskets are re-split.
-    pub cut: bool,
+    pub resplit: bool,
     /// The tree of the first input, until it is opened to be copied.
     first: Option<InputTree>,
 }
@@ -204,7 +204,7 @@ impl RepackPlan {
                     path: entry.path,
                     inputs: vec![TreeInput::new(index, cycle)],
                     wanted: Vec::new(),
-                    cut: false,
+                    resplit: false,
                     first: None,
                 });
             }
@@ -297,7 +297,7 @@ impl TreePlan {
             let selection = options.selections.iter().find(|selection| selection.tree == self.path);
             let scattered = selection.and_then(|selection| selection.entries.as_ref());
             let scattered = scattered.is_some_and(|inputs| inputs.iter().any(|ranges| ranges.len() > 1));
-            self.cut = options.basket_size.is_some() || options.cluster.is_some() || scattered;
+            self.resplit = options.basket_size.is_some() || options.cluster.is_some() || scattered;
             self.wanted =
                 wanted_branches(&tree, selection.and_then(|selection| selection.branches.as_deref()))?;
             self.first = Some(tree);

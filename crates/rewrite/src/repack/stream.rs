@@ -61,7 +61,7 @@ pub(super) struct BasketStream<'a> {
     pub borders: ClusterBorders,
     /// First entry of the input in the new tree.
     pub base: u64,
-    pub cut: bool,
+    pub resplit: bool,
     /// What is added to the numbers of process ids.
     pub pid_shift: u16,
     pub pool: &'a ThreadPool,
@@ -89,7 +89,7 @@ impl BasketStream<'_> {
             let file = self.input.file_of(name);
             let immediate = file.fetcher().source().cost_model().immediate;
             // ROOT cannot read all baskets of a dataset.
-            let copied = !self.cut
+            let copied = !self.resplit
                 && !self.input.is_of_dataset()
                 && !target.branches.iter().flatten().any(|branch| branch.recompress);
             let most = match (immediate, copied) {
@@ -107,7 +107,7 @@ impl BasketStream<'_> {
                 let narrow = output.file.end() < NARROW_END;
                 let ready = self.batch(batch, bytes, target, narrow, call);
                 let ready = ready.map_err(|error| error.url(self.input.file.url()))?;
-                waiting.add(ready, &self.borders, self.cut);
+                waiting.add(ready, &self.borders, self.resplit);
                 waiting.place(next, target, output, self.pid_shift, report)?;
                 output.keep();
             }
@@ -139,7 +139,7 @@ impl BasketStream<'_> {
                 let cluster = self.borders.cluster(self.base + self.chosen.rank(first.start));
                 // Baskets of a branch stay in the order of their entries.
                 last = last.max(if reference.embedded.is_some() { u64::MAX } else { reference.offset });
-                let order = if self.cut || self.input.is_of_dataset() { cluster } else { 0 };
+                let order = if self.resplit || self.input.is_of_dataset() { cluster } else { 0 };
                 let placed = end <= done;
                 keyed.push((
                     (order, file, last),
@@ -221,8 +221,8 @@ impl BasketStream<'_> {
             let bytes = basket.embedded.clone().or_else(|| fetched.next());
             work.push((*part, basket, bytes.ok_or_else(|| Error::corrupt("a basket was not fetched"))?));
         }
-        if self.cut {
-            return compute(self.pool, call, |cancelled| self.cut_all(&work, target, narrow, cancelled));
+        if self.resplit {
+            return compute(self.pool, call, |cancelled| self.resplit_all(&work, target, narrow, cancelled));
         }
         let one = |(part, basket, bytes): &(InputBasket, &BasketRef, Bytes)| {
             let kept = self.keep(part, basket, bytes, target, narrow);
@@ -306,7 +306,7 @@ impl BasketStream<'_> {
     }
 
     /// Re-splits baskets, branch by branch.
-    fn cut_all(
+    fn resplit_all(
         &self,
         work: &[(InputBasket, &BasketRef, Bytes)],
         target: &mut OutputTree,
@@ -332,7 +332,7 @@ impl BasketStream<'_> {
                     if cancelled.load(Ordering::Relaxed) {
                         return Err(Call::interrupted());
                     }
-                    self.cut(branch, basket, bytes, narrow, &mut ready)
+                    self.resplit_basket(branch, basket, bytes, narrow, &mut ready)
                         .map_err(|error| self.locate(error, part, basket))?;
                 }
                 Ok(ready.into_iter().map(|ready| (*place, ready)).collect())
@@ -347,7 +347,7 @@ impl BasketStream<'_> {
     }
 
     /// Re-splits the entries of a basket. A basket whose entries cannot move stays whole.
-    fn cut(
+    fn resplit_basket(
         &self,
         branch: &mut OutputBranch,
         basket: &BasketRef,

@@ -52,7 +52,7 @@ pub fn copy_trees(
         let Some(target) = target else { continue };
         output.stage((inputs.len(), number), target, report)?;
         close_cutters(target, output, report, &copier.pool, &copier.times, call)?;
-        target.finish(tree.cut, &mut output.file)?;
+        target.finish(tree.resplit, &mut output.file)?;
         output.flush()?;
         report.trees.push((tree.path.clone(), target.entries));
         report.notes.extend(target.notes());
@@ -91,7 +91,7 @@ impl TreeCopier<'_> {
         call: &mut Call<'_>,
     ) -> Result<OutputTree> {
         let ranges = self.entry_ranges(tree);
-        let may_split = tree.cut
+        let may_split = tree.resplit
             || ranges.is_some()
             || tree.inputs.len() > 1
             || self.options.compression.is_some()
@@ -128,7 +128,7 @@ impl TreeCopier<'_> {
         let places = target.places(input);
         let used = places.iter().enumerate().filter(|(_, place)| place.is_some()).map(|(branch, _)| branch);
         input.find_baskets(used, &mut call.step())?;
-        target.begin(input, &places, &chosen, tree.cut)?;
+        target.begin(input, &places, &chosen, tree.resplit)?;
         let index = tree.inputs.get(position).map_or(0, |input| input.index);
         output.stage((index, number), target, report)?;
         let stream = BasketStream {
@@ -137,7 +137,7 @@ impl TreeCopier<'_> {
             places: &places,
             borders: target.borders(input, &chosen),
             base: target.entries,
-            cut: tree.cut,
+            resplit: tree.resplit,
             pid_shift,
             pool: &self.pool,
             times: &self.times,
