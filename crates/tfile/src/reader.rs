@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The value, if no ranges are missing, or these.
-    pub(crate) fn finish_whole<T>(self, value: T) -> Step<T> {
+    pub(crate) fn finish_whole<T>(self, value: T) -> ParseStep<T> {
         let complete = !self.is_waiting();
         self.finish(complete.then_some(value))
     }
