@@ -43,7 +43,7 @@ pub(super) struct Feed {
 }
 
 enum Source {
-    Tree(TreeFeed),
+    Tree(Box<TreeFeed>),
     Flat(Box<FlatFeed>),
     Empty,
 }
@@ -118,7 +118,7 @@ impl ChainInput {
             same_references(file, call)?;
         }
         let plan = FeedPlan { slots, entries, batch: options.batch };
-        let source = Source::Tree(TreeFeed::new(&tree, plan, &columns)?);
+        let source = Source::Tree(Box::new(TreeFeed::new(&tree, plan, &columns)?));
         let opened = ChainInput { template: Some(template), columns, sizes, entries, events };
         Ok((opened, Feed { source, entries, batch: options.batch, next: 0 }))
     }

@@ -10,8 +10,7 @@ use super::writing::Output;
 use bytes::Bytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use sapwood_core::Call;
-use sapwood_core::{ByteRange, Error, ErrorKind, Result};
+use sapwood_core::{ByteRange, Call, Error, ErrorKind, Result};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
 use sapwood_table::pool::{HEARTBEAT, compute, read_ahead};
 use sapwood_tfile::write::{is_wide, pid_offset};
@@ -404,12 +403,11 @@ enum Batches {
 
 impl Batches {
     fn new(jobs: Vec<Job<Range<usize>>>, fetcher: &Fetcher, here: bool, most: u64) -> Result<Batches> {
-        let fetcher = fetcher.clone();
-        if here {
-            return Ok(Batches::Here { jobs: jobs.into_iter(), fetcher, asked: Instant::now() });
-        }
-        let ahead = Ahead { jobs: 2, bytes: 2 * most };
-        Ok(Batches::Ahead(read_ahead(jobs, move |_| fetcher.clone(), ahead)?))
+        let (fetcher, ahead) = (fetcher.clone(), Ahead { jobs: 2, bytes: 2 * most });
+        Ok(match here {
+            true => Batches::Here { jobs: jobs.into_iter(), fetcher, asked: Instant::now() },
+            false => Batches::Ahead(read_ahead(jobs, move |_| fetcher.clone(), ahead)?),
+        })
     }
 
     fn next(&mut self, call: &mut Call<'_>) -> Option<Result<(Range<usize>, Vec<Bytes>)>> {
