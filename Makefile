@@ -20,7 +20,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 BENCHES := bench $(addprefix bench-,objects remote learned sources write repack stripe studies)
-.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python $(BENCHES) conformance fuzz format clean
+.PHONY: help demo test build servers wheel local-wheel check lint types layers docs serve-docs test-rust test-python $(BENCHES) conformance fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -50,19 +50,21 @@ servers: .venv/.tools ## install the real servers that the tests need, where tha
 # With the features that all crates need, as they are compiled for the extension and for the tests.
 target/%/sapwood-testkit: $(RUST_SOURCES)
 	@$(CARGO) build $(if $(filter release,$*),--release) --quiet --workspace --bin sapwood-testkit && touch $@
+wheel: .venv/.tools ## a wheel that runs on Linux with glibc 2.28 or newer, and the source distribution, in build/wheels
+local-wheel: build ## a wheel for systems like this one, for the tests
+wheel local-wheel:
+	@sh scripts/wheel.sh build/wheels $(if $(filter wheel,$@),portable)
 
 # --- checking ---------------------------------------------------------------------------------------------------
 check: lint layers types ## what is quick: style, lints, types, file sizes, the order of crates and packages
 lint: .venv/.tools
 	@sh scripts/toolchain.sh
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	@sh scripts/rust_lint.sh
-	@$(PY) scripts/check_sizes.py
+	@sh scripts/rust_lint.sh && $(PY) scripts/check_sizes.py
 layers: .venv/.tools
 	@for check in layers python_layers module_cycles; do $(PY) scripts/check_$$check.py || exit 1; done
 types: .venv/.tools
 	$(BIN)/mypy
-
 test-rust: build ## the tests of the crates
 	SAPWOOD_XRDCL="$$(ls $(CURDIR)/python/sapwood/_xrdcl*.so 2>/dev/null | tail -n 1)" $(CARGO) test --workspace --quiet
 test-python: TESTKIT = target/debug/sapwood-testkit
@@ -88,13 +90,10 @@ $(BENCHES): $(TESTKIT)
 	@sh bench/run.sh $(filter-out bench,$(@:bench-%=%))
 
 conformance: build ## compare with the corpus of real files; writes the tables of docs/conformance.md
-	@$(PY) tests/conformance/report.py build/conformance
-	@$(PY) bench/paste.py docs/conformance.md build/conformance
-
+	@$(PY) tests/conformance/report.py build/conformance && $(PY) bench/paste.py docs/conformance.md build/conformance
 fuzz: ## run every fuzz target for a minute (needs cargo-fuzz)
 	@sh scripts/fuzz.sh 60
 format: .venv/.tools ## format Rust and Python
-	cargo fmt --all
-	$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+	cargo fmt --all ; $(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
 clean: ## remove what was built
 	rm -rf .venv build site target

@@ -1,4 +1,4 @@
-"""Writes the list of baskets that `bench/limit` reads: where each lies and how long it gets."""
+"""Writes the list of baskets that `bench/limit` reads: their positions and sizes."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from pathlib import Path
 
 import uproot
 
-# A key of a basket ends with what TBasket adds: version, fBufferSize, fNevBufSize, fNevBuf, fLast, a flag.
+# TBasket adds to a key: version, fBufferSize, fNevBufSize, fNevBuf, fLast, a flag.
 KEY = struct.Struct(">ihiIhh")
 BASKET = struct.Struct(">hiiiib")
 
 
 def write_list(path: Path, tree_name: str, columns: list[str], out: Path) -> None:
-    """Writes to `out` the baskets of `columns`, which must be numbers, one or a variable count per entry."""
+    """Writes the baskets of `columns` to `out`. Entries must be single numbers or lists of numbers."""
     with uproot.open(f"{path}:{tree_name}") as tree, open(path, "rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         lines = [str(path.resolve())]
         for name in columns:
             branch = tree[name]
             if branch.embedded_baskets:
-                raise ValueError(f"{name}: a basket lies in the tree's record, where the limit does not look")
+                raise ValueError(f"{name}: the limit cannot read baskets inside the record of the tree")
             interpretation = branch.interpretation
             jagged = isinstance(interpretation, uproot.interpretation.jagged.AsJagged)
             numbers = interpretation.content if jagged else interpretation
             if not isinstance(numbers, uproot.interpretation.numerical.AsDtype):
-                raise ValueError(f"{name}: {branch.typename} is no number")
+                raise ValueError(f"{name}: {branch.typename} is not a number")
             item_size = numbers.from_dtype.itemsize
             lines.append(f"column {name} {item_size} {'jagged' if jagged else 'flat'}")
             seeks = branch.member("fBasketSeek")[: branch.num_baskets]

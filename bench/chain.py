@@ -2,17 +2,16 @@
 
     python bench/chain.py --data DIR [--markdown FILE] [--json FILE] [--plot FILE] [--entries N]
 
-MiniAOD-like events go through `sapwood.chain`. A cluster of Ceph is started, of six disks in memory, with
-buckets in a pool of three copies and in one over an erasure code of 4 + 2; the file on a server is behind
-XRootD. Each run is a process of its own; of chains that only read, three, of which the median counts. What
-a series wrote is removed when it ends.
+`sapwood.chain` processes MiniAOD-like events. The output goes to a Ceph cluster of six disks in memory, with
+buckets in a pool with three copies and in one with a 4 + 2 erasure code; XRootD serves the remote file.
+Each run is a separate process. Chains that only read run three times, and the median counts. The output of a
+series is removed at its end.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import statistics
 import sys
@@ -34,9 +33,9 @@ NAME, TREE = "edm_zlib5", "Events"
 LANES, THREADS, BATCHES, STRIPES = (1, 2, 4), (1, 2), (24, 144, 720), ("128 kB", "512 kB", "1 MB")
 COPIES, CODED = "three copies", "coded 4 + 2"
 POOLS = {COPIES: "", CODED: ":ec"}
-"""What the gateway calls the place of a bucket."""
+"""The name of each pool in the gateway's location constraints."""
 NOTHING = "nothing: events without columns"
-"""What the chain itself takes: of another order than the others, so that it is not drawn."""
+"""The overhead of the chain itself, which is not drawn: it is much smaller than everything else."""
 COLOURS = ("#1f6fb3", "#d1892a", "#2c7a3f", "#b3401f", "#6b4fa0", "#777777", "#1b9e9e", "#c2599a")
 NUMBERS = itertools.count(1)
 
@@ -45,7 +44,7 @@ Record = dict[str, Any]
 
 @contextmanager
 def output_bucket(cluster: radosgw_server.Cluster, pool: str) -> Iterator[str]:
-    """A bucket in a pool, which is removed in the end."""
+    """A bucket in a pool, which is removed at the end."""
     name = f"written-{next(NUMBERS)}"
     cluster.gateways[0].make_bucket(name, POOLS[pool])
     try:
@@ -55,14 +54,14 @@ def output_bucket(cluster: radosgw_server.Cluster, pool: str) -> Iterator[str]:
 
 
 def run(name: str, source: str, output: str, **how: Any) -> list[Record]:
-    """The chain at some points."""
+    """Measures the chain at several points."""
     found = chain.measure([source], [output], repeats=3 if output == "none" else 1, **how)
     print(name, *(f"{one.rate:.0f}" for one in found.measurements), file=sys.stderr)
     return [one.to_dict() | {"name": name} for one in found.measurements]
 
 
 def measure(options: argparse.Namespace, folder: Path) -> Record:
-    """Both series: what is read and written, and how large batches and stripes are."""
+    """Measures both series: sources and outputs, and sizes of batches and stripes."""
     local = f"{options.data / NAME}.root:{TREE}"
     with (
         serve("root", options.data) as server,
@@ -101,7 +100,7 @@ def measure(options: argparse.Namespace, folder: Path) -> Record:
 
 
 def rate(one: Record) -> str:
-    """Events per second, or that it failed."""
+    """Events per second, or the error."""
     return f"{events_per_second(one):,.0f}" if one["runs"] else f"failed: {one['error']}"
 
 
@@ -111,7 +110,7 @@ def events_per_second(one: Record) -> float:
 
 
 def tables(found: Record) -> dict[str, str]:
-    """As Markdown: events per second of each chain at all lanes and threads, and of each size."""
+    """Markdown tables: events per second of each chain at all lanes and threads, and for each size."""
     pairs = [(lane, thread) for thread in THREADS for lane in LANES]
     titles = [f"{lanes} / {threads}" for lanes, threads in pairs]
     lines = [["events/s with lanes / threads", *titles, "MB written"], ["---", *["---:"] * (len(pairs) + 1)]]
@@ -133,12 +132,10 @@ def tables(found: Record) -> dict[str, str]:
 
 
 def draw(found: Record, path: Path) -> None:
-    """Events per second against threads, with the lanes that do best; what reads, and the full chain."""
+    """Draws events per second against threads, with the best number of lanes, for both kinds of chains."""
+    import figures
     import matplotlib.pyplot as plt
 
-    plt.switch_backend("svg")
-    # Text remains text, and the same figures give the same file.
-    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sapwood", "font.size": 9})
     figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
     for panel, kind in zip(panels, ("read", "full"), strict=True):
         chosen = [
@@ -156,32 +153,22 @@ def draw(found: Record, path: Path) -> None:
         panel.set(title=f"{kind}", xlabel="threads", ylabel="events per second", xticks=THREADS)
         panel.set_ylim(bottom=0)
         panel.legend(fontsize=7, loc="best")
-        panel.grid(alpha=0.3)
-    figure.savefig(path, metadata={"Date": None})
+        figures.style(panel)
+    figures.save(figure, path)
 
 
 def main() -> None:
-    """Measures, and writes what was found."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=os.environ.get("SAPWOOD_BENCH_DATA", "build/bench/data"))
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
+    """Measures, and writes the results."""
+    parser = results.parser(__doc__)
     parser.add_argument("--plot", type=Path, help="draw events per second against threads")
     parser.add_argument("--entries", type=int, default=2880)
     options = parser.parse_args()
-    options.data = Path(options.data).resolve()
     if lack := radosgw_server.missing():
         raise SystemExit(lack)
     with tempfile.TemporaryDirectory(prefix="chain-") as folder:
         found = measure(options, Path(folder))
     texts = tables(found)
-    print("\n\n".join(texts.values()))
-    if options.markdown:
-        results.save(options.markdown, texts)
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    results.publish(options, texts, found)
     if options.plot:
         draw(found, options.plot)
 

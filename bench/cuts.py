@@ -1,16 +1,14 @@
-"""What a cut in two stages costs and saves: seconds and bytes, locally and over HTTP behind a delay line.
+"""The cost and gain of cuts in two stages: seconds and bytes, locally and over HTTP behind a delay line.
 
     python bench/cuts.py FILE.root:Events --sorted event --spread MET_pt --columns 'Muon_*' 'Jet_*'
 
-For each cut, that lets pass a share of the entries which lie together (``--sorted``) or anywhere
-(``--spread``), the columns are read in one stage and in two, in turns; the fastest of several is told.
+Each cut selects a share of the entries, which are adjacent (``--sorted``) or scattered (``--spread``). The
+columns are read in one stage and in two, in turns; the fastest of several runs counts.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,17 +16,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from remote_servers import running, testkit
 
 import sapwood
 from sapwood.query import reading as _reading
 from sapwood.query.stages import stages
 
-TESTKIT = Path(__file__).resolve().parents[1] / "target" / "release" / "sapwood-testkit"
 SHARES = (0.001, 0.01, 0.1, 1.0)
 
 
 class Cost(NamedTuple):
-    """Of one read."""
+    """The cost of one read."""
 
     seconds: float
     fetched: int
@@ -39,15 +37,12 @@ class Cost(NamedTuple):
 def served(folder: Path, round_trip: int, megabits: int) -> Iterator[str]:
     """The URL of a folder behind a delay line."""
     options = ["--rtt-ms", str(round_trip), "--mbit", str(megabits)]
-    command = [str(TESTKIT), "serve", "--root", str(folder), *options]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None and process.stdout is not None
-        yield str(json.loads(process.stdout.readline())["url"])
-        process.stdin.close()
+    with running([str(testkit()), "serve", "--root", str(folder), *options]) as server:
+        yield server["url"]
 
 
 def read(path: str, columns: list[str], cut: str, two: bool) -> Cost:
-    """Reads the columns with a cut from a file that is opened anew."""
+    """Opens the file, and reads the columns with a cut."""
     vars(_reading)["stages"] = stages if two else lambda *_: None
     with sapwood.open(path) as tree:
         before, start = tree.file.report(), time.perf_counter()

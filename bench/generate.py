@@ -4,8 +4,8 @@ MiniAOD-like (`edm_…`) and xAOD-like.
     python bench/generate.py --out DIR [--events 100000] [--only nano_zstd5,h1_new]
 
 Needs ROOT 6.40 from PyPI and g++. Each nano file has 1,491 branches and, with 100,000 events, 1,050 MB of
-baskets uncompressed, which compress to 321 (LZMA-9) to 606 MB (LZ4). Those with objects (objects/README.md)
-have 113 products, and 1,058 branches. Files that exist are kept.
+uncompressed baskets, which compress to 321 (LZMA-9) to 606 MB (LZ4). The files with objects
+(objects/README.md) have 113 products, and 1,058 branches. Existing files are kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rootbuild import HERE, compiled, dictionary
 COMPRESSIONS = {"nano_zstd5": 505, "nano_lz4": 404, "nano_zlib1": 101, "nano_lzma9": 209}
 LAYOUTS = {"h1_new": "new", "h1_old": "old"}
 H1_ENTRIES = 283_000
-# Name: the generator, the compression, the events; what else the generator is told.
+# Name: the generator, the compression, the events, and further arguments of the generator.
 OBJECTS = {
     "edm_zlib5": ("edm", 105, 6000),
     "edm_lzma4": ("edm", 204, 6000),
@@ -36,7 +36,7 @@ OBJECTS = {
 
 
 def command_for(name: str, out: Path, events: int, build: Path) -> list[str]:
-    """The call of a generator that writes the input `name` to `out`."""
+    """The command that writes the input `name` to `out`."""
     generators = HERE / "generators"
     if name in COMPRESSIONS:
         program, schema = compiled(generators / "nano.cpp", build), generators / "nano.schema"
@@ -70,7 +70,7 @@ def main() -> None:
 
     wanted = options.only.split(",")
     if unknown := set(wanted) - set(names):
-        parser.error(f"unknown inputs: {', '.join(sorted(unknown))}; known are {', '.join(names)}")
+        parser.error(f"unknown inputs: {', '.join(sorted(unknown))}; use {', '.join(names)}")
     options.out.mkdir(parents=True, exist_ok=True)
     for name in wanted:
         path = options.out / f"{name}.root"

@@ -1,17 +1,17 @@
-"""Reads columns that nobody declared, near and far, with sapwood and its peers: `make bench-learned`.
+"""Reads undeclared columns at low and high latency, with sapwood and its peers: `make bench-learned`.
 
     python bench/learned.py --data DIR [--only startup,trigger,random,local] [--markdown FILE] [--json FILE]
 
 startup: 1,000 columns of the first 100 entries of a NanoAOD-like file (100,000 entries, 450 MB).
 trigger: 3 columns of all entries, and 20 more for 1 % or 10 % of them: from no cache to declared columns.
-random: 3 columns of 1,000 entries in no order.
-local: what a lazy reader costs where nothing is far: columns by arrays(), by lazy(), and by events().
+random: 3 columns of 1,000 entries in random order.
+local: the overhead of lazy readers on a local file: columns with arrays(), lazy() and events().
 
-The server is real (xrootd, or nginx for http), behind a delay line. Each run is a process of its own with a
-line of its own; of sapwood and ROOT, far away, the faster of two counts, unless the first took long. Who
-needs very long is stopped, and the time is scaled by what share was done. uproot and coffea touch columns of
-chunks; ROOT and sapwood go entry by entry. coffea may live in an environment of its own: --coffea PYTHON, or
-the environment variable SAPWOOD_BENCH_COFFEA.
+The server is real (xrootd, or nginx for http), behind a delay line. Each run is a separate process with its
+own delay line. At high latency, the faster of two runs of sapwood and ROOT counts, unless the first is slow.
+Very slow readers are stopped, and their time is extrapolated from the completed share. uproot and coffea read
+columns in chunks; ROOT and sapwood go entry by entry. coffea may be installed in another environment: name
+its Python with --coffea PYTHON, or in the environment variable SAPWOOD_BENCH_COFFEA.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import learned_report
 import results
+from machine import load_file
+from remote import what_failed
 from remote_servers import Far, Server, missing, serve
 from rootbuild import HERE, compiled
 
@@ -38,12 +39,12 @@ TREE, FILE = "Events", "nano_zstd5"
 ALWAYS = ["nMuon", "Muon_pt", "MET_pt"]
 SOMETIMES = 20
 STARTUP = 1000
-# Which entries pass: start, every, offset: from `start` on, every n-th entry. While ROOT learns, in the first
-# cluster (5,000 entries), it reads all; what is touched there at all is declared to it.
+# The passing entries as (start, every, offset): every n-th entry from `start` on. ROOT learns from the first
+# cluster (5,000 entries), of which it reads everything; columns touched there are declared to it.
 PASSING = {"1 %": (0, 100, 37), "10 %": (0, 10, 7), "1 %, from 7,500 on": (7_500, 100, 37)}
 DRAWN = "trigger 1 %, from 7,500 on"
-# A run is stopped, at the latest, after as many seconds as LIMIT; a reader that hangs, after DEADLINE. What
-# took less than AGAIN is measured again: on a machine that others use, too, one run may say anything.
+# Seconds: a run stops itself after LIMIT; a hanging reader is killed after DEADLINE; runs faster than AGAIN
+# are repeated, because a single one is not reliable on a machine with other load.
 LIMIT, DEADLINE, AGAIN = 3.0, 60.0, 3.5
 
 Record = dict[str, Any]
@@ -79,7 +80,7 @@ CLIENTS = {
 
 
 def columns(path: Path) -> tuple[list[str], list[str]]:
-    """The columns of the startup pattern, and those that are touched sometimes; numbers all of them."""
+    """The columns of the startup pattern, and those that are read occasionally; all are numbers."""
     import sapwood
 
     with sapwood.open(f"{path}:{TREE}") as tree:
@@ -92,7 +93,7 @@ def columns(path: Path) -> tuple[list[str], list[str]]:
 def command(
     client: Client, url: str, task: dict[str, Any], limit: float, options: argparse.Namespace
 ) -> list[str]:
-    """The call that reads."""
+    """The command that reads."""
     if client.cache is not None:
         program = compiled(HERE / "readers" / "root_learned.cpp", options.data / "build")
         others = ["--", *task["sometimes"]]
@@ -105,7 +106,7 @@ def command(
 
 
 def run(client: Client, far: Far, task: dict[str, Any], profile: Path, options: argparse.Namespace) -> Record:
-    """One cold run: what the reader prints, and what went through the delay line."""
+    """One cold run: the measurements of the reader, and the counters of the delay line."""
     if client.name == "coffea" and options.coffea is None:
         return {"error": "coffea is not installed"}
     call = command(client, far.url(f"{FILE}.root"), task, LIMIT, options)
@@ -113,7 +114,7 @@ def run(client: Client, far: Far, task: dict[str, Any], profile: Path, options: 
     try:
         done = subprocess.run(call, capture_output=True, text=True, env=environment, timeout=DEADLINE)
     except subprocess.TimeoutExpired:
-        return {"error": f"not done after {DEADLINE:.0f} s"}
+        return {"error": f"not finished after {DEADLINE:.0f} s"}
     if done.returncode or not done.stdout.strip():
         return {"error": what_failed(done.stderr)}
     found: Record = json.loads(done.stdout.strip().splitlines()[-1])
@@ -129,11 +130,11 @@ def fastest(
     profile: Path,
     options: argparse.Namespace,
 ) -> Record:
-    """The run that took the least time."""
+    """The fastest run."""
     again = rtt_ms > 0 and client.name.startswith(("sapwood", "ROOT"))
     runs: list[Record] = []
     for _ in range(options.runs if again else 1):
-        # Of the saved profile, each run has the one of the first.
+        # Each run starts with the same saved profile.
         copy = profile.with_name("copy.json")
         if profile.exists():
             copy.write_bytes(profile.read_bytes())
@@ -145,20 +146,14 @@ def fastest(
 
 
 def scaled(found: Record) -> Record:
-    """A run with the seconds that all would have taken, if it was stopped."""
+    """A run with the seconds of a complete one, extrapolated if it was stopped."""
     first = found.get("first") or 0.0
     rest = (found["seconds"] - first) / max(found["share"], 1e-9)
     return {**found, "all_seconds": found["seconds"] if found["share"] >= 1 else first + rest}
 
 
-def what_failed(stderr: str) -> str:
-    """The line of a client's complaints that says most."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()] or ["failed silently"]
-    return next((line for line in lines if line.startswith("Error in")), lines[-1])[:200]
-
-
 def pattern(server: Server, task: dict[str, Any], options: argparse.Namespace) -> Iterator[Record]:
-    """A pattern at each round trip, by each reader."""
+    """Runs a pattern at each round-trip time, with each reader."""
     with tempfile.TemporaryDirectory() as folder:
         profile = Path(folder, "profile.json")
         with server.far(0, 0) as far:
@@ -167,7 +162,7 @@ def pattern(server: Server, task: dict[str, Any], options: argparse.Namespace) -
             sums = []
             ends = rtt_ms in (min(options.rtt), max(options.rtt))
             for client in options.clients(CLIENTS[task["pattern"]]):
-                # What takes minutes, and is a multiple of the round trip, is not measured at all of them.
+                # Slow readers, whose time is proportional to the latency, are measured only at both ends.
                 if client in (NO_CACHE, ROOT_NONE) and not ends:
                     continue
                 drawn = client is ALL and rtt_ms == max(options.rtt) and task["name"] == DRAWN
@@ -176,13 +171,13 @@ def pattern(server: Server, task: dict[str, Any], options: argparse.Namespace) -
                 sums += [found["sum"]] if found.get("share") == 1 else []
                 where = {"pattern": task["name"], "rtt_ms": rtt_ms, "client": client.name}
                 yield {**where, **found, "protocol": server.protocol}
-            # Readers add in different orders.
+            # Sums can differ slightly, because readers add in different orders.
             if sums and max(sums) - min(sums) > 1e-4 * abs(max(sums, key=abs)):
                 raise RuntimeError(f"{task['name']}: the readers read different values: {sums}")
 
 
 def local(path: Path, sometimes: list[str]) -> Iterator[Record]:
-    """What a lazy reader costs on a local file: medians of three fresh processes each, in turn."""
+    """The cost of lazy readers on a local file: medians of three runs each, in turns."""
     seconds: dict[str, list[float]] = {way: [] for way in LOCAL_WAYS}
     task = json.dumps({"pattern": "local", "always": ALWAYS, "sometimes": sometimes})
     program = str(HERE / "readers" / "python_learned.py")
@@ -196,7 +191,7 @@ def local(path: Path, sometimes: list[str]) -> Iterator[Record]:
 
 
 def measure(options: argparse.Namespace) -> Iterator[Record]:
-    """All that is asked for, point by point."""
+    """All measurements, point by point."""
     many, sometimes = columns(options.data / f"{FILE}.root")
     none: dict[str, Any] = {"sometimes": [], "passing": (0, 1, 0)}
     tasks = [{"pattern": "startup", "name": "startup", "always": many, **none}]
@@ -206,10 +201,7 @@ def measure(options: argparse.Namespace) -> Iterator[Record]:
     tasks.append({"pattern": "random", "name": "random", "always": ALWAYS, **none})
     protocol = options.protocol or ("root" if missing("root") is None else "http")
     with serve(protocol, options.data) as server:
-        # The server reads from memory from the first run on, not from the second.
-        with (options.data / f"{FILE}.root").open("rb") as file:
-            while file.read(16 << 20):
-                pass
+        load_file(options.data / f"{FILE}.root")
         for task in tasks:
             if task["pattern"] in options.only:
                 yield from pattern(server, task, options)
@@ -218,63 +210,45 @@ def measure(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def coffea_python() -> Path | None:
-    """A Python that has coffea: as named, this one, or that of build/bench/coffea."""
+    """A Python with coffea: the named one, this one, or that of build/bench/coffea."""
     named = os.environ.get("SAPWOOD_BENCH_COFFEA")
     candidates = [named, sys.executable, HERE.parent / "build" / "bench" / "coffea" / "bin" / "python"]
     for python in filter(None, candidates):
         code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('coffea') is None)"
         if Path(python).exists() and subprocess.run([str(python), "-c", code]).returncode == 0:
             return Path(python)
-    print("left out: coffea is not installed", file=sys.stderr)
+    print("skipped: coffea is not installed", file=sys.stderr)
     return None
 
 
 def arguments() -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser = results.parser(__doc__, check=True)
     parser.add_argument("--only", default="startup,trigger,random,local", help="parts")
     parser.add_argument(
         "--protocol", choices=["root", "http"], help="default: root, if there is a server for it"
     )
     parser.add_argument("--readers", help="readers whose names begin with one of these; default: all")
     parser.add_argument("--rtt", default=",".join(map(str, ROUND_TRIPS)), help="round trips in ms")
-    parser.add_argument("--runs", type=int, default=2, help="most runs of what is far; the fastest is kept")
-    parser.add_argument("--coffea", type=Path, help="the Python that has coffea")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
+    parser.add_argument("--runs", type=int, default=2, help="most runs at high latency; the fastest counts")
+    parser.add_argument("--coffea", type=Path, help="the Python with coffea")
     parser.add_argument(
         "--plot", type=Path, help="draw what sapwood fetched in the trigger pattern into this SVG"
     )
-    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
     options = parser.parse_args()
     options.only = options.only.split(",")
     options.rtt = [float(each) for each in options.rtt.split(",")]
     wanted = tuple(options.readers.split(",")) if options.readers else ("",)
     options.clients = lambda clients: [each for each in clients if each.name.startswith(wanted)]
-    options.data = options.data.resolve()
     options.coffea = options.coffea or coffea_python()
     return options
 
 
 def main() -> None:
     options = arguments()
-    begin = time.monotonic()
-    records: list[Record] = []
-    for record in measure(options):
-        records.append(record)
-        print(
-            f"{time.monotonic() - begin:5.0f} s  {learned_report.line(record)}", file=sys.stderr, flush=True
-        )
+    records = results.collect(measure(options), learned_report.line)
     tables = learned_report.tables(records)
-    print("\n\n".join(tables.values()))
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, tables)
-    if options.check and (missed := learned_report.missed(records)):
-        raise SystemExit("not reached:\n" + "\n".join(missed))
+    missed = results.missed(learned_report.checks(records))
+    results.publish(options, tables, results.document(records), missed)
 
 
 if __name__ == "__main__":

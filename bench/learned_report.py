@@ -1,31 +1,24 @@
-"""Tables of what `learned.py` measured, and whether what is required was reached."""
+"""Tables of the measurements of `learned.py`, and the requirements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+from results import Check, required, table
 
 Record = dict[str, Any]
 
-# What is required: round trips to the first 100 events, fetches per window, the factor to the peers far away.
-# Of random access, there is no more to learn than which columns: nobody is to be faster.
-MOST_TURNAROUNDS, MOST_FETCHES, LEAST_FACTOR, FAR_MS = 4, 2, 5, 100
+# Requirements: round trips to the first 100 events, fetches per window, the speed-up over peers at high
+# latency. Random access reveals nothing but the set of columns, so its speed-up must only be at least 1.
+MOST_ROUND_TRIPS, MOST_FETCHES, LEAST_FACTOR, FAR_MS = 4, 2, 5, 100
 OWN = "sapwood"
-# A smaller share of the work says nothing of the rest.
+# A smaller share of the work is too little to extrapolate from.
 LEAST_SHARE = 0.002
 
 
-class Check(NamedTuple):
-    """Something that is required: what, how much was measured, what is allowed, and whether it holds."""
-
-    what: str
-    measured: str
-    required: str
-    holds: bool
-
-
 def line(record: Record) -> str:
-    """A record in one line, while it is measured."""
+    """A progress line for a record."""
     where = f"{record['pattern']:<12} {record.get('rtt_ms', 0):>4.0f} ms  {record['client']:<26}"
     if "error" in record:
         return f"{where} {record['error']}"
@@ -33,7 +26,7 @@ def line(record: Record) -> str:
 
 
 def seconds_of(record: Record | None) -> str:
-    """The time of a run; about, where it was scaled from a part."""
+    """The time of a run; `~` marks extrapolated times."""
     if record is None or "error" in record:
         return "failed" if record else "-"
     share = record.get("share", 1)
@@ -42,14 +35,8 @@ def seconds_of(record: Record | None) -> str:
     return text if share == 1 else f"> {text}" if share < LEAST_SHARE else f"~{text}"
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table, numbers to the right."""
-    rule = ["---", *["---:"] * (len(head) - 1)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, rule, *rows])
-
-
 def found(records: list[Record], pattern: str, client: str, rtt_ms: float) -> Record | None:
-    """The run of a client, if it was made."""
+    """The run of a client, if there is one."""
     wanted = (pattern, client, rtt_ms)
     return next((r for r in records if (r["pattern"], r["client"], r.get("rtt_ms")) == wanted), None)
 
@@ -63,7 +50,7 @@ def round_trips(records: list[Record]) -> list[float]:
 
 
 def pattern_table(records: list[Record], pattern: str) -> str:
-    """A row for each reader: seconds at each round trip, and what it did at the longest."""
+    """A row for each reader: seconds at each round-trip time, and the cost at the longest."""
     trips = round_trips(records)
     clients = list(dict.fromkeys(r["client"] for r in records if r["pattern"] == pattern))
     rows = []
@@ -79,7 +66,7 @@ def pattern_table(records: list[Record], pattern: str) -> str:
 
 
 def factor(run: Record | None, own: Record | None) -> str:
-    """How many times as long as sapwood it took."""
+    """The time relative to that of sapwood."""
     if run is None or own is None or "error" in run or "error" in own:
         return ""
     if run.get("share", 1) < LEAST_SHARE:
@@ -88,10 +75,10 @@ def factor(run: Record | None, own: Record | None) -> str:
 
 
 def costs(run: Record | None) -> list[str]:
-    """Turnarounds, bytes, and what only sapwood tells of itself."""
+    """Round trips and bytes, and the figures that only sapwood reports."""
     if run is None or "error" in run:
         return ["", "", "", ""]
-    # What a part of a run cost says little of the whole.
+    # The cost of an incomplete run says little about a complete one.
     whole = run.get("share", 1) == 1
     per_window, wasted = run.get("fetches_per_later_window"), run.get("wasted")
     return [
@@ -103,7 +90,7 @@ def costs(run: Record | None) -> list[str]:
 
 
 def local_table(records: list[Record]) -> str:
-    """What lazy readers cost on a local file."""
+    """The cost of lazy readers on a local file."""
     runs = [record for record in records if record["pattern"] == "local"]
     eager = runs[0]["seconds"]
     rows = [[r["client"], f"{r['seconds']:.3f}", f"{r['seconds'] / eager:.2f}"] for r in runs]
@@ -111,15 +98,15 @@ def local_table(records: list[Record]) -> str:
 
 
 def checks(records: list[Record]) -> list[Check]:
-    """What is required."""
-    result = []
+    """The requirements."""
+    result: list[Check] = []
     trips = [trip for trip in round_trips(records) if trip > 0]
     for trip in trips:
         own = found(records, "startup", OWN, trip)
         if own and "error" not in own:
-            turns = own["round_trips_after_opening"]
+            count = own["round_trips_after_opening"]
             what = f"startup, {trip:g} ms: round trips from opening to the first 100 events"
-            result.append(Check(what, f"{turns}", f"at most {MOST_TURNAROUNDS}", turns <= MOST_TURNAROUNDS))
+            result.append((what, f"{count}", f"at most {MOST_ROUND_TRIPS}", count <= MOST_ROUND_TRIPS))
         for pattern in patterns(records, "trigger"):
             own = found(records, pattern, OWN, trip)
             if own is None or "error" in own:
@@ -128,7 +115,7 @@ def checks(records: list[Record]) -> list[Check]:
             if per_window is not None:
                 what = f"{pattern}, {trip:g} ms: fetches per window after the second"
                 holds = per_window <= MOST_FETCHES
-                result.append(Check(what, f"{per_window:.2f}", f"at most {MOST_FETCHES}", holds))
+                result.append((what, f"{per_window:.2f}", f"at most {MOST_FETCHES}", holds))
             if trip >= FAR_MS:
                 result += [*times_faster(records, pattern, trip, LEAST_FACTOR)]
         result += [*times_faster(records, "random", trip, 1)]
@@ -136,29 +123,21 @@ def checks(records: list[Record]) -> list[Check]:
 
 
 def times_faster(records: list[Record], pattern: str, trip: float, least: float) -> Iterator[Check]:
-    """How many times as fast as its peers it is to be, and is."""
+    """The required and the measured speed-up over peers."""
     own = found(records, pattern, OWN, trip)
     for peer in ("ROOT", "uproot"):
         run = found(records, pattern, peer, trip)
         if own and run and "error" not in own and "error" not in run:
             times = run["all_seconds"] / own["all_seconds"]
             what = f"{pattern}, {trip:g} ms: times faster than {peer}"
-            yield Check(what, f"{times:.1f}", f"at least {least:g}", times >= least)
-
-
-def missed(records: list[Record]) -> list[str]:
-    """What is required and was not reached."""
-    return [f"{each.what}: {each.measured}, {each.required}" for each in checks(records) if not each.holds]
+            yield what, f"{times:.1f}", f"at least {least:g}", times >= least
 
 
 def tables(records: list[Record]) -> dict[str, str]:
     """All tables by title."""
     result = {}
-    required = [
-        [each.what, each.measured, each.required, "yes" if each.holds else "no"] for each in checks(records)
-    ]
-    if required:
-        result["Required"] = table(["criterion", "measured", "required", "holds"], required)
+    if asked := checks(records):
+        result["Required"] = required(asked)
     titles = {"startup": "Startup", "trigger": "Trigger patterns", "random": "Random access"}
     for name in titles:
         parts = patterns(records, name)

@@ -1,9 +1,9 @@
-"""Reads columns of local files with sapwood, its peers and the limit, each in its own process, interleaved.
+"""Reads columns of local files with sapwood, its peers and the limit, in separate processes that take turns.
 
     python bench/local.py --data DIR [--inputs nano_zstd5,…] [--columns one,ten,all] [--markdown FILE]
 
-Reports medians of processor seconds and wall seconds, from before `open` to the last array, without start-up
-and imports. What is not installed is left out, and named. See README.md for the readers.
+Reports medians of CPU seconds and wall seconds, from before `open` to the last array, without start-up and
+imports. Readers that are not installed are skipped with a message. See README.md for the readers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import report
 import results
 import uproot
 from basketlist import write_list
-from machine import touch_memory
+from machine import load_file, touch_memory
 from rootbuild import HERE, compiled, root_folder
 
 TREE = "Events"
@@ -35,7 +35,7 @@ RUN_SECONDS = 900
 
 @dataclass(frozen=True)
 class Reader:
-    """A way to read: `kind` is its program, `mode` what it is told."""
+    """A way to read: `kind` is its program, `mode` an argument of the program."""
 
     name: str
     kind: str
@@ -71,7 +71,7 @@ READERS = [
 
 
 def limit_program(build: Path) -> Path:
-    """The program in `bench/limit`, compiled."""
+    """The compiled program of `bench/limit`."""
     target = build / "limit"
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--target-dir", str(target)]
     subprocess.run([*command, "--manifest-path", str(HERE / "limit" / "Cargo.toml")], check=True)
@@ -79,7 +79,7 @@ def limit_program(build: Path) -> Path:
 
 
 def available(readers: list[Reader]) -> list[Reader]:
-    """Those whose software is installed; says which are not."""
+    """The readers whose software is installed; prints the others."""
     missing = {}
     if subprocess.run([sys.executable, "-c", "import sapwood"], capture_output=True).returncode:
         missing["sapwood"] = "the package sapwood"
@@ -87,12 +87,12 @@ def available(readers: list[Reader]) -> list[Reader]:
         missing["root"] = "ROOT (pip install --pre ROOT==0.1a12)"
     for kind, what in missing.items():
         if any(reader.kind == kind for reader in readers):
-            print(f"left out, for want of {what}: {kind}", file=sys.stderr)
+            print(f"skipped, {what} is not installed: {kind}", file=sys.stderr)
     return [reader for reader in readers if reader.kind not in missing]
 
 
 def run(reader: Reader, command: list[str]) -> dict[str, float]:
-    """What one run reports of itself."""
+    """The measurements that one run reports."""
     touch_memory()
     environment = {**os.environ, "SAPWOOD_THREADS": str(reader.threads)}
     try:
@@ -108,7 +108,7 @@ def run(reader: Reader, command: list[str]) -> dict[str, float]:
 def measure(
     data: Path, selection: str, readers: list[Reader], options: argparse.Namespace
 ) -> list[report.Record]:
-    """All readers on one selection of columns of one file, in turns; one record for each reader."""
+    """Runs all readers on one selection of columns of one file, in turns; returns one record per reader."""
     runs: dict[Reader, list[dict[str, float]]] = {reader: [] for reader in readers}
     with tempfile.TemporaryDirectory() as folder, uproot.open(f"{data}:{TREE}") as tree:
         names = SELECTIONS[selection] or tree.keys()
@@ -118,7 +118,7 @@ def measure(
         commands = {reader: reader.command(data, columns, baskets, options.build) for reader in readers}
         for _ in range(options.repeats):
             for reader in readers:
-                # What is slow is not worth many repetitions.
+                # Slow readers are repeated less often.
                 if runs[reader] and sum(each["wall"] for each in runs[reader]) > options.patience:
                     continue
                 runs[reader].append(run(reader, commands[reader]))
@@ -127,21 +127,13 @@ def measure(
 
 
 def arguments() -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument(
-        "--data", type=Path, default=default, required=not default, help="folder of the inputs"
-    )
+    parser = results.parser(__doc__, check=True)
     parser.add_argument("--inputs", default=",".join(INPUTS), help="names of files, without .root")
     parser.add_argument("--columns", default=",".join(SELECTIONS), help="some of one, ten, all")
     parser.add_argument("--readers", default="", help="only those whose name contains one of these words")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--patience", type=float, default=30, help="seconds for one reader's repeats")
     parser.add_argument("--build", type=Path, help="folder for compiled programs; default: build in the data")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
     options = parser.parse_args()
     options.build = options.build or options.data / "build"
     options.inputs = options.inputs.split(",")
@@ -160,21 +152,13 @@ def main() -> None:
     records: list[report.Record] = []
     for name in options.inputs:
         data = options.data / f"{name}.root"
-        with data.open("rb") as file:  # into the page cache
-            while file.read(1 << 24):
-                pass
+        load_file(data)
         for selection in options.columns:
             begin = time.monotonic()
             records += measure(data, selection, readers, options)
             print(f"{name}, {selection}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
-    text = report.markdown(records)
-    print(text)
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, {"Local files": text})
-    if options.check and (missed := report.missed(records)):
-        raise SystemExit("not reached:\n" + "\n".join(missed))
+    tables = {"Local files": report.markdown(records)}
+    results.publish(options, tables, results.document(records), results.missed(report.checks(records)))
 
 
 if __name__ == "__main__":

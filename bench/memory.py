@@ -1,16 +1,14 @@
-"""Iterates over 2 GB of decoded arrays in steps of 50 MB, and measures the memory that it takes at most.
+"""Iterates over 2 GB of decoded arrays in steps of 50 MB, and measures the peak memory.
 
     python bench/memory.py --data DIR [--markdown FILE]
 
-The input, a tree of flat and jagged columns in ZSTD, is written once, by uproot. Each client reads it in a
-process of its own, adds up every column and compares with the sums noted when it was written.
+uproot writes the input once: a tree of flat and jagged columns in ZSTD. Each client reads it in a separate
+process, adds up every column, and compares the sums with those of the written values.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import subprocess
 import sys
 import time
@@ -31,7 +29,7 @@ Row = dict[str, Any]
 
 
 def write_input(path: Path) -> None:
-    """Writes the tree, and beside it, as JSON, its decoded size and the sums of its columns."""
+    """Writes the tree, and a JSON file with its decoded size and the sums of its columns."""
     import awkward as ak
     import numpy as np
     import uproot
@@ -39,7 +37,7 @@ def write_input(path: Path) -> None:
     random = np.random.default_rng(2)
 
     def values(count: int) -> Any:
-        # Twelve random bits each: sums are exact, and compression is about as good as on real data.
+        # Twelve random bits each, so that sums are exact and compression is about as good as for real data.
         return random.integers(0, 4096, count).astype("f4")
 
     def batch() -> dict[str, Any]:
@@ -101,7 +99,7 @@ def iterate(client: str, path: Path) -> Row:
             sums[name] += column_sum(column)
     seconds = time.perf_counter() - begin
     if sums != noted["sums"]:
-        raise SystemExit(f"{client} read other values than were written")
+        raise SystemExit(f"{client} read values that differ from the written ones")
     return {
         "client": client,
         "decoded_gb": noted["decoded_bytes"] / 1e9,
@@ -113,7 +111,7 @@ def iterate(client: str, path: Path) -> Row:
 
 
 def measure(client: str, path: Path) -> Row:
-    """The same in a fresh process."""
+    """The measurement of one client, in a new process."""
     command = [sys.executable, __file__, "--client", client, "--data", str(path.parent)]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     row: Row = json.loads(run.stdout.splitlines()[-1])
@@ -122,24 +120,23 @@ def measure(client: str, path: Path) -> Row:
 
 def table(rows: list[Row]) -> str:
     """The rows as a Markdown table."""
-    lines = [
-        "| client | decoded GB | steps | seconds | MB after import | peak MB |",
-        "|---|---|---|---|---|---|",
+    cells = [
+        [
+            row["client"],
+            f"{row['decoded_gb']:.2f}",
+            str(row["steps"]),
+            f"{row['seconds']:.1f}",
+            f"{row['imported_mb']:.0f}",
+            f"{row['peak_mb']:.0f}",
+        ]
+        for row in rows
     ]
-    for row in rows:
-        size = f"{row['decoded_gb']:.2f} | {row['steps']} | {row['seconds']:.1f}"
-        lines.append(f"| {row['client']} | {size} | {row['imported_mb']:.0f} | {row['peak_mb']:.0f} |")
-    return "\n".join(lines)
+    head = ["client", "decoded GB", "steps", "seconds", "MB after import", "peak MB"]
+    return results.table(head, cells)
 
 
 def main() -> None:
-    layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=default is None, help="inputs")
-    parser.add_argument("--json", type=Path, help="write the rows to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
+    parser = results.parser(__doc__, check=True)
     parser.add_argument("--client", choices=CLIENTS, help="only read, in this process, and print JSON")
     options = parser.parse_args()
 
@@ -151,15 +148,9 @@ def main() -> None:
         options.data.mkdir(parents=True, exist_ok=True)
         write_input(path)
     rows = [measure(client, path) for client in CLIENTS]
-    print(table(rows))
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, {"Memory": table(rows)})
-    if rows[0]["peak_mb"] >= MOST_MB:
-        print(f"{rows[0]['peak_mb']:.0f} MB at most, where less than {MOST_MB} MB is required")
-        if options.check:
-            raise SystemExit(1)
+    peak = rows[0]["peak_mb"]
+    missed = [f"peak memory: {peak:.0f} MB, less than {MOST_MB} MB"] if peak >= MOST_MB else []
+    results.publish(options, {"Memory": table(rows)}, rows, missed)
 
 
 if __name__ == "__main__":

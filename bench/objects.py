@@ -2,9 +2,9 @@
 
     python bench/objects.py --data DIR [--inputs edm_zlib5,…] [--markdown FILE] [--json FILE]
 
-Every reader runs in a process of its own, in turns, forwards and backwards; figures are medians. MB are those
-of the baskets before compression. ROOT reads products with TBranch::GetEntry, all of a tree with
-TTree::GetEntry; uproot reads as many entries of a branch as take it half a second. See README.md.
+Every run is a separate process. Readers take turns, in alternating order; figures are medians. MB count the
+baskets before compression. ROOT reads products with TBranch::GetEntry and whole trees with TTree::GetEntry;
+uproot reads as many entries of a branch as it can in half a second. See README.md.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 import objects_report
 import objects_values
 import results
+from machine import load_file
 from rootbuild import HERE, compiled, dictionary
 
 # Input: its tree, the header of its classes.
@@ -44,7 +45,7 @@ RUN_SECONDS = 1800
 
 @dataclass(frozen=True)
 class Reader:
-    """A way to read a tree: `what` is its whole (total), its products, or its leaves."""
+    """A way to read a tree: `what` is "total", "products" or "leaves"."""
 
     name: str
     what: str
@@ -79,7 +80,7 @@ ALL = [
     Reader("sapwood", "products", 1),
     Reader("ROOT", "products", 1),
 ]
-# uproot is measured once: it reads for minutes, and its figures are decades away from the others.
+# uproot is measured once: it reads for minutes, and its figures differ by orders of magnitude.
 LEAVES = [Reader("sapwood", "leaves", 1), Reader("uproot", "leaves", 1)]
 
 
@@ -89,7 +90,7 @@ def record(name: str, reader: Reader, runs: list[dict[str, Any]]) -> objects_rep
 
 
 def measure(name: str, options: argparse.Namespace) -> list[objects_report.Record]:
-    """All readers on one input, in turns."""
+    """Runs all readers on one input, in turns."""
     data = options.data / f"{name}.root"
     tree, header = INPUTS[name]
     runs: dict[Reader, list[dict[str, Any]]] = {reader: [] for reader in ALL}
@@ -104,7 +105,7 @@ def measure(name: str, options: argparse.Namespace) -> list[objects_report.Recor
 
 
 def members(name: str, options: argparse.Namespace) -> list[objects_report.Record]:
-    """sapwood on single members of unsplit objects, and on the objects."""
+    """Runs sapwood on single members of unsplit objects, and on the whole objects."""
     wanted = sorted({branch for branch, _ in MEMBERS}) + [branch + path for branch, path in MEMBERS]
     reader = Reader("sapwood", ",".join(wanted), 1)
     command = reader.command(options.data / f"{name}.root", INPUTS[name][0], "", options.build)
@@ -113,17 +114,11 @@ def members(name: str, options: argparse.Namespace) -> list[objects_report.Recor
 
 
 def arguments() -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser = results.parser(__doc__, check=True)
     parser.add_argument("--inputs", default=",".join(INPUTS), help="names of files, without .root")
     parser.add_argument("--leaves", default="edm_zlib5,xaod_zlib5", help="inputs that uproot reads, too")
     parser.add_argument("--repeats", type=int, default=4)
     parser.add_argument("--build", type=Path, help="folder for compiled programs; default: build in the data")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
     options = parser.parse_args()
     options.build = options.build or options.data / "build"
     options.inputs = options.inputs.split(",")
@@ -143,21 +138,14 @@ def main() -> None:
         expected = objects_values.of_root(small, tree, header, options.build)
         compared = objects_values.compare(small, tree, expected)
         records.append({"input": name, "what": "values", "products": compared})
-        with (options.data / f"{name}.root").open("rb") as file:  # into the page cache
-            while file.read(1 << 24):
-                pass
+        load_file(options.data / f"{name}.root")
         records += measure(name, options)
         if name == "edm_zlib5":
             records += members(name, options)
         print(f"{name}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
-    text = objects_report.markdown(records, MEMBERS)
-    print(text)
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, {"Objects": text})
-    if options.check and (missed := objects_report.missed(records, MEMBERS)):
-        raise SystemExit("not reached:\n" + "\n".join(missed))
+    tables = {"Objects": objects_report.markdown(records, MEMBERS)}
+    missed = results.missed(objects_report.checks(records))
+    results.publish(options, tables, results.document(records), missed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tables of what `objects.py` measured: rates, ratios to the peers, and the figures that are asked for."""
+"""Tables of the measurements of `objects.py`: rates, ratios to the peers, and the requirements."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from report import table
+from results import Check, required, table
 
 Record = dict[str, Any]
 Taken = dict[str, Any]
 
-# What is asked of sapwood: ROOT with as many threads, uproot on one.
+# The required ratios: to ROOT with as many threads, to uproot with one.
 REQUIRED = {"ROOT, 1 thread": 1.3, "ROOT, 2 threads": 2.3, "uproot, unsplit": 100, "uproot, split members": 5}
 MEGABYTE = 1e6
 
@@ -36,7 +36,7 @@ class Input:
         return median(found) if found else None
 
     def each(self, reader: str, what: str) -> dict[str, Taken]:
-        """What a reader took for one branch after the other, or that it did not read it; medians."""
+        """The median cost of each branch for a reader, or its error."""
         runs = self.runs(reader, what)
         found = {}
         for name, first in runs[0].items() if runs else []:
@@ -46,13 +46,13 @@ class Input:
         return found
 
     def values(self) -> dict[str, str]:
-        """What is wrong with the values of each product of the small input of this kind."""
+        """The differences in the values of each product, in the small input of this kind."""
         return next((each["products"] for each in self.records if each["what"] == "values"), {})
 
 
 @dataclass
 class Group:
-    """Products of one type and one manner (split or not), with what each reader took for one MB of them."""
+    """Products of one type, all split or all unsplit, with the cost of each reader."""
 
     title: str
     split: bool
@@ -60,22 +60,22 @@ class Group:
     bytes: float = 0
     cpu: dict[str, float] = field(default_factory=dict)
     read: dict[str, int] = field(default_factory=dict)
-    # Bytes and seconds of the members that sapwood and uproot both read.
+    # Seconds for the members that both sapwood and uproot read.
     both: dict[str, float] = field(default_factory=lambda: {"sapwood": 0.0, "uproot": 0.0})
 
     def rate(self, reader: str) -> float | None:
-        """MB per processor second, if the reader read all of them."""
+        """MB per CPU second, if the reader read all of them."""
         seconds = self.cpu.get(reader, 0)
         whole = self.read.get(reader, 0) == self.count
         return self.bytes / MEGABYTE / seconds if seconds and whole else None
 
     def over_uproot(self) -> float | None:
-        """How many times uproot's rate sapwood's is, on what both read."""
+        """The rate of sapwood relative to uproot, for the members that both read."""
         return self.both["uproot"] / self.both["sapwood"] if self.both["sapwood"] else None
 
 
 def add_leaves(group: Group, members: Iterable[tuple[Taken, Taken]]) -> None:
-    """Adds seconds for all entries; uproot's are scaled from those that it read."""
+    """Adds the seconds for all entries; those of uproot are scaled from the entries that it read."""
     for ours, theirs in members:
         if ours["read"] and theirs["read"]:
             group.both["sapwood"] += ours["cpu"]
@@ -112,8 +112,8 @@ def over(peer: float | None, ours: float | None) -> float | None:
     return peer / ours if peer is not None and ours else None
 
 
-def totals_table(data: Input) -> list[str]:
-    """The whole tree at once."""
+def totals_table(data: Input) -> str:
+    """The cost of reading the whole tree."""
     root = data.runs("ROOT", "total")
     size = root[0]["bytes"] / MEGABYTE if root else 0
     rows = []
@@ -127,7 +127,7 @@ def totals_table(data: Input) -> list[str]:
     return table(["reader", "CPU s", "wall s", "MB / CPU s", "MB / wall s"], rows)
 
 
-def products_table(data: Input) -> list[str]:
+def products_table(data: Input) -> str:
     rows = []
     for group in groups(data):
         name = f"{group.title} ({'split' if group.split else 'unsplit'})"
@@ -139,35 +139,34 @@ def products_table(data: Input) -> list[str]:
     return table([*head, "sapwood MB / CPU s", "ROOT MB / CPU s", "sapwood / ROOT", "sapwood / uproot"], rows)
 
 
-def refused_table(data: Input) -> list[str]:
-    """What uproot says to the branches that it does not read."""
+def refused_table(data: Input) -> str:
+    """The errors of uproot for the branches that it does not read."""
     said: dict[str, int] = {}
     for taken in data.each("uproot", "leaves").values():
         if not taken["read"]:
             said[taken["error"]] = said.get(taken["error"], 0) + 1
     rows = [[f"`{error}`", str(count)] for error, count in sorted(said.items(), key=lambda one: -one[1])]
-    return table(["uproot says", "branches"], rows[:12]) if rows else []
+    return table(["error of uproot", "branches"], rows[:12]) if rows else ""
 
 
-def members_table(data: Input, members: list[tuple[str, str]]) -> list[str]:
-    """Single members against their objects."""
+def members_table(data: Input, members: list[tuple[str, str]]) -> str:
+    """The cost of single members, compared with that of their whole objects."""
     taken = data.each("sapwood", "members")
     rows = []
     for branch, path in members:
         whole, one = taken.get(branch, {}).get("cpu"), taken.get(branch + path, {}).get("cpu")
         seconds = [number(1000 * value if value is not None else None, 1) for value in (one, whole)]
         rows.append([f"{branch}{path}", *seconds, number(over(one, whole))])
-    return table(["member", "CPU ms", "whole object, CPU ms", "ratio"], rows) if taken else []
+    return table(["member", "CPU ms", "whole object, CPU ms", "ratio"], rows) if taken else ""
 
 
-def checks(data: Input) -> list[list[str]]:
-    """The figures that are asked of sapwood: what, measured, required, whether it holds."""
-    rows = []
+def input_checks(data: Input) -> list[Check]:
+    """The requirements for one input."""
+    checks: list[Check] = []
 
     def at_least(what: str, measured: float | None, least: float) -> None:
         if measured is not None:
-            holds = "yes" if measured >= least else "no"
-            rows.append([f"{data.name}: {what}", number(measured), f"at least {least}", holds])
+            checks.append((f"{data.name}: {what}", number(measured), f"at least {least}", measured >= least))
 
     found = groups(data)
     values = data.values()
@@ -182,13 +181,13 @@ def checks(data: Input) -> list[list[str]]:
     at_least("GetEntry with implicit threads / sapwood, 2 threads, wall", both, 1)
     for name, split in (("uproot, unsplit", False), ("uproot, split members", True)):
         if not split and not any(group.title.startswith("pat") for group in found):
-            continue  # What is unsplit in xAOD is no object, but a vector.
+            continue  # In xAOD, unsplit branches are vectors, not objects.
         seconds = {
             reader: sum(group.both[reader] for group in found if group.split == split)
             for reader in ("sapwood", "uproot")
         }
         at_least(f"{name}: CPU / sapwood", over(seconds["uproot"], seconds["sapwood"]), REQUIRED[name])
-    return rows
+    return checks
 
 
 def inputs(records: list[Record]) -> list[Input]:
@@ -196,19 +195,16 @@ def inputs(records: list[Record]) -> list[Input]:
 
 
 def markdown(records: list[Record], members: list[tuple[str, str]]) -> str:
-    """All tables, and before them the figures that are asked for."""
-    asked: list[list[str]] = []
-    tables: list[str] = []
+    """The requirements, and the tables of each input."""
+    tables = [required(checks(records)), ""]
     for data in inputs(records):
-        asked += checks(data)
-        tables += [f"### {data.name}, all products", "", *totals_table(data), ""]
-        tables += [f"### {data.name}, by type", "", *products_table(data), ""]
+        tables += [f"### {data.name}, all products", "", totals_table(data), ""]
+        tables += [f"### {data.name}, by type", "", products_table(data), ""]
         for part in (refused_table(data), members_table(data, members)):
-            tables += [*part, ""] if part else []
-    return "\n".join([*table(["criterion", "measured", "required", "holds"], asked), "", *tables])
+            tables += [part, ""] if part else []
+    return "\n".join(tables)
 
 
-def missed(records: list[Record], _: object = None) -> list[str]:
-    """The figures that were not reached."""
-    rows = [row for data in inputs(records) for row in checks(data)]
-    return [f"{what}: {measured}, {required}" for what, measured, required, holds in rows if holds == "no"]
+def checks(records: list[Record]) -> list[Check]:
+    """All requirements."""
+    return [check for data in inputs(records) for check in input_checks(data)]

@@ -1,9 +1,9 @@
-"""Compares the values of all products, as sapwood reads them, with those that ROOT holds in memory.
+"""Compares the values of all products in sapwood with those that ROOT has in memory.
 
     python bench/objects_values.py FILE TREE HEADER [--save DIGESTS.json.gz | --against DIGESTS.json.gz]
 
-ROOT's come as digests from the program objects/values.cpp, which says what they are, or from a file with
-what it once printed. Exits with 1 if a product differs or cannot be read.
+The digests of ROOT's values come from the program objects/values.cpp, which defines them, or from a file with
+its output. Exits with 1 if a product differs or cannot be read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def of_root(file: Path, tree: str, header: str, build: Path) -> dict[str, Digest
 
 
 def parts(layout: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Every path below a column and its values of all entries, in their order."""
+    """Every path below a column, with its values of all entries, in their order."""
     if layout.is_record:
         for index, field in enumerate(layout.fields):
             name = ("first", "second")[index] if layout.is_tuple else field
@@ -63,12 +63,12 @@ def parts(layout: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def is_null(layout: Any) -> Any:
-    """Which items are null pointers; of several classes, every one may have some."""
+    """A mask of the items that are null pointers. If there are several classes, each may have some."""
     return ak.to_numpy(ak.is_none(layout))
 
 
 def pointed(layout: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The objects that pointers lead to, by their classes."""
+    """The objects behind pointers, by class."""
     if layout.is_option:
         yield from pointed(layout.project(), path)
     elif layout.is_union:
@@ -79,7 +79,7 @@ def pointed(layout: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def digests(array: ak.Array) -> Digests:
-    """The digests of an array, as objects/values.cpp makes them."""
+    """The digests of an array, as in objects/values.cpp."""
     found: Digests = {}
     for path, values in parts(ak.to_layout(array), ""):
         raw = values if values.dtype.kind == "S" else values.astype("<f8")
@@ -89,7 +89,7 @@ def digests(array: ak.Array) -> Digests:
 
 
 def compare(file: Path, tree: str, root: dict[str, Digests]) -> dict[str, str]:
-    """What is wrong with each product: "" where all values are equal."""
+    """The error of each product; "" if all values are equal."""
     opened = sapwood.open(f"{file}:{tree}")
     return {name: difference(opened[f"/{name}"], expected) for name, expected in root.items()}
 

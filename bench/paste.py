@@ -1,7 +1,7 @@
 """Inserts generated tables into a document:  python bench/paste.py docs/conformance.md build/conformance
 
-Each part of the document between `<!-- begin NAME -->` and `<!-- end NAME -->` becomes the content of
-the file NAME.md in the folder.
+Each part of the document between `<!-- begin NAME -->` and `<!-- end NAME -->` is replaced by the file
+NAME.md in the folder.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def paste(document: str, folder: Path) -> str:
-    """The document with its marked parts replaced; parts whose file is missing stay as they are."""
+    """The document with its marked parts replaced; parts whose file is missing stay unchanged."""
 
     def part(match: re.Match[str]) -> str:
         source = folder / f"{match['name']}.md"

@@ -1,16 +1,16 @@
-"""Reads over root://, http:// and s3://, near and far, with sapwood, uproot and ROOT: `make bench-remote`.
+"""Reads over root://, http:// and s3:// with sapwood, uproot and ROOT: `make bench-remote`.
 
     python bench/remote.py --data DIR [--only columns,whole,files] [--markdown FILE] [--json FILE]
 
 columns: three columns of an H1-like tree (283,000 entries, 6.6 MB of baskets in 260 to 290 MB), at seven
-    round trips and two bandwidths: the table of 2007.
-whole: all of a NanoAOD-like file of 450 MB at 100 ms and 1 Gbit/s; what share of the link is used.
+    round-trip times and two bandwidths: the table of 2007.
+whole: all of a NanoAOD-like file of 450 MB at 100 ms and 1 Gbit/s, and the share of the link that is used.
 files: three columns of each of 50 files at 100 ms.
 
-Servers are real (xrootd, nginx, versitygw), behind a delay line. Each run is a process of its own with a line
-of its own: all is cold but the server's page cache. Clients take turns; figures are medians. Time starts when
-all is imported, before the file is opened, and ends with the values in memory. Turnarounds are waits of one
-round trip in sequence, as the delay line counts them; the handshake of TCP, one more, is not among them.
+The servers are real (xrootd, nginx, versitygw), behind a delay line. Each run is a separate process with its
+own delay line, so that everything but the server's page cache is cold. Clients take turns; figures are
+medians. Time starts after imports, before the file is opened, and ends with the values in memory. Round trips
+are consecutive waits of one round-trip time, as the delay line counts them, without the TCP handshake.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ MEGABITS = [0, 100]
 FILES = ["h1_old", "h1_new"]
 COLUMNS = ["trk_v0", "dst_v0", "f1"]
 MANY = 50
-# Of all runs of a point; of one run of ROOT with little cache, which is scaled from there.
+# Seconds for all runs of a point, and for one run of ROOT with a small cache, which is extrapolated.
 POINT_SECONDS, LOOP_SECONDS = 3.0, 2.5
-# When a stream ends early, and when any run is stopped.
+# Seconds after which a stream ends early, and after which any run is stopped.
 EARLY = {"whole": 25.0, "files": 25.0}
 LIMITS = {"columns": 15.0, "whole": 50.0, "files": 50.0}
 SAMPLE_SECONDS = 0.05
@@ -55,18 +55,18 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Client:
-    """A way to read: `cache` is the size of ROOT's TTreeCache, in bytes, -1 for what it takes by itself."""
+    """A way to read: `cache` is the size of ROOT's TTreeCache in bytes, -1 for its default."""
 
     name: str
     cache: int | None = None
 
     @property
     def is_even(self) -> bool:
-        """Whether it waits again and again, all the way, so that a part tells how long the whole takes."""
+        """Whether it waits at a constant rate, so that the total time can be extrapolated from a part."""
         return self.cache in (0, SMALL_CACHE)
 
     def command(self, what: str, build: Path, arguments: list[str]) -> list[str]:
-        """The call that reads."""
+        """The command that reads."""
         seconds = LOOP_SECONDS if self.is_even else EARLY.get(what, 0)
         if self.cache is None:
             program = HERE / "readers" / "python_remote.py"
@@ -91,14 +91,14 @@ FEW = {
 
 
 class Link(NamedTuple):
-    """Distance in milliseconds of round trip, bandwidth in 10⁶ bits per second (0: no limit)."""
+    """Round-trip time in milliseconds, bandwidth in 10⁶ bits per second (0: no limit)."""
 
     rtt_ms: float
     megabits: float
 
 
 def run(client: Client, far: Far, what: str, arguments: list[str], options: argparse.Namespace) -> Run:
-    """One cold run: what the reader prints, and what had gone through the delay line by then."""
+    """One cold run: the measurements of the reader, and the counters of the delay line at that time."""
     command = client.command(what, options.data / "build", arguments)
     pipe, environment = subprocess.PIPE, {**os.environ, **far.variables}
     with (
@@ -110,7 +110,7 @@ def run(client: Client, far: Far, what: str, arguments: list[str], options: argp
         assert process.stdout is not None
         stop = threading.Timer(LIMITS[what], process.kill)
         stop.start()
-        # The reader keeps its files open until its input ends: closing them is not counted.
+        # The reader keeps its files open until its input ends, so that closing them is not counted.
         said, counted = process.stdout.readline(), far.counts()
         process.communicate()
         stop.cancel()
@@ -123,13 +123,13 @@ def run(client: Client, far: Far, what: str, arguments: list[str], options: argp
 
 
 def what_failed(stderr: str) -> str:
-    """The line of a client's complaints that says most."""
+    """The most informative line of a client's error output."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()] or ["failed silently"]
     return next((line for line in lines if line.startswith("Error in")), lines[-1])[:200]
 
 
 def columns(server: Server, name: str, megabits: float, options: argparse.Namespace) -> Iterator[Record]:
-    """The readers at each round trip; one that was stopped would be again, further away."""
+    """Runs the readers at each round-trip time. One that was stopped is not run again at higher latency."""
     stopped: dict[Client, Run] = {}
     round_trips: dict[Client, int] = {}
     for rtt_ms in options.rtt:
@@ -137,7 +137,7 @@ def columns(server: Server, name: str, megabits: float, options: argparse.Namesp
         runs: dict[Client, list[Run]] = {
             client: [stopped[client]] if client in stopped else [] for client in clients
         }
-        # A link that is full makes runs alike.
+        # A saturated link makes runs similar, so fewer suffice.
         for turn in range(min(options.runs, 2) if megabits else options.runs):
             for client in clients:
                 taken = sum(each.get("seconds", POINT_SECONDS) for each in runs[client])
@@ -158,9 +158,10 @@ def columns(server: Server, name: str, megabits: float, options: argparse.Namesp
 
 
 def scaled(found: Run, round_trips: int | None) -> Run:
-    """A run that ended early, with the seconds that all would have taken.
+    """A run with the seconds of a complete one, if it ended early.
 
-    That is by the round trips that a complete run needed, nearer by, or else by the share of entries.
+    They are extrapolated from the round trips of a complete run at lower latency, or else from the share of
+    entries.
     """
     if found.get("share", 1) == 1 or "stopped" in found:
         return found
@@ -172,14 +173,14 @@ def scaled(found: Run, round_trips: int | None) -> Run:
 
 
 def check_sums(runs: list[Run]) -> None:
-    """All that read all must have read the same."""
+    """Fails unless all complete runs have read the same values."""
     sums = [each["sums"] for each in runs if "sums" in each and each.get("share", 1) == 1]
     if any(found != sums[0] for found in sums):
         raise RuntimeError(f"the clients read different values: {sums}")
 
 
 class Samples:
-    """Bytes that came through the line, read off again and again while a client runs."""
+    """Samples of the bytes through the delay line while a client runs."""
 
     def __init__(self, far: Far) -> None:
         self.far = far
@@ -203,7 +204,7 @@ class Samples:
 
 
 def whole(server: Server, link: Link, options: argparse.Namespace) -> Iterator[Record]:
-    """Everything in a file, by each reader."""
+    """Reads a whole file with each reader."""
     for client in options.clients(FEW[server.protocol]):
         runs = []
         for _ in range(options.runs if client == SAPWOOD else 1):
@@ -216,7 +217,7 @@ def whole(server: Server, link: Link, options: argparse.Namespace) -> Iterator[R
 
 
 def files(server: Server, link: Link, names: list[str], options: argparse.Namespace) -> Iterator[Record]:
-    """Some columns of file after file, by each reader."""
+    """Reads some columns of many files with each reader."""
     for client in options.clients(FEW[server.protocol]):
         runs = []
         for _ in range(options.runs if client == SAPWOOD else 1):
@@ -231,7 +232,7 @@ def files(server: Server, link: Link, names: list[str], options: argparse.Namesp
 
 @contextmanager
 def many_names(file: Path) -> Iterator[tuple[Path, list[str]]]:
-    """A folder with the file under many names."""
+    """A folder with many links to the file."""
     with tempfile.TemporaryDirectory(prefix="files-", dir=file.parent) as name:
         os.chmod(name, 0o755)
         names = [f"{number:03}.root" for number in range(MANY)]
@@ -241,7 +242,7 @@ def many_names(file: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def line_rate(server: Server, name: str) -> float:
-    """Bytes per second that a line without limit passes: a plain download, near."""
+    """Bytes per second through a delay line without limit, measured with a plain download."""
     rates = []
     for _ in range(3):
         with server.far(0, 0) as far:
@@ -254,13 +255,13 @@ def line_rate(server: Server, name: str) -> float:
 
 
 def measure(options: argparse.Namespace) -> Iterator[Record]:
-    """All that is asked for, point by point."""
+    """All measurements, point by point."""
     for protocol in options.protocols:
         if (lack := missing(protocol)) is not None:
-            print(f"left out, {protocol}://: {lack}", file=sys.stderr)
+            print(f"skipped, {protocol}://: {lack}", file=sys.stderr)
             continue
         if protocol == "s3":
-            print("left out, s3://: ROOT, whose wheel has no client for it", file=sys.stderr)
+            print("skipped, s3:// with ROOT: its wheel has no S3 client", file=sys.stderr)
         with serve(protocol, options.data) as server:
             if protocol == "http":
                 yield {"part": "line", "bytes_per_second": line_rate(server, options.files[0])}
@@ -279,10 +280,7 @@ def measure(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def arguments() -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser = results.parser(__doc__, check=True)
     parser.add_argument("--only", default="columns,whole,files", help="parts")
     parser.add_argument("--protocols", default="root,http,s3")
     parser.add_argument("--readers", help="readers whose names begin with one of these; default: all")
@@ -290,9 +288,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rtt", default=",".join(map(str, ROUND_TRIPS)), help="round trips in ms")
     parser.add_argument("--megabits", default=",".join(map(str, MEGABITS)), help="10^6 bit/s; 0: no limit")
     parser.add_argument("--runs", type=int, default=3, help="most runs of a point; slow ones have fewer")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
     options = parser.parse_args()
     for name in ("only", "protocols", "files"):
         setattr(options, name, getattr(options, name).split(","))
@@ -300,25 +295,15 @@ def arguments() -> argparse.Namespace:
     options.megabits = [float(each) for each in options.megabits.split(",")]
     wanted = tuple(options.readers.split(",")) if options.readers else ("",)
     options.clients = lambda clients: [each for each in clients if each.name.startswith(wanted)]
-    options.data = options.data.resolve()
     return options
 
 
 def main() -> None:
     options = arguments()
-    begin = time.monotonic()
-    records: list[Record] = []
-    for record in measure(options):
-        records.append(record)
-        print(f"{time.monotonic() - begin:5.0f} s  {remote_report.line(record)}", file=sys.stderr, flush=True)
+    records = results.collect(measure(options), remote_report.line)
     tables = remote_report.tables(records)
-    print("\n\n".join(tables.values()))
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, tables)
-    if options.check and (missed := remote_report.missed(records)):
-        raise SystemExit("not reached:\n" + "\n".join(missed))
+    missed = results.missed(remote_report.checks(records))
+    results.publish(options, tables, results.document(records), missed)
 
 
 if __name__ == "__main__":

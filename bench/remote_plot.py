@@ -1,4 +1,4 @@
-"""Draws seconds against round trip: a panel for each protocol and layout, a line for each reader.
+"""Draws seconds against round-trip time: a panel for each protocol and layout, a line for each reader.
 
 python bench/remote_plot.py build/bench/remote.json docs/images/remote.svg
 """
@@ -11,11 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import figures
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter, NullLocator
 from remote_report import LAYOUTS, Table, column_tables
 
-plt.switch_backend("svg")
 COLOURS = {
     "sapwood": "#b3401f",
     "uproot": "#1f6fb3",
@@ -29,7 +29,7 @@ SECONDS = [0.1, 1, 10, 100, 1000]
 
 
 def panel(axes: Any, table: Table) -> None:
-    """The readers over one protocol; dotted: scaled from a part of the run, triangle: stopped."""
+    """The readers over one protocol; dotted: extrapolated from a part of the run, triangle: stopped."""
     for client in dict.fromkeys(point.client for point in table.points):
         points = [each for each in table.points if each.client == client and each.rtt_ms and each.seconds]
         points.sort(key=lambda each: each.rtt_ms)
@@ -56,19 +56,14 @@ def panel(axes: Any, table: Table) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_locator(NullLocator())
-    axes.grid(True, color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    figures.style(axes)
 
 
 def draw(records: list[dict[str, Any]], path: Path) -> None:
-    """Writes the picture of all points over links without limit."""
+    """Draws all points over links without a bandwidth limit."""
     tables = [each for each in column_tables(records) if not each.megabits]
     files = list(dict.fromkeys(each.file for each in tables))
     protocols = list(dict.fromkeys(each.protocol for each in tables))
-    # Text remains text, and the same figures give the same file.
-    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sapwood", "font.size": 9})
     size = (3.9 * len(protocols), 3.3 * len(files))
     figure, grid = plt.subplots(
         len(files), len(protocols), figsize=size, squeeze=False, sharey=True, layout="constrained"
@@ -88,8 +83,7 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
     figure.legend(
         [legend[name] for name in order], order, loc="outside lower center", ncols=len(order), frameon=False
     )
-    figure.savefig(path, metadata={"Date": None, "Creator": None})
-    plt.close(figure)
+    figures.save(figure, path)
 
 
 def main() -> None:

@@ -1,28 +1,28 @@
-"""Tables of what `remote.py` measured: seconds by round trip, use of the link, and the figures asked for."""
+"""Tables of the measurements of `remote.py`: seconds by latency, use of the link, and the requirements."""
 
 from __future__ import annotations
 
 from statistics import median
 from typing import Any
 
-from report import table
+from results import Check, required, table
 
 Record = dict[str, Any]
 Run = dict[str, Any]
 Points = list[tuple[float, int]]
 
-# What is asked of sapwood.
-TURNAROUNDS = {"root": 6, "http": 4, "s3": 4}
+# The requirements.
+MOST_ROUND_TRIPS = {"root": 6, "http": 4, "s3": 4}
 DISTANT_MS, FARTHEST_MS = 22, 240
 TIMES_FASTER = {"root": 1.8, "http": 1.6}
 WALL, LINK_SHARE, ROUND_TRIPS_PER_FILE = 1.15, 0.9, 1.5
 # Files after which a list is in the steady state.
 SETTLED = 10
-LAYOUTS = {"h1_old": "small interleaved baskets, as in 2007", "h1_new": "clusters and baskets of today"}
+LAYOUTS = {"h1_old": "small interleaved baskets, as in 2007", "h1_new": "today's clusters and baskets"}
 
 
 class Point:
-    """The runs of one client at one distance."""
+    """The runs of one client at one latency."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -40,19 +40,19 @@ class Point:
 
     @property
     def seconds(self) -> float | None:
-        """The median of whole and of scaled runs, if no run failed or was stopped."""
+        """The median of complete and extrapolated runs, if no run failed or was stopped."""
         if self.error or any("stopped" in run for run in self.runs):
             return None
         return median([float(run["scaled" if "scaled" in run else "seconds"]) for run in self.runs])
 
     @property
     def at_least(self) -> float | None:
-        """The seconds, or those after which a run was stopped."""
+        """The seconds, or a lower bound if a run was stopped."""
         stopped = self.median("stopped")
         return stopped if stopped is not None and not self.error else self.seconds
 
     def text(self) -> str:
-        """Seconds; `~` before what was scaled from a part, `>` before a run that was stopped."""
+        """Seconds; `~` marks extrapolated ones, `>` those of a stopped run."""
         if self.error:
             return "fails"
         if (seconds := self.seconds) is None:
@@ -62,7 +62,7 @@ class Point:
 
 
 def use_of_link(points: Points, megabits: float) -> Run:
-    """What share of the link the bytes took that came later than a second after the first connection."""
+    """The share of the link that was used, from one second after the first connection on."""
     arrived = [point for point in points if point[1] > points[0][1]]
     if not arrived or not megabits:
         return {}
@@ -76,15 +76,15 @@ def use_of_link(points: Points, megabits: float) -> Run:
 
 
 def per_file(run: Run) -> float | None:
-    """Seconds for a file of a list, after the first ones."""
+    """Seconds per file in the steady state."""
     ends = run.get("ends", [])
     return (ends[-1] - ends[SETTLED - 1]) / (len(ends) - SETTLED) if len(ends) > SETTLED else None
 
 
 def line(record: Record) -> str:
-    """A record in a line, for whoever waits."""
+    """A progress line for a record."""
     if record["part"] == "line":
-        return f"a line without limit passes {record['bytes_per_second'] / 1e6:.0f} MB/s"
+        return f"the delay line without limit passes {record['bytes_per_second'] / 1e6:.0f} MB/s"
     point = Point(record)
     where = f"{record['part']} {record['protocol']} {record.get('file', '')} {record['megabits']:g} Mbit/s"
     counts = " ".join(
@@ -121,7 +121,7 @@ class Table:
         return next((each for each in self.points if (each.client, each.rtt_ms) == (client, rtt_ms)), None)
 
     def faster(self, rtt_ms: float) -> tuple[float, str] | None:
-        """How many times faster sapwood is than the best peer at a distance, and who that is."""
+        """The speed-up of sapwood over the best peer at a latency, and the name of that peer."""
         ours = self.point("sapwood", rtt_ms)
         peers = [
             (seconds, each.client)
@@ -134,7 +134,7 @@ class Table:
         return best / ours.seconds, client
 
     def worst(self, least_ms: float) -> tuple[float, str] | None:
-        """The smallest of these ratios from some distance on, and where that was."""
+        """The smallest of these ratios from a latency on, and its latency."""
         found = [
             (ratio[0], f"{rtt_ms:g} ms, {ratio[1]}")
             for rtt_ms in self.round_trips
@@ -158,11 +158,11 @@ class Table:
         best = [f"**{ratio[0]:.2f}**" if ratio else "-" for ratio in ratios]
         rows.append(["**best peer / sapwood**", *best, "", "", ""])
         head = ["reader", *(f"{rtt_ms:g} ms" for rtt_ms in self.round_trips)]
-        return "\n".join(table([*head, "round trips", "connections", "MB"], rows))
+        return table([*head, "round trips", "connections", "MB"], rows)
 
 
 def counted(point: Point) -> list[str]:
-    """Turnarounds, connections and MB of complete runs."""
+    """Round trips, connections and MB of complete runs."""
     numbers = [point.median(name) or 0 for name in ("round_trips", "connections", "bytes_sent")]
     return [f"{numbers[0]:.0f}", f"{numbers[1]:.0f}", f"{numbers[2] / 1e6:.1f}"]
 
@@ -173,11 +173,8 @@ def column_tables(records: list[Record]) -> list[Table]:
     return [Table(chosen, *key) for key in keys]
 
 
-Check = tuple[str, str, str, bool | None]
-
-
 def checks(records: list[Record]) -> list[Check]:
-    """The figures that are asked of sapwood: what, measured, required, whether it holds."""
+    """All requirements."""
     rate = next((each["bytes_per_second"] for each in records if each["part"] == "line"), None)
     found: list[Check] = []
     for each in column_tables(records):
@@ -189,14 +186,14 @@ def checks(records: list[Record]) -> list[Check]:
 
 
 def column_checks(each: Table, rate: float | None) -> list[Check]:
-    """Those about three columns, over one protocol and link."""
+    """The requirements for three columns, over one protocol and link."""
     found: list[Check] = []
     ours = each.point("sapwood", FARTHEST_MS)
     if ours is not None and not each.megabits:
         counted, moved, seconds = ours.median("round_trips"), ours.median("bytes_sent"), ours.seconds
         if counted is None or moved is None or seconds is None:
             return [(f"{each.name}, 240 ms: is read", ours.text(), "yes", False)]
-        most = TURNAROUNDS[each.protocol]
+        most = MOST_ROUND_TRIPS[each.protocol]
         connected = 1 if each.protocol == "root" else 0
         what = "round trips, including the connection" if connected else "round trips after the connection"
         number = counted + connected
@@ -211,14 +208,14 @@ def column_checks(each: Table, rate: float | None) -> list[Check]:
     least = TIMES_FASTER.get(each.protocol)
     if least and (worst := each.worst(DISTANT_MS)) is not None:
         what = f"{each.name}, {DISTANT_MS} ms and more: smallest ratio best peer / sapwood ({worst[1]})"
-        # Where the link is the bottleneck, nobody can be much faster than who fills it.
-        required, holds = (f"at least {least}", worst[0] >= least) if not each.megabits else ("-", None)
-        found.append((what, f"{worst[0]:.2f}", required, holds))
+        # If the link is the bottleneck, no reader can be much faster than one that saturates it.
+        limit, holds = (f"at least {least}", worst[0] >= least) if not each.megabits else ("-", None)
+        found.append((what, f"{worst[0]:.2f}", limit, holds))
     return found
 
 
 def stream_checks(record: Record) -> list[Check]:
-    """Those about a whole file, and about many."""
+    """The requirements for a whole file, and for many files."""
     point = Point(record)
     if record["part"] == "whole":
         share = point.median("link_share") or 0
@@ -230,12 +227,6 @@ def stream_checks(record: Record) -> list[Check]:
     return [(what, f"{trips:.2f}", f"at most {ROUND_TRIPS_PER_FILE}", trips <= ROUND_TRIPS_PER_FILE)]
 
 
-def missed(records: list[Record]) -> list[str]:
-    """The figures that were not reached."""
-    found = checks(records)
-    return [f"{what}: {measured}, {required}" for what, measured, required, holds in found if holds is False]
-
-
 def whole_table(records: list[Record]) -> str:
     rows = []
     for record in records:
@@ -245,7 +236,7 @@ def whole_table(records: list[Record]) -> str:
         cells = [point.text(), "-" if share is None else f"{share:.0%}"]
         cells.append("-" if moved is None else f"{moved / 1e6 / part:.0f}")
         rows.append([f"{record['protocol']}://", point.client, *cells])
-    return "\n".join(table(["protocol", "reader", "seconds", "share of the link", "MB"], rows))
+    return table(["protocol", "reader", "seconds", "share of the link", "MB"], rows)
 
 
 def files_table(records: list[Record]) -> str:
@@ -258,16 +249,14 @@ def files_table(records: list[Record]) -> str:
         cells = ["-"] * 2 if each is None else [f"{each:.3f}", f"{each / (point.rtt_ms / 1000):.2f}"]
         rows.append([f"{record['protocol']}://", point.client, str(number), point.text(), *cells])
     head = ["protocol", "reader", "files read", "seconds", "seconds per file", "round trips per file"]
-    return "\n".join(table(head, rows))
+    return table(head, rows)
 
 
 def tables(records: list[Record]) -> dict[str, str]:
     """All tables, by title."""
     found: dict[str, str] = {}
-    marks = {True: "yes", False: "no", None: "-"}
     if asked := checks(records):
-        rows = [[what, measured, required, marks[holds]] for what, measured, required, holds in asked]
-        found["Required"] = "\n".join(table(["criterion", "measured", "required", "holds"], rows))
+        found["Required"] = required(asked)
     parts = []
     for each in column_tables(records):
         parts += [f"### {each.name}: {LAYOUTS.get(each.file, '')}", each.markdown()]

@@ -1,4 +1,4 @@
-"""The servers of the benchmarks over a network, one for each protocol, and the distance before them."""
+"""The servers of the network benchmarks, one for each protocol, behind emulated links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import xrootd_server  # noqa: E402
 
 @dataclass(frozen=True)
 class Far:
-    """A server at the other end of a delay line, as one client sees it."""
+    """A server behind a delay line, from the point of view of a client."""
 
     protocol: str
     address: str
@@ -30,12 +30,12 @@ class Far:
     variables: dict[str, str]
 
     def url(self, name: str) -> str:
-        """The URL of a file of the folder that is served."""
+        """The URL of a file in the served folder."""
         path = {"root": f"{self.address}//{name}", "http": f"{self.address}/{name}", "s3": f"data/{name}"}
         return f"{self.protocol}://{path[self.protocol]}"
 
     def counts(self) -> dict[str, Any]:
-        """What went through the delay line."""
+        """The counters of the delay line."""
         with urlopen(f"{self.control}/__stats__", timeout=10) as answer:
             counted: dict[str, Any] = json.load(answer)
         return counted
@@ -43,7 +43,7 @@ class Far:
 
 @dataclass(frozen=True)
 class Server:
-    """A server on a port of this machine; `variables` are for the environment of its clients."""
+    """A server on a local port; `variables` are for the environment of its clients."""
 
     protocol: str
     name: str
@@ -52,7 +52,7 @@ class Server:
 
     @contextmanager
     def far(self, rtt_ms: float, megabits: float) -> Iterator[Far]:
-        """The server so far away, behind a link of so many 10⁶ bits per second, or 0 for no limit."""
+        """The server with this round-trip time and bandwidth in 10⁶ bits per second, or 0 for no limit."""
         command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{self.port}"]
         with running([*command, "--rtt-ms", str(rtt_ms), "--mbit", str(megabits)]) as line:
             variables = {**self.variables, "NO_PROXY": "127.0.0.1"}
@@ -62,7 +62,7 @@ class Server:
 
 
 def testkit() -> Path:
-    """The program `sapwood-testkit`, as cargo built it last."""
+    """The program `sapwood-testkit`, in its newest build."""
     if named := os.environ.get("SAPWOOD_TESTKIT"):
         return Path(named)
     target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target"))
@@ -74,7 +74,7 @@ def testkit() -> Path:
 
 @contextmanager
 def running(command: list[str]) -> Iterator[dict[str, str]]:
-    """A program that says in a line of JSON where it serves, and serves until its standard input ends."""
+    """Runs a server that prints its addresses as a line of JSON, and stops when its standard input ends."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         yield json.loads(program.stdout.readline())
@@ -83,7 +83,7 @@ def running(command: list[str]) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def serve(protocol: str, data: Path) -> Iterator[Server]:
-    """A server of the files of a folder."""
+    """A server for the files in a folder."""
     if (lack := missing(protocol)) is not None:
         raise SystemExit(f"no server for {protocol}://: {lack}")
     servers = {"root": _xrootd, "http": _web, "s3": _versitygw}
@@ -92,7 +92,7 @@ def serve(protocol: str, data: Path) -> Iterator[Server]:
 
 
 def missing(protocol: str) -> str | None:
-    """What the server of a protocol needs and is not there."""
+    """The missing software of the server of a protocol; None if nothing is missing."""
     needs = {"root": xrootd_server.missing, "s3": s3_server.missing}
     return needs[protocol]() if protocol in needs else None
 
@@ -109,7 +109,7 @@ def _web(data: Path) -> Iterator[Server]:
         with nginx_server.web_server(data, settings="sendfile on;") as server:
             yield Server("http", "nginx", server.port)
         return
-    print(f"sapwood-testkit serves http://: {lack}", file=sys.stderr)
+    print(f"http:// is served by sapwood-testkit: {lack}", file=sys.stderr)
     with running([str(testkit()), "serve", "--root", str(data)]) as served:
         yield Server("http", "sapwood-testkit", int(served["url"].rstrip("/").rsplit(":", 1)[1]))
 

@@ -1,10 +1,10 @@
-"""Repacks and merges NanoAOD-like files with sapwood and ROOT's hadd, each in its own process, in turns.
+"""Repacks and merges NanoAOD-like files with sapwood and ROOT's hadd, in separate processes that take turns.
 
     python bench/repack.py --data DIR [--repeats 2] [--markdown FILE] [--json FILE]
 
-Files are in the page cache. Reports medians of wall and processor seconds, and the peak of memory; and
-compares what was written with the input. What only copies is done more often. Against `cp` and the libraries
-of compression, the seconds of the call count, without those in which Python starts.
+Files are in the page cache. Reports medians of wall and CPU seconds, and peak memory; and compares the output
+with the input. Runs that only copy are repeated more often. For comparisons with `cp` and with compression
+libraries, the seconds of the call count, without the start of Python.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from typing import Any
 
 import results
 from machine import touch_memory
-from report import table
 
 COPIES = ("copy", "merge", "merge of 1,000")
 MORE = 9
-"""What only copies is quick: it is done so many times more."""
+"""The additional repeats of runs that only copy, which are fast."""
 
 SAPWOOD = """
 import json, resource, sys, time, sapwood
@@ -51,21 +50,21 @@ print(report.decompress_seconds + report.compress_seconds, call, call_cpu)
 """
 
 Call = tuple[str, list[str], dict[str, Any]]
-"""Who, with which arguments, and for sapwood with which options."""
+"""The program, its arguments, and for sapwood its options."""
 
 
 def hadd() -> Path:
-    """ROOT's own tool, in the package of ROOT."""
+    """The program `hadd` in the package of ROOT."""
     found = importlib.util.find_spec("ROOT")
     if found is None or found.origin is None:
-        raise SystemExit("there is no ROOT: see bench/README.md")
+        raise SystemExit("ROOT is not installed: see bench/README.md")
     return Path(found.origin).parent / "bin" / "hadd"
 
 
 def run(
     work: str, who: str, arguments: list[str], options: dict[str, Any], sources: list[str], target: Path
 ) -> dict[str, float]:
-    """Seconds, bytes of memory, and for sapwood the seconds in the libraries of compression."""
+    """Seconds, bytes of memory, and for sapwood the seconds in compression libraries."""
     target.unlink(missing_ok=True)
     environment = dict(os.environ)
     if who == "hadd":
@@ -80,7 +79,7 @@ def run(
     touch_memory()
     begin = time.monotonic()
     child = subprocess.Popen(call, env=environment, stdout=subprocess.PIPE, text=True)
-    told = child.stdout.read() if child.stdout else ""
+    printed = child.stdout.read() if child.stdout else ""
     _, status, usage = os.wait4(child.pid, 0)
     wall = time.monotonic() - begin
     if status:
@@ -93,12 +92,12 @@ def run(
     }
     result["call"] = wall
     if who == "sapwood":
-        result["libraries"], result["call"], result["call_cpu"] = map(float, told.split())
+        result["libraries"], result["call"], result["call_cpu"] = map(float, printed.split())
     return result
 
 
 def cases() -> list[tuple[str, str, dict[str, Call]]]:
-    """What is done, how many inputs it takes, and who does it."""
+    """The tasks, each with its inputs and the programs that do it."""
     found: list[tuple[str, str, dict[str, Call]]] = [
         (
             "copy",
@@ -122,7 +121,7 @@ def cases() -> list[tuple[str, str, dict[str, Call]]]:
 
 
 def apart(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Works in a process of its own: what a child is told to have needed is at least what its parent has."""
+    """Calls a function in a separate process, because a child's peak memory starts at that of its parent."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
 
@@ -158,7 +157,7 @@ def many(folder: Path) -> list[str]:
 
 
 def compare(sources: list[str], target: Path) -> None:
-    """Fails if the new file holds anything else than the inputs, one after the other."""
+    """Fails if the new file differs from the concatenated inputs."""
     import sapwood
 
     with sapwood.open(f"{target}:Events") as written:
@@ -174,14 +173,14 @@ def compare(sources: list[str], target: Path) -> None:
                         written[name].array(entry_start=start, entry_stop=stop),
                     )
                     if before.tolist() != after.tolist():
-                        raise SystemExit(f"{name} is not what it was")
+                        raise SystemExit(f"the values of {name} differ")
                 start = stop
         if written.num_entries != start:
-            raise SystemExit(f"there are {written.num_entries} entries, not {start}")
+            raise SystemExit(f"the file has {written.num_entries} entries, not {start}")
 
 
 def markdown(runs: dict[tuple[str, str], list[dict[str, float]]]) -> str:
-    """The tables: what is asked for, and what everybody needed."""
+    """The tables: the requirements, and the cost of every program."""
 
     def value(work: str, who: str, quantity: str) -> float:
         return median(each[quantity] for each in runs[work, who])
@@ -204,7 +203,7 @@ def markdown(runs: dict[tuple[str, str], list[dict[str, float]]]) -> str:
         asked.append((f"hadd / sapwood, wall, {work}", ratio, "at least 1.50", ratio >= 1.5))
         ratio = value(work, "hadd", "cpu") / value(work, "sapwood", "cpu")
         asked.append((f"hadd / sapwood, CPU, {work}", ratio, "at least 1.50", ratio >= 1.5))
-    checks = [[what, f"{x:.2f}", limit, "yes" if holds else "no"] for what, x, limit, holds in asked]
+    checks = [(what, f"{x:.2f}", limit, holds) for what, x, limit, holds in asked]
     rows = []
     for (work, who), found in runs.items():
         call, wall, cpu, memory, size = (
@@ -213,23 +212,14 @@ def markdown(runs: dict[tuple[str, str], list[dict[str, float]]]) -> str:
         seconds = [f"{time:.2f}" for time in (call, wall, cpu)]
         cells = [*seconds, f"{memory / 1e6:.0f}", f"{size / 1e6:.1f}", str(len(found))]
         rows.append([work, who, *cells])
-    made = [
-        table(["criterion", "measured", "required", "holds"], checks),
-        table(["work", "by", "call s", "wall s", "CPU s", "memory MB", "file MB", "runs"], rows),
-    ]
-    return "\n\n".join("\n".join(part) for part in made) + "\n"
+    head = ["work", "by", "call s", "wall s", "CPU s", "memory MB", "file MB", "runs"]
+    return f"{results.required(checks)}\n\n{results.table(head, rows)}\n"
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, required=data is None, default=data and Path(data))
+    parser = results.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--only", default="", help="only work whose name contains this")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
+    parser.add_argument("--only", default="", help="only tasks whose name contains this")
     return parser.parse_args()
 
 
@@ -248,18 +238,13 @@ def main() -> None:
                 result = run(work, who, extra, chosen_options, sources[inputs], target)
                 found = runs.setdefault((work, name), [])
                 found.append(result)
-                told = {quantity: round(amount, 2) for quantity, amount in result.items()}
-                print(f"{work}, {name}: {told}", file=sys.stderr, flush=True)
+                rounded = {quantity: round(amount, 2) for quantity, amount in result.items()}
+                print(f"{work}, {name}: {rounded}", file=sys.stderr, flush=True)
                 if who == "sapwood" and len(found) == 1:
                     apart(compare, sources[inputs], target)
     records = [{"work": work, "by": who, "runs": found} for (work, who), found in runs.items()]
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
-    if not options.only:
-        text = markdown(runs)
-        print(text)
-        if options.markdown:
-            results.save(options.markdown, {"Repacking and merging": text})
+    tables = {} if options.only else {"Repacking and merging": markdown(runs)}
+    results.publish(options, tables, results.document(records))
 
 
 if __name__ == "__main__":

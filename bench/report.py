@@ -1,13 +1,15 @@
-"""Tables of what `local.py` measured: medians, ratios to the limit, and the figures that are asked for."""
+"""Tables of the measurements of `local.py`: medians, ratios to the limit, and the requirements."""
 
 from __future__ import annotations
 
 from statistics import median
 from typing import Any
 
+from results import Check, required, table
+
 Record = dict[str, Any]
 
-# Readers that give decoded values; bulk I/O, which hands out raw buffers, is judged by itself.
+# Readers that return decoded values. Bulk I/O returns raw buffers, so it has its own requirements.
 PEERS = ["ROOT branch loop", "ROOT GetEntry", "RDataFrame", "uproot"]
 HEADINGS = {"one": "1 column", "ten": "10 columns", "all": "all columns"}
 
@@ -19,31 +21,25 @@ class Group:
         self.records = records
 
     def value(self, reader: str, threads: int, quantity: str) -> float | None:
-        """The median of a quantity, if that reader ran."""
+        """The median of a quantity; None if that reader did not run."""
         for record in self.records:
             if (record["reader"], record["threads"]) == (reader, threads):
                 return float(median(run[quantity] for run in record["runs"]))
         return None
 
     def best_peer(self) -> float | None:
-        """The shortest wall time of all peers, with whatever threads."""
+        """The shortest wall time of all peers, with any number of threads."""
         found = [self.value(r["reader"], r["threads"], "wall") for r in self.records if r["reader"] in PEERS]
         return min((value for value in found if value is not None), default=None)
 
 
 def ratio(value: float | None, other: float | None) -> str:
-    """`value` in units of `other`."""
+    """`value` relative to `other`."""
     return f"{value / other:.2f}" if value is not None and other else "-"
 
 
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    """A Markdown table, numbers to the right."""
-    rule = ["---", *["---:"] * (len(head) - 1)]
-    return [f"| {' | '.join(cells)} |" for cells in [head, rule, *rows]]
-
-
-def readers_table(group: Group) -> list[str]:
-    """A row for each reader; times next to the limit's on as many threads."""
+def readers_table(group: Group) -> str:
+    """A row for each reader, with times relative to those of the limit on as many threads."""
     rows = []
     for record in group.records:
         reader, threads = record["reader"], record["threads"]
@@ -56,16 +52,16 @@ def readers_table(group: Group) -> list[str]:
     return table(["reader", "CPU s", "x limit", "wall s", "x limit", "open ms", "peak MB", "runs"], rows)
 
 
-def checks(name: str, columns: str, group: Group) -> list[list[str]]:
-    """The figures that are asked of sapwood: what, measured, required, whether it holds."""
+def group_checks(name: str, columns: str, group: Group) -> list[Check]:
+    """The requirements for one selection of columns of one file."""
     one, two = (group.value("sapwood", threads, "wall") for threads in (1, 2))
     best = group.best_peer()
     bulk = group.value("ROOT bulk I/O", 0, "wall")
-    rows = []
+    found: list[Check] = []
 
-    def add(what: str, measured: float, required: str, holds: bool) -> None:
+    def add(what: str, measured: float, limit: str, holds: bool) -> None:
         label = f"{name}, {HEADINGS[columns]}: {what}"
-        rows.append([label, f"{measured:.2f}", required, "yes" if holds else "no"])
+        found.append((label, f"{measured:.2f}", limit, holds))
 
     def at_most(what: str, value: float | None, other: float | None, most: float) -> None:
         if value is not None and other:
@@ -89,7 +85,7 @@ def checks(name: str, columns: str, group: Group) -> list[list[str]]:
             at_most("ms from open to the first result / 30", 1000 * (two - opened), 30, 1)
         fastest = min((each for each in (best, bulk) if each is not None), default=None)
         at_least("fastest peer / sapwood, open and read", fastest, two, 1)
-    return rows
+    return found
 
 
 def grouped(records: list[Record]) -> dict[tuple[str, str], Group]:
@@ -101,20 +97,15 @@ def grouped(records: list[Record]) -> dict[tuple[str, str], Group]:
 
 
 def markdown(records: list[Record]) -> str:
-    """All tables, and before them the figures that are asked for."""
-    asked: list[list[str]] = []
-    tables: list[str] = []
+    """The requirements, and a table for each selection of columns."""
+    found = checks(records)
+    tables = [required(found), ""] if found else []
     for (name, columns), group in grouped(records).items():
-        asked += checks(name, columns, group)
-        tables += [f"### {name}, {HEADINGS[columns]}", "", *readers_table(group), ""]
-    if asked:
-        tables = [*table(["criterion", "measured", "required", "holds"], asked), "", *tables]
+        tables += [f"### {name}, {HEADINGS[columns]}", "", readers_table(group), ""]
     return "\n".join(tables)
 
 
-def missed(records: list[Record]) -> list[str]:
-    """The figures that were not reached."""
-    rows = [
-        row for (name, columns), group in grouped(records).items() for row in checks(name, columns, group)
-    ]
-    return [f"{what}: {measured}, {required}" for what, measured, required, holds in rows if holds == "no"]
+def checks(records: list[Record]) -> list[Check]:
+    """All requirements."""
+    groups = grouped(records).items()
+    return [check for (name, columns), group in groups for check in group_checks(name, columns, group)]

@@ -1,17 +1,15 @@
-"""Counts what access patterns ask of servers: requests, ranges and round trips, over every protocol.
+"""Counts requests, ranges and round trips of access patterns, over every protocol.
 
-    python bench/request_counts.py [--out build/requests] [--client uproot [--python OTHER]]
+    python bench/request_counts.py [--markdown FILE] [--json FILE] [--client uproot [--python OTHER]]
 
-Each run is a fresh process, so that nothing is known of the server, behind a delay line, which counts
-round trips, and a relay, which counts requests and ranges. The servers are real: XRootD, nginx and versitygw
-as far as they are installed, and testkit's for one that answers a single range. Writes requests.md, the table
-of docs/guides/remote.md; bench/paste.py puts it there. What closing files asks, for which nobody waits, is
-not counted.
+Each run is a new process without knowledge of the server. A delay line counts round trips, and a relay counts
+requests and ranges. The servers are real: XRootD, nginx and versitygw, as far as they are installed, and that
+of the testkit, which answers only single ranges. Requests that close files are not counted, because no client
+waits for them.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -19,10 +17,12 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import results
+from remote_servers import running, testkit
 from wire import relay
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -65,67 +65,48 @@ TOLD = "print(urlopen({control!r} + '/__stats__').read().decode())"
 
 @dataclass(frozen=True)
 class Counts:
-    """What one run asked for."""
+    """The counts of one run."""
 
     requests: int
-    """Without those that only make a connection."""
+    """Requests, without those that only open a connection."""
     ranges: int
     round_trips: int
-    """Waits of one round trip in sequence; that of connecting (TCP) is not among them."""
+    """Consecutive waits of one round trip, without the TCP handshake."""
     connections: int
     spares: int = 0
-    """Requests that only made a connection."""
+    """Requests that only open a connection."""
     kinds: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server of the files on this machine."""
+    """A local server for the files."""
 
     port: int
     url: Callable[[str], str]
-    """From the address of the far end of the link to what "/0.root" is added to."""
+    """Maps the address of the link to the URL of the folder."""
     variables: Callable[[str], dict[str, str]] = lambda _: {}
 
 
 def write_files(folder: Path) -> None:
-    """Files of 24 columns in 20 clusters, 4 MB each, so that little of them comes with opening."""
+    """Writes files of 24 columns in 20 clusters, 4 MB each, so that opening reads only a small part."""
     import numpy as np
     import uproot
 
     types = {f"x{n}": "f4" for n in range(COLUMNS)}
     for number in range(FILES):
         with uproot.recreate(folder / f"{number}.root", compression=None) as file:
-            # The record of the tree is written anew before the last cluster: near the end, as ROOT does it.
+            # uproot rewrites the record of the tree before the last cluster: near the end, like ROOT.
             tree = file.mktree("t", types, initial_basket_capacity=CLUSTERS)
             for cluster in range(CLUSTERS):
                 values = np.arange(CLUSTER, dtype="f4") + cluster * CLUSTER
                 tree.extend({name: values + n for n, name in enumerate(types)})
-            # So are the descriptions of its classes.
+            # This moves the descriptions of classes to the end, too.
             file["histogram"] = np.histogram(np.arange(10))
 
 
-def testkit() -> Path:
-    """The program with the delay line."""
-    named = os.environ.get("SAPWOOD_TESTKIT")
-    return Path(named) if named else REPOSITORY / "target/release/sapwood-testkit"
-
-
-def _missing_testkit() -> str | None:
-    return (
-        None
-        if testkit().is_file()
-        else f"no delay line in {testkit()} (cargo build --release -p sapwood-testkit)"
-    )
-
-
-@contextmanager
-def _kit(*arguments: str) -> Iterator[dict[str, str]]:
-    command = [str(testkit()), *arguments]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield json.loads(process.stdout.readline())
-        process.communicate()
+def _kit(*arguments: str) -> AbstractContextManager[dict[str, str]]:
+    return running([str(testkit()), *arguments])
 
 
 @contextmanager
@@ -172,7 +153,11 @@ PROTOCOLS = {
 
 def missing(protocol: str) -> str | None:
     """Why a protocol cannot be measured here; None if it can."""
-    return _missing_testkit() or PROTOCOLS[protocol][1]()
+    try:
+        testkit()
+    except SystemExit as lack:
+        return str(lack)
+    return PROTOCOLS[protocol][1]()
 
 
 def _port(url: str) -> int:
@@ -180,7 +165,7 @@ def _port(url: str) -> int:
 
 
 class Bench:
-    """The servers of the files, started when first needed."""
+    """The servers for the files, each started at first use."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -190,7 +175,7 @@ class Bench:
         write_files(self._folder)
 
     def counts(self, protocol: str, pattern: str, client: str = "sapwood", python: str = "") -> Counts:
-        """What a pattern asks for, in a fresh process."""
+        """The counts of a pattern, in a new process."""
         if protocol not in self._servers:
             self._servers[protocol] = self._stack.enter_context(PROTOCOLS[protocol][0](self._folder))
         server = self._servers[protocol]
@@ -221,25 +206,19 @@ class Bench:
 
 def table(rows: list[tuple[str, str, Counts]]) -> str:
     """The rows as a Markdown table."""
-    lines = [
-        "| pattern | protocol | requests | ranges | round trips | connections | of these ahead |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    cells = []
     for pattern, protocol, counts in rows:
         figures = [counts.requests, counts.ranges, counts.round_trips, counts.connections, counts.spares]
-        lines.append(f"| {pattern} | {protocol} | {' | '.join(map(str, figures))} |")
-    return "\n".join(lines)
+        cells.append([pattern, protocol, *map(str, figures)])
+    head = ["pattern", "protocol", "requests", "ranges", "round trips", "connections", "opened ahead"]
+    return results.table(head, cells)
 
 
 def main() -> None:
-    layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
-    parser.add_argument(
-        "--out", type=Path, default=REPOSITORY / "build/requests", help="folder of requests.md"
-    )
+    parser = results.parser(__doc__, data=False)
     parser.add_argument("--client", default="sapwood", help="sapwood or uproot")
-    parser.add_argument("--python", default="", help="the interpreter that has the client")
-    parser.add_argument("--protocols", default=";".join(PROTOCOLS), help="some of them, with ; between")
+    parser.add_argument("--python", default="", help="the Python interpreter with the client")
+    parser.add_argument("--protocols", default=";".join(PROTOCOLS), help="protocols, separated by ;")
     options = parser.parse_args()
     rows = []
     with ExitStack() as stack:
@@ -247,14 +226,15 @@ def main() -> None:
         for pattern in PATTERNS:
             for protocol in options.protocols.split(";"):
                 if (lack := missing(protocol)) is not None:
-                    print(f"{protocol} is left out: {lack}", file=sys.stderr)
+                    print(f"skipped, {protocol}: {lack}", file=sys.stderr)
                     continue
                 counts = bench.counts(protocol, pattern, options.client, options.python)
                 print(pattern, protocol, counts, flush=True)
                 rows.append((pattern, protocol, counts))
-    options.out.mkdir(parents=True, exist_ok=True)
-    name = "requests" if options.client == "sapwood" else f"requests_{options.client}"
-    (options.out / f"{name}.md").write_text(table(rows) + "\n")
+    found = [
+        {"pattern": pattern, "protocol": protocol, **asdict(counts)} for pattern, protocol, counts in rows
+    ]
+    results.publish(options, {options.client: table(rows)}, found)
 
 
 if __name__ == "__main__":

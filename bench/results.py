@@ -1,13 +1,85 @@
-"""Writes the tables of a benchmark to its result file, below the command that makes them."""
+"""The frame of every benchmark: its common options, its tables, and its result files."""
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import re
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 SECTION = re.compile(r"^## (.+)\n\n(.*?)\n*(?=^## |\Z)", flags=re.MULTILINE | re.DOTALL)
+VERDICTS = {True: "yes", False: "no", None: "-"}
+
+Check = tuple[str, str, str, bool | None]
+"""A criterion, the measured and the required value, and whether it is met; None if nothing is required."""
+
+
+def parser(description: str | None, *, data: bool = True, check: bool = False) -> argparse.ArgumentParser:
+    """A parser with the options ``--json`` and ``--markdown``, and on request ``--data`` and ``--check``."""
+    layout = argparse.RawDescriptionHelpFormatter
+    made = argparse.ArgumentParser(description=description, formatter_class=layout)
+    if data:
+        default = os.environ.get("SAPWOOD_BENCH_DATA")
+        folder: dict[str, Any] = {"default": default, "required": not default}
+        folder["help"] = "folder of the inputs"
+        made.add_argument("--data", type=lambda text: Path(text).resolve(), **folder)
+    made.add_argument("--json", type=Path, help="write all measurements to this file")
+    made.add_argument("--markdown", type=Path, help="write the tables to this file")
+    if check:
+        made.add_argument("--check", action="store_true", help="fail if a requirement is missed")
+    return made
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with all columns but the first aligned on the right."""
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, rule, *rows])
+
+
+def required(checks: Sequence[Check]) -> str:
+    """The table of requirements."""
+    rows = [[what, measured, limit, VERDICTS[holds]] for what, measured, limit, holds in checks]
+    return table(["criterion", "measured", "required", "holds"], rows)
+
+
+def missed(checks: Sequence[Check]) -> list[str]:
+    """The requirements that are not met."""
+    return [f"{what}: {measured}, {limit}" for what, measured, limit, holds in checks if holds is False]
+
+
+def collect(records: Iterable[dict[str, Any]], line: Callable[[dict[str, Any]], str]) -> list[dict[str, Any]]:
+    """The records of a measurement, each with a progress line on standard error when it is ready."""
+    begin, found = time.monotonic(), []
+    for record in records:
+        found.append(record)
+        print(f"{time.monotonic() - begin:5.0f} s  {line(record)}", file=sys.stderr, flush=True)
+    return found
+
+
+def document(records: Sequence[Any]) -> dict[str, Any]:
+    """The records with the number of processors."""
+    return {"cpus": os.cpu_count(), "records": records}
+
+
+def publish(
+    options: argparse.Namespace, tables: Mapping[str, str], found: Any, missed: Sequence[str] = ()
+) -> None:
+    """Prints the tables, and writes them and the measurements to the files of the options.
+
+    With ``--check``, fails if a requirement was missed.
+    """
+    print("\n\n".join(tables.values()))
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if options.markdown and tables:
+        save(options.markdown, tables)
+    if missed and options.check:
+        raise SystemExit("missed:\n" + "\n".join(missed))
 
 
 def save(path: Path, tables: Mapping[str, str]) -> None:

@@ -12,13 +12,13 @@ LIBRARIES = "Core RIO Tree TreePlayer ROOTDataFrame ROOTVecOps Hist MathCore Thr
 
 
 def root_folder() -> Path | None:
-    """The folder of the installed package `ROOT`, without importing it."""
+    """The folder of the package `ROOT`, without importing it; None if it is not installed."""
     spec = importlib.util.find_spec("ROOT")
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
 def installed_root() -> Path:
-    """The folder of the installed package `ROOT`, which must be there."""
+    """The folder of the package `ROOT`, which must be installed."""
     root = root_folder()
     if root is None:
         raise SystemExit("this Python has no ROOT: pip install --pre ROOT==0.1a12")
@@ -26,12 +26,12 @@ def installed_root() -> Path:
 
 
 def library_path(root: Path) -> str:
-    """Where ROOT's libraries are, and those that its package brings along."""
+    """The folders of ROOT's libraries, and of those in its package."""
     return f"{root / 'lib'}:{root.parent / 'root.libs'}"
 
 
 def is_fresh(made: Path, sources: Path) -> bool:
-    """Whether `made` is younger than everything in the folder `sources`."""
+    """Whether `made` is newer than everything in the folder `sources`."""
     return made.exists() and made.stat().st_mtime > max(path.stat().st_mtime for path in sources.iterdir())
 
 
@@ -41,9 +41,9 @@ def link_options(root: Path) -> list[str]:
 
 
 def compiled(source: Path, build: Path, dictionary: Path | None = None) -> Path:
-    """The program made from `source` (C++17, optimised), compiled anew if a source is younger than it.
+    """The program of `source` (C++17, optimised), recompiled if a source is newer.
 
-    With a `dictionary`, a library beside the program, it is loaded as the program starts.
+    The program loads the `dictionary`, a library beside it, when it starts.
     """
     root = installed_root()
     program = build / source.stem
@@ -57,7 +57,7 @@ def compiled(source: Path, build: Path, dictionary: Path | None = None) -> Path:
 
 
 def dictionary(header: Path, build: Path) -> Path:
-    """The library with the dictionaries of `header` for the classes of the `…_linkdef.h` beside it."""
+    """The library with dictionaries for the classes of `header` that its `…_linkdef.h` selects."""
     root = installed_root()
     library = build / f"lib{header.stem}.so"
     if is_fresh(library, header.parent):

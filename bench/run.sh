@@ -1,6 +1,6 @@
 #!/bin/sh
-# All benchmarks, or those that are named (local, memory, objects, remote, learned, sources, write, repack, stripe, studies): installs the peers, makes the inputs
-# that are missing, measures, writes the tables to docs/benchmarks/results and the raw figures to build/bench.
+# Runs all benchmarks, or the named ones (local, memory, objects, remote, learned, sources, write, repack, stripe, studies): installs the
+# peers, makes missing inputs, measures, and writes tables to docs/benchmarks/results and raw figures to build/bench.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
@@ -8,21 +8,21 @@ results=build/bench
 tables=docs/benchmarks/results
 parts=${*:-local memory objects remote learned sources write repack stripe studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
-# A Python of its own measures this package, too.
+# Another Python than that of .venv also needs this package.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
 mkdir -p "$results"
 
-# install MODULE PACKAGE…: unless the module is there.
+# install MODULE PACKAGE…: installs the packages unless the module is available.
 install() {
     module=$1
     shift
     if ! "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$module"; then
-        echo "installing $module, which the benchmarks need"
+        echo "installing $module for the benchmarks"
         "$python" -m pip install --quiet --disable-pip-version-check "$@"
     fi
 }
 
-install ROOT --pre ROOT==0.1a12  # the peer that also writes the inputs
+install ROOT --pre ROOT==0.1a12  # a peer, which also writes the inputs
 inputs=
 for part in $parts; do
     case $part in
@@ -51,7 +51,7 @@ for part in $parts; do
     learned)
         inputs=$inputs,nano_zstd5
         install XRootD xrootd fsspec-xrootd
-        # coffea brings along much: it has an environment of its own.
+        # coffea has many dependencies, so it gets a separate environment.
         coffea=${SAPWOOD_BENCH_COFFEA:-$results/coffea/bin/python}
         if [ ! -x "$coffea" ]; then
             echo "installing coffea, a peer, into $results/coffea"

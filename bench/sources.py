@@ -1,36 +1,33 @@
-"""One file from many places: two sources against one, sources that fail, lazy download: `make bench-sources`.
+"""One file from several replicas: two against one, replicas that fail, lazy download: `make bench-sources`.
 
     python bench/sources.py --data DIR [--only pairs,faults,lapses,peers,lazy,recording] [--markdown FILE]
         [--json FILE]
 
-pairs: a NanoAOD-like file of 450 MB; from one place, from two as fast, from a fast one and one that is ten
-    times slower.
-faults: the same file from three places, two at once; in the middle, the one that sends most dies, hangs,
-    sends 1 kB/s from then on, or fewer bytes than were asked for. Compared with a read that nothing disturbs.
-lapses: three places, of which the one that sends most is silent for six seconds, and then as good as
-    before: it is no longer needed, and is looked after by probes.
-peers: the same faults with ROOT and uproot, which know one place, or the redirector, and read half of the
-    file. They are stopped after a minute in which less than 30 MB came.
-lazy: every tenth column, all, and small reads, at 100 ms; as usual, in large blocks, from a shared cache.
-recording: every tenth column over a line without delay, recorded and not, by turns.
+pairs: a NanoAOD-like file of 450 MB from one replica, from two equally fast ones, and from a fast one and one
+    that is ten times slower.
+faults: the same file from three replicas, two at a time. In the middle, the replica that sends most dies,
+    hangs, slows down to 1 kB/s, or sends fewer bytes than requested. Compared with an undisturbed read.
+lapses: three replicas, of which the one that sends most is silent for six seconds, and then recovers. It is
+    no longer needed by then, and only probed.
+peers: the same faults with ROOT and uproot, which know one replica or the redirector, and read half of the
+    file. They are stopped when less than 30 MB arrive in a minute.
+lazy: every tenth column, all columns, and small reads, at 100 ms; normally, in large blocks, and from a
+    shared cache.
+recording: every tenth column without added latency, recorded and unrecorded in turns.
 
-Servers are real (xrootd behind a redirector, nginx, versitygw), each behind a delay line of its own. A place
-dies as its delay line is killed; it hangs or is slow as nothing passes, or little, on connections that are
-there already; a relay before the server makes answers too short. Each run is a process of its own. Time
-starts when all is imported, before the file is opened, and ends with the last value in memory.
+The servers are real (xrootd behind a redirector, nginx, versitygw), each behind its own delay line. A replica
+dies when its delay line is killed. It hangs or becomes slow when the line blocks or limits existing
+connections. A relay in front of the server makes answers too short. Each run is a separate process. Time
+starts after imports, before the file is opened, and ends with the last value in memory.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Semaphore
 from typing import Any
 
@@ -41,20 +38,20 @@ from sources_run import Fault, Run, run
 from sources_servers import Federation, Link, Servers, all_servers
 
 FILE, TREE = "nano_zstd5.root", "Events"
-# Entries that peers read, and of so many columns one.
+# The entries that peers read, and the step between columns.
 HALF, EVERY = 50_000, 10
-LINK, SLOW, FAR, HERE_BY = Link(20, 200), Link(20, 20), Link(100, 1000), Link(0, 0)
+LINK, SLOW, FAR, UNDELAYED = Link(20, 200), Link(20, 20), Link(100, 1000), Link(0, 0)
 FAULTS = ["dies", "hangs", "1 kB/s", "wrong lengths"]
-# By how much of the file it has come to a place to fail; peers are slower, and many at once.
+# The shares of the file after which a replica fails. Peers are slower, and several run at the same time.
 MIDDLE, PEERS_MIDDLE, EARLY = 0.4, 0.15, 0.1
-# When a run is stopped, and how long a peer may wait for hardly anything.
+# Seconds after which a run is stopped, and after which a peer without progress is stopped.
 LIMIT, PATIENCE = 90.0, 60.0
-# Peers that read at once; those that only wait for a place that failed do not count.
+# Peers that read at the same time, not counting those that wait for a failed replica.
 BUSY = 3
 PROCESSES = 8
-# Of each kind, by turns, after one that is not counted.
+# Runs of each kind, in turns, after one that is not counted.
 TURNS = 7
-# Of one entry each, all over the file.
+# Small reads, of one entry each, all over the file.
 READS = 100
 NOTHING_ASKED = sources_report.NOTHING_ASKED
 
@@ -62,7 +59,7 @@ Record = dict[str, Any]
 
 
 def reader(client: str, **job: Any) -> tuple[list[str], Record]:
-    """The program that reads in Python, and its job."""
+    """The command of the Python reader, and its job."""
     return [sys.executable, str(HERE / "readers" / "python_sources.py")], {
         "client": client,
         "tree": TREE,
@@ -71,14 +68,14 @@ def reader(client: str, **job: Any) -> tuple[list[str], Record]:
 
 
 class Setup:
-    """Places by protocol, and what is left out where a protocol has no server."""
+    """The protocols and links of replicas."""
 
     def __init__(self, protocols: list[str], links: list[Link], redirected: bool = False) -> None:
         self.protocols, self.links, self.redirected = protocols, links, redirected
 
     @property
     def name(self) -> str:
-        """As the tables call it."""
+        """The name in tables."""
         if self.redirected:
             return "root://, redirector"
         kinds = list(dict.fromkeys(self.protocols))
@@ -88,12 +85,12 @@ class Setup:
         return f"{len(self.protocols)} x {names}" if len(kinds) == 1 else names
 
     def possible(self, servers: Servers) -> bool:
-        """Whether all its servers are there."""
+        """Whether all its servers are available."""
         return set(self.protocols) <= set(servers.ports)
 
 
 def three(*protocols: str, redirected: bool = False) -> Setup:
-    """Places that are equally far."""
+    """Replicas with equal links."""
     return Setup(list(protocols), [LINK] * len(protocols), redirected)
 
 
@@ -107,7 +104,7 @@ FAILING = [three("http", "http", "http"), REDIRECTED, MIXED]
 
 
 def pairs(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
-    """The file from one place and from several; the setups take turns."""
+    """Reads the file from one replica and from several; the setups take turns."""
     setups = [each for each in [*ONE, *TWO, *UNEQUAL] if each.possible(servers)]
     runs: dict[str, list[Run]] = {each.name: [] for each in setups}
     for _ in range(options.runs):
@@ -121,7 +118,7 @@ def pairs(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
 
 
 def faults(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
-    """The whole file, with what happens in the middle, and without."""
+    """Reads the whole file, with and without a fault in the middle."""
     middle = int(MIDDLE * (options.data / FILE).stat().st_size)
     for setup in FAILING:
         if not setup.possible(servers):
@@ -139,7 +136,7 @@ def faults(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
 
 
 def lapses(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
-    """More places than are needed, as one that was left comes back."""
+    """Reads from more replicas than needed, while a dropped one recovers."""
     early = int(EARLY * (options.data / FILE).stat().st_size)
     for setup in FAILING[:1]:
         program, job = reader("sapwood", check=True)
@@ -150,9 +147,9 @@ def lapses(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
 
 
 def recording(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
-    """The same read, recorded and not."""
+    """The same read, recorded and unrecorded."""
     runs: dict[bool, list[Run]] = {False: [], True: []}
-    with servers.federation(["http"], [HERE_BY]) as places, tempfile.TemporaryDirectory() as folder:
+    with servers.federation(["http"], [UNDELAYED]) as places, tempfile.TemporaryDirectory() as folder:
         for turn in range(TURNS + 1):
             for recorded in (False, True):
                 program, job = reader("sapwood", urls=places.urls(FILE), every=EVERY)
@@ -167,7 +164,7 @@ def recording(servers: Servers, options: argparse.Namespace) -> Iterator[Record]
 
 
 def peers(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
-    """What ROOT and uproot do about the same."""
+    """The same faults with ROOT and uproot."""
     middle = int(PEERS_MIDDLE * (options.data / FILE).stat().st_size)
     busy = Semaphore(BUSY)
 
@@ -185,7 +182,7 @@ def peers(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
         ) as places:
             job["urls"] = places.urls(FILE)
             busy.acquire()
-            # Whoever waits for a place that failed takes no time from the others.
+            # A reader that waits for a failed replica does not slow down the others.
             found = run(program, job, places, 3 * LIMIT, failing, PATIENCE, failed=busy.release)
         return {"part": "faults", "setup": setup.name, "client": client, "fault": kind, "runs": [found]}
 
@@ -199,7 +196,7 @@ def peers(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
 
 
 def lazy(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
-    """What is scattered over the file, and all, as usual and in blocks; a cache for one process and more."""
+    """Scattered reads and a complete one, normally and in blocks; a cache for one process and for several."""
     tenth = {"every": EVERY}
     with (
         servers.federation(["http"], [FAR]) as places,
@@ -220,7 +217,7 @@ def lazy(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
 
 
 def blocks(places: Federation, what: str, job: Record, processes: int = 1, **chosen: Any) -> Record:
-    """Some processes that read the same at once, over one line."""
+    """Several processes that read the same at the same time, over one link."""
     program, whole = reader("sapwood", check=True, options=chosen, urls=places.urls(FILE), **job)
     (line,) = (place.line for place in places.places)
     line.reset()
@@ -240,39 +237,22 @@ PARTS = {
 
 
 def arguments() -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser = results.parser(__doc__, check=True)
     parser.add_argument("--only", default=",".join(PARTS), help="parts")
     parser.add_argument("--runs", type=int, default=2, help="runs of each of pairs")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
     options = parser.parse_args()
     options.only = options.only.split(",")
-    options.data = options.data.resolve()
     return options
 
 
 def main() -> None:
     options = arguments()
-    begin = time.monotonic()
-    records: list[Record] = []
     with all_servers(options.data) as servers:
-        for part in options.only:
-            for record in PARTS[part](servers, options):
-                records.append(record)
-                line = sources_report.line(record)
-                print(f"{time.monotonic() - begin:5.0f} s  {line}", file=sys.stderr, flush=True)
+        parts = (record for part in options.only for record in PARTS[part](servers, options))
+        records = results.collect(parts, sources_report.line)
     tables = sources_report.tables(records)
-    print("\n\n".join(tables.values()))
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, tables)
-    if options.check and (missed := sources_report.missed(records)):
-        raise SystemExit("not reached:\n" + "\n".join(missed))
+    missed = results.missed(sources_report.checks(records))
+    results.publish(options, tables, results.document(records), missed)
 
 
 if __name__ == "__main__":

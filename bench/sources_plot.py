@@ -1,8 +1,8 @@
-"""Draws a read from several places: what was asked where and when, and how fast it came; a colour for each.
+"""Draws a read from several replicas: ranges and rates over time, with a colour for each replica.
 
     python bench/sources_plot.py build/bench/sources.json docs/images/sources.svg
 
-From the read over http://, s3:// and root:// of which one place dies in the middle.
+It is the read over http://, s3:// and root:// during which one replica is killed.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import figures
 import matplotlib.pyplot as plt
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
 
-plt.switch_backend("svg")
 COLOURS = {"http": "#1f6fb3", "s3": "#d1892a", "root": "#2c7a3f"}
 FAILURE = "#b3401f"
 BUCKET = "data"
-# Of the lower panel.
+# The time step of the lower panel.
 STEP_SECONDS = 0.3
-# Ranges that would be thinner are drawn so high, as a share of the file.
+# The least height of a range, as a share of the file.
 THINNEST = 0.0006
 
 Fetched = tuple[float, float, int, int, int, str | None]
@@ -30,7 +30,7 @@ Steps = tuple[list[float], list[float]]
 
 
 def rates(samples: list[tuple[float, list[int]]], begin: float, place: int) -> Steps:
-    """When, and how many MB/s a line has passed from then to the next moment."""
+    """The times of steps, and the rate of a link in MB/s during each."""
     moments, speeds, passed = [], [], 0
     last = begin
     for moment, counts in samples:
@@ -42,20 +42,18 @@ def rates(samples: list[tuple[float, list[int]]], begin: float, place: int) -> S
 
 
 def draw(record: dict[str, Any], path: Path) -> None:
-    """Writes the picture of one run with a fault."""
+    """Draws one run with a fault."""
     (run,) = record["runs"]
-    fetched: list[Fetched] = [tuple(one) for one in run["told"]["trace"]]
+    fetched: list[Fetched] = [tuple(one) for one in run["report"]["trace"]]
     protocols = dict(zip(run["ports"], record["protocols"], strict=True))
     end, failed = max(one[1] for one in fetched), run["failed"] - run["begin"]
     size = max(one[2] + one[3] for one in fetched) / 1e6
-    # Text remains text, and the same figures give the same file.
-    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sapwood", "font.size": 9})
     figure, (upper, lower) = plt.subplots(
         2, 1, figsize=(8.6, 5.6), sharex=True, layout="constrained", height_ratios=[3, 1]
     )
     handles, colours = [], {}
     for place, (port, protocol) in enumerate(protocols.items()):
-        # Of an object store, reports name the bucket.
+        # For an object store, reports name the bucket.
         server = BUCKET if protocol == "s3" else f"127.0.0.1:{port}"
         colours[server] = COLOURS[protocol]
         moments, speeds = rates(run["samples"], run["begin"], place)
@@ -71,10 +69,7 @@ def draw(record: dict[str, Any], path: Path) -> None:
     upper.add_collection(PatchCollection(boxes, facecolor=faces, edgecolor="none", alpha=0.8))
     for axes in (upper, lower):
         axes.axvline(failed, color=FAILURE, linewidth=1.2, linestyle="--")
-        axes.grid(True, color="#dddddd", linewidth=0.6)
-        axes.set_axisbelow(True)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        figures.style(axes)
     dead = protocols[run["failed_port"]]
     upper.text(failed, size, f" {dead}:// is killed", color=FAILURE, va="bottom")
     upper.set_ylim(0, size)
@@ -84,18 +79,17 @@ def draw(record: dict[str, Any], path: Path) -> None:
     lower.set_ylim(0)
     lower.set_xlabel("seconds since opening began")
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
-    figure.savefig(path, metadata={"Date": None, "Creator": None})
-    plt.close(figure)
+    figures.save(figure, path)
 
 
 def main() -> None:
     source, target = map(Path, sys.argv[1:])
     records = json.loads(source.read_text())["records"]
-    traced = [each for each in records if "trace" in each["runs"][0].get("told", {})]
+    traced = [each for each in records if "trace" in each["runs"][0].get("report", {})]
     if traced:
         draw(traced[0], target)
     else:
-        print("no read with a failure was traced: no picture", file=sys.stderr)
+        print("there is no picture, because no read with a failure was traced", file=sys.stderr)
 
 
 if __name__ == "__main__":

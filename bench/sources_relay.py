@@ -1,7 +1,7 @@
-"""A relay before a server that edits its answers: it cuts them short once told to, and names other ports.
+"""A relay in front of a server that edits its answers: it can shorten them, and replaces port numbers.
 
-HTTP: a long answer with status 206 says and has ten bytes fewer than the range that it claims to be. XRootD:
-a long answer has ten bytes fewer; and where clients are sent on, or told who has a file, ports are others.
+HTTP: the length and the body of a long answer with status 206 are ten bytes shorter than its range. XRootD: a
+long answer is ten bytes shorter, and the ports in redirections and locations are replaced.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONG = 4096
 # XProtocol.hh: answers.
 OK, PART, REDIRECT, STATUS = 0, 4000, 4004, 4007
 FRAME = struct.Struct(">2sHi")
-# Bytes that follow an answer of kXR_status are counted in it, not in its header.
+# The length of the bytes after an answer of kXR_status is in its body, not in its header.
 MORE_AT = 12
 LENGTH = re.compile(rb"(content-length: *)(\d+)", re.IGNORECASE)
 METHOD = re.compile(rb"[A-Z]+ /")
@@ -28,7 +28,7 @@ PORT = re.compile(rb":(\d{2,5})\b")
 
 
 class Relay:
-    """`named` says which ports clients are told in place of which others."""
+    """The relay of one server; `named` maps the ports in answers to those that clients see."""
 
     def __init__(self, port: int, server: int, protocol: str, named: dict[int, int]) -> None:
         self.port = port
@@ -38,7 +38,7 @@ class Relay:
         self._named = named
 
     def serve(self, listener: socket.socket) -> None:
-        """Passes connections on until the listener is shut down."""
+        """Forwards connections until the listener is shut down."""
         with suppress(OSError):
             while True:
                 client, _ = listener.accept()
@@ -82,7 +82,7 @@ class Relay:
         while head := b"".join(iter(answers.readline, b"\r\n")):
             found = LENGTH.search(head)
             if found is None:
-                # As long as the connection lasts.
+                # Without a length, the body lasts until the connection is closed.
                 yield head + b"\r\n"
                 yield from answers
                 return
@@ -95,7 +95,7 @@ class Relay:
 
 
 def _ask(client: socket.socket, server: socket.socket, heads: list[bool]) -> None:
-    """Passes requests on; notes of each HTTP request whether its answer has no body."""
+    """Forwards requests; records for each HTTP request whether its answer has no body."""
     with suppress(OSError):
         while chunk := client.recv(1 << 16):
             if METHOD.match(chunk):
@@ -107,7 +107,7 @@ def _ask(client: socket.socket, server: socket.socket, heads: list[bool]) -> Non
 
 @contextmanager
 def relay(server: int, protocol: str, named: dict[int, int] | None = None) -> Iterator[Relay]:
-    """A relay before the server on a port of this machine."""
+    """A relay in front of the server on a local port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(512)

@@ -1,4 +1,4 @@
-"""Tables of what `sources.py` measured: throughput, faults, extra traffic, lazy download, requirements."""
+"""Tables of the measurements of `sources.py`: throughput, faults, traffic, lazy download, requirements."""
 
 from __future__ import annotations
 
@@ -6,34 +6,33 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from report import table
+from results import Check, required, table
 
 Record = dict[str, Any]
 Run = dict[str, Any]
-Check = tuple[str, str, str, bool | None]
 
-# What is asked of sapwood.
+# The requirements.
 TWICE, ONE_TENTH, SECONDS_LOST, PROBES, DUPLICATES = 1.8, 0.95, 5.0, 0.02, 0.03
-# What the second process reads from a cache that need not ask for the version.
+# A read from a cache that is not revalidated.
 NOTHING_ASKED = "the same once more, `cache_max_age=3600`"
-# Of 100,000 entries of a NanoAOD-like file.
+# The entries of the NanoAOD-like file.
 ENTRIES = 100_000
 
 
 def seconds(record: Record) -> float | None:
-    """The median of runs that came to the end."""
+    """The median of the runs; None if a run is incomplete."""
     if any("error" in run or "stopped" in run for run in record["runs"]):
         return None
     return median([float(run["seconds"]) for run in record["runs"]])
 
 
 def megabytes(record: Record) -> float:
-    """What went through all lines of a run."""
+    """MB through all links of a run."""
     return median([float(sum(run["bytes"])) for run in record["runs"]]) / 1e6
 
 
 def outcome(record: Record) -> str:
-    """Seconds, or what came instead."""
+    """Seconds, or the failure."""
     run = record["runs"][0]
     if "stopped" in run:
         return f"stopped after {run['stopped']:.0f} s"
@@ -43,14 +42,14 @@ def outcome(record: Record) -> str:
 
 
 def line(record: Record) -> str:
-    """A record in a line, for whoever waits."""
+    """A progress line for a record."""
     what = [record[name] for name in ("setup", "what", "client", "fault") if record.get(name)]
     moved = f"{megabytes(record):.0f} MB by {[round(each / 1e6) for each in record['runs'][0]['bytes']]}"
     return f"{record['part']} {', '.join(what)}: {outcome(record)}; {moved}"
 
 
 def chosen(records: list[Record], part: str, **wanted: Any) -> list[Record]:
-    """Those of a part."""
+    """The records of a part."""
     return [
         each
         for each in records
@@ -59,7 +58,7 @@ def chosen(records: list[Record], part: str, **wanted: Any) -> list[Record]:
 
 
 def baseline(records: list[Record], setup: str) -> float | None:
-    """Seconds from one place: the fastest of those that the setup has."""
+    """Seconds with one replica: the fastest of those in the setup."""
     found = [
         taken
         for each in chosen(records, "pairs")
@@ -72,23 +71,23 @@ def baseline(records: list[Record], setup: str) -> float | None:
 
 
 def pair_checks(records: list[Record]) -> list[Check]:
-    """Throughput against one place."""
+    """The requirements for throughput, relative to one replica."""
     found: list[Check] = []
     for each in chosen(records, "pairs"):
         if len(each["links"]) == 1:
             continue
         one, taken = baseline(records, each["setup"]), seconds(each)
-        required = ONE_TENTH if "slow" in each["setup"] else TWICE
+        least = ONE_TENTH if "slow" in each["setup"] else TWICE
         what = f"{each['setup']}: times the throughput of one replica"
         if one is None or taken is None:
-            found.append((what, outcome(each)[:60], f"at least {required}", False))
+            found.append((what, outcome(each)[:60], f"at least {least}", False))
         else:
-            found.append((what, f"{one / taken:.2f}", f"at least {required}", one / taken >= required))
+            found.append((what, f"{one / taken:.2f}", f"at least {least}", one / taken >= least))
     return found
 
 
 def fault_checks(records: list[Record]) -> list[Check]:
-    """What faults cost, and whether the data are right."""
+    """The requirements for the cost of faults, and for correct data."""
     found: list[Check] = []
     for each in chosen(records, "faults", client=None):
         calm = next(iter(chosen(records, "faults", client=None, setup=each["setup"], fault=None)), None)
@@ -107,27 +106,27 @@ def fault_checks(records: list[Record]) -> list[Check]:
     return found
 
 
-def told(record: Record, name: str) -> float | None:
+def counter(record: Record, name: str) -> float | None:
     """The median of a counter."""
-    values = [run["told"][name] for run in record["runs"] if name in run.get("told", {})]
+    values = [run["report"][name] for run in record["runs"] if name in run.get("report", {})]
     return median(values) if values else None
 
 
 def traffic_checks(records: list[Record]) -> list[Check]:
-    """Bytes that only find out how fast a place is, bytes that came twice, and what the lines counted."""
+    """The requirements for extra traffic: bytes of probes, duplicates, and all that the links counted."""
     found: list[Check] = []
     several = [each for each in chosen(records, "pairs") if len(each["links"]) > 1]
     probed = chosen(records, "lapses")
     measures: dict[str, tuple[float, Callable[[Record], float | None]]] = {
-        "probe": (PROBES, lambda each: told(each, "probe_bytes")),
-        "duplicate": (DUPLICATES, lambda each: told(each, "duplicated_bytes")),
+        "probe": (PROBES, lambda each: counter(each, "probe_bytes")),
+        "duplicate": (DUPLICATES, lambda each: counter(each, "duplicated_bytes")),
         "over-read": (PROBES + DUPLICATES, unwanted),
     }
     for what, (most, measure) in measures.items():
         shares = [
             (extra / wanted, each["setup"])
             for each in (several + probed if what == "probe" else several)
-            if (extra := measure(each)) is not None and (wanted := told(each, "wanted_bytes"))
+            if (extra := measure(each)) is not None and (wanted := counter(each, "wanted_bytes"))
         ]
         if shares:
             share, setup = max(shares)
@@ -137,13 +136,13 @@ def traffic_checks(records: list[Record]) -> list[Check]:
 
 
 def unwanted(record: Record) -> float | None:
-    """Bytes that the lines counted, beyond those of the arrays."""
-    wanted = told(record, "wanted_bytes")
+    """Bytes that the links counted, in addition to those of the arrays."""
+    wanted = counter(record, "wanted_bytes")
     return None if wanted is None else 1e6 * megabytes(record) - wanted
 
 
 def lazy_checks(records: list[Record]) -> list[Check]:
-    """What a cache saves, and whether all have the same values."""
+    """The requirements for caches: saved requests, and equal values."""
     every = chosen(records, "lazy")
     found: list[Check] = []
     for each in every:
@@ -158,15 +157,9 @@ def lazy_checks(records: list[Record]) -> list[Check]:
 
 
 def checks(records: list[Record]) -> list[Check]:
-    """The figures that are asked of sapwood: what, measured, required, whether it holds."""
+    """All requirements."""
     parts = (pair_checks, fault_checks, traffic_checks, lazy_checks)
     return [check for part in parts for check in part(records)]
-
-
-def missed(records: list[Record]) -> list[str]:
-    """The figures that were not reached."""
-    found = checks(records)
-    return [f"{what}: {measured}, {required}" for what, measured, required, holds in found if holds is False]
 
 
 def pairs_table(records: list[Record]) -> str:
@@ -177,15 +170,15 @@ def pairs_table(records: list[Record]) -> str:
         shares = each["runs"][0]["bytes"]
         parts = " + ".join(f"{number / 1e6:.0f}" for number in shares)
         rates = "-" if taken is None else f"{megabytes(each) / taken:.1f}"
-        extras = [told(each, name) for name in ("probe_bytes", "duplicated_bytes")]
+        extras = [counter(each, name) for name in ("probe_bytes", "duplicated_bytes")]
         extra = ["-" if number is None else f"{number / 1e6:.1f}" for number in extras]
         rows.append([each["setup"], outcome(each)[:60], rates, ratio, parts, *extra])
     head = ["replicas", "seconds", "MB/s", "x one replica", "MB from each", "MB of probes", "MB twice"]
-    return "\n".join(table(head, rows))
+    return table(head, rows)
 
 
 def faults_table(records: list[Record]) -> str:
-    """A row for each reader and its places, a column for each fault."""
+    """A row for each reader and its replicas, a column for each fault."""
     every = chosen(records, "faults")
     kinds = [kind for kind in dict.fromkeys(each["fault"] for each in every) if kind]
     rows = []
@@ -195,42 +188,42 @@ def faults_table(records: list[Record]) -> str:
             found = chosen(every, "faults", client=client, setup=setup, fault=kind)
             cells.append(after_fault(found[0]) if found else "-")
         rows.append([client or "sapwood", setup, *cells])
-    return "\n".join(table(["reader", "replicas", "no fault", *kinds], rows))
+    return table(["reader", "replicas", "no fault", *kinds], rows)
 
 
 def after_fault(record: Record) -> str:
-    """All seconds of sapwood; of a peer, how it ends, and how long after the fault."""
+    """The total seconds of sapwood; for a peer, how it ends, and how long after the fault."""
     run = record["runs"][0]
     if "client" not in record:
         return f"{seconds(record):.1f} s" if seconds(record) is not None else shortened(run)
     if "stopped" in run:
         return "> 60 s" if "failed" in run else "too slow"
     if "failed" not in run:
-        return shortened(run) if "error" in run else "done before"
+        return shortened(run) if "error" in run else "finished before"
     after = run["begin"] + run["seconds"] - run["failed"]
     how = shortened(run) if "error" in run else "completes"
     return f"{how} after {after:.0f} s"
 
 
 def shortened(run: Run) -> str:
-    """How a run ended badly."""
+    """How an incomplete run ended."""
     if "stopped" in run:
         return f"stopped after {run['stopped']:.0f} s"
     return "fails"
 
 
 def answers_table(records: list[Record]) -> str:
-    """What readers say when they fail."""
+    """The error messages of readers."""
     rows = [
         [each.get("client", "sapwood"), each["setup"], each["fault"] or "-", said(each["runs"][0]["error"])]
         for each in chosen(records, "faults")
         if "error" in each["runs"][0]
     ]
-    return "\n".join(table(["reader", "replicas", "fault", "error message"], rows))
+    return table(["reader", "replicas", "fault", "error message"], rows)
 
 
 def said(error: str) -> str:
-    """An error in one cell."""
+    """An error message for a table cell."""
     text = " ".join(error.split()).replace("|", "\\|")
     return f"`{text[:160]}{'…' if len(text) > 160 else ''}`"
 
@@ -242,17 +235,17 @@ def lazy_table(records: list[Record]) -> str:
         cells = [outcome(each)[:60], f"{through['bytes_sent'] / 1e6:.1f}"]
         cells += [str(through["connections"]), str(through["round_trips"])]
         rows.append([each["what"], *cells])
-    return "\n".join(table(["read", "seconds", "MB over the link", "connections", "round trips"], rows))
+    return table(["read", "seconds", "MB over the link", "connections", "round trips"], rows)
 
 
 def lapses_table(records: list[Record]) -> str:
     rows = []
     for each in chosen(records, "lapses"):
         shares = " + ".join(f"{number / 1e6:.0f}" for number in each["runs"][0]["bytes"])
-        extras = [told(each, name) for name in ("probe_bytes", "duplicated_bytes")]
+        extras = [counter(each, name) for name in ("probe_bytes", "duplicated_bytes")]
         extra = ["-" if number is None else f"{number / 1e6:.2f}" for number in extras]
         rows.append([each["setup"], outcome(each)[:60], shares, *extra])
-    return "\n".join(table(["replicas", "seconds", "MB from each", "MB of probes", "MB twice"], rows))
+    return table(["replicas", "seconds", "MB from each", "MB of probes", "MB twice"], rows)
 
 
 def recording_table(records: list[Record]) -> str:
@@ -263,16 +256,14 @@ def recording_table(records: list[Record]) -> str:
         plain, taken = seconds(chosen(records, "recording")[0]), seconds(each)
         ratio = f"{taken / plain:.3f}" if plain and taken else "-"
         rows.append([each["what"], outcome(each)[:60], spread, ratio])
-    return "\n".join(table(["read", "seconds", "from, to", "x not recorded"], rows))
+    return table(["read", "seconds", "from, to", "x not recorded"], rows)
 
 
 def tables(records: list[Record]) -> dict[str, str]:
     """All tables, by title."""
     found: dict[str, str] = {}
-    marks = {True: "yes", False: "no", None: "-"}
     if asked := checks(records):
-        rows = [[what, measured, required, marks[holds]] for what, measured, required, holds in asked]
-        found["Required"] = "\n".join(table(["criterion", "measured", "required", "holds"], rows))
+        found["Required"] = required(asked)
     parts = {
         "pairs": ("Two replicas", pairs_table),
         "faults": ("Replicas that fail", faults_table),

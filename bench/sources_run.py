@@ -1,4 +1,4 @@
-"""One run of a reader, in its own process: what it says, what its lines counted, what happens to them."""
+"""One run of a reader in a separate process: its output, the counters of its links, and the fault."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from typing import Any
 from sources_servers import Federation, Place
 
 SAMPLE_SECONDS = 0.1
-# What a line sent in the last samples says how much it is used.
+# The number of last samples that show how much a link is used.
 RECENT = 10
-# Bytes that are more than hardly anything: a second or so of a link.
-SOME = 30_000_000
-# Of what a reader complains about.
-LINES = 20
+# The bytes that count as progress: about a second of a link.
+PROGRESS_BYTES = 30_000_000
+# The number of last lines of error output that are kept.
+LOG_LINES = 20
 
 Run = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to the place that sends most, after so many bytes from all."""
+    """The fault of the replica that sends most, after this many bytes from all replicas."""
 
     kind: str
     after_bytes: int
 
 
 class Watch:
-    """Looks at the lines while a reader reads."""
+    """Observes the links of a reader, and triggers the fault."""
 
     def __init__(self, places: Federation, fault: Fault | None) -> None:
         self.places, self.fault = places, fault
@@ -45,10 +45,10 @@ class Watch:
         self.moved = (time.monotonic(), 0)
 
     def look(self) -> bool:
-        """Whether the fault happens now."""
+        """Takes a sample; returns whether the fault happens now."""
         self.moments.append(time.monotonic())
         self.samples.append([each["bytes_sent"] for each in self.places.counts()])
-        if sum(self.samples[-1]) > self.moved[1] + SOME:
+        if sum(self.samples[-1]) > self.moved[1] + PROGRESS_BYTES:
             self.moved = (time.monotonic(), sum(self.samples[-1]))
         if self.fault is None or self.failed or sum(self.samples[-1]) < self.fault.after_bytes:
             return False
@@ -59,7 +59,7 @@ class Watch:
         return True
 
     def is_over(self, begin: float, limit: float, patience: float) -> bool:
-        """Whether the reader has had its time."""
+        """Whether the reader must be stopped."""
         now = time.monotonic()
         return now > begin + limit or (self.failed is not None and now > self.moved[0] + patience)
 
@@ -73,8 +73,8 @@ def run(
     patience: float = math.inf,
     failed: Callable[[], object] = lambda: None,
 ) -> Run:
-    """What the reader says. It is stopped at its limit, or where hardly anything comes for longer than its
-    patience after the fault. `failed` is called after the fault, or at the end.
+    """Runs a reader, and returns its output. It is stopped at its limit, or when it makes no progress for
+    longer than its patience after the fault. `failed` is called after the fault, or at the end.
     """
     is_python = "client" in job
     arguments = [json.dumps(job)] if is_python else [job["urls"][0], job["tree"], str(job["stop"])]
@@ -101,7 +101,7 @@ def run(
         process.communicate()
         listening.join()
         complaints.seek(0)
-        told = complaints.read()
+        log = complaints.read()
     if watch.failed is None:
         failed()
     found: Run = {"bytes": list(watch.samples[-1]), "ports": [each.line.port for each in places.places]}
@@ -110,11 +110,11 @@ def run(
         found |= {"failed": moment, "failed_port": place.line.port}
     if job.get("trace"):
         found["samples"] = list(zip(watch.moments, watch.samples, strict=True))
-    found["log"] = told.splitlines()[-LINES:]
+    found["log"] = log.splitlines()[-LOG_LINES:]
     if stopped:
         return {**found, "stopped": time.monotonic() - begin}
     if not said[0].startswith("{"):
-        return {**found, "error": (found["log"] or ["it failed silently"])[-1][:300]}
+        return {**found, "error": (found["log"] or ["failed silently"])[-1][:300]}
     return {**found, **json.loads(said[0])}
 
 

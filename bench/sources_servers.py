@@ -1,4 +1,4 @@
-"""The places of one file: real servers, each at the end of a line, which gets worse as it is told."""
+"""The replicas of one file: real servers, each behind a delay line that can simulate faults."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ import xrootd_server
 
 # Data servers behind the redirector.
 DATA_SERVERS = 3
-# How long a place is silent that has a lapse: longer than it takes until it is left.
+# The silence of a lapse: longer than it takes sapwood to drop the replica.
 LAPSE_SECONDS = 6.0
 NOTHING = {"connections": 0, "round_trips": 0, "bytes_sent": 0}
 
 
 class Link(NamedTuple):
-    """Distance in milliseconds of round trip, bandwidth in 10⁶ bits per second (0: no limit)."""
+    """Round-trip time in milliseconds, bandwidth in 10⁶ bits per second (0: no limit)."""
 
     rtt_ms: float
     megabits: float
 
 
 class Line:
-    """A delay line before a server: a program, so that it can be killed."""
+    """A delay line in front of a server: a separate process, so that it can be killed."""
 
     def __init__(self, server: int, link: Link) -> None:
         command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{server}"]
@@ -49,31 +49,31 @@ class Line:
         self._last: dict[str, Any] = dict(NOTHING)
 
     def counts(self) -> dict[str, Any]:
-        """What went through; after its end, what was known last."""
+        """The counters; after its end, the last known ones."""
         with suppress(URLError, OSError):
             self._last = self._ask("__stats__")
         return self._last
 
     def reset(self) -> None:
-        """Counts from zero again."""
+        """Resets the counters."""
         self._ask("__reset__")
 
     def throttle(self, bytes_per_second: int) -> None:
-        """Lets no more than that pass to clients from now on, on connections that are there, too."""
+        """Limits the rate to clients from now on, also on existing connections."""
         self._ask(f"__throttle__/{bytes_per_second}")
 
     def recover(self) -> None:
-        """Lets all pass again that the link bears."""
+        """Removes the limit."""
         with suppress(URLError, OSError):
             self._ask("__throttle__/off")
 
     def kill(self) -> None:
-        """Ends it as the crash of a server would: connections break, and nobody listens."""
+        """Kills the process, like the crash of a server: connections break, and new ones are refused."""
         self.counts()
         self._process.kill()
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the process."""
         self._process.kill()
         self._process.communicate()
 
@@ -85,19 +85,19 @@ class Line:
 
 @dataclass(frozen=True)
 class Place:
-    """A server that has the file; `relay` stands behind the line, if answers are to be edited."""
+    """A replica of the file; the `relay` behind the line can edit answers."""
 
     protocol: str
     line: Line
     relay: sources_relay.Relay | None = None
 
     def url(self, name: str) -> str:
-        """The URL of a file of the folder that is served."""
+        """The URL of a file in the served folder."""
         path = {"root": f"{self.line.address}//{name}", "http": f"{self.line.address}/{name}"}
         return f"{self.protocol}://{path.get(self.protocol, f'data/{name}')}"
 
     def suffer(self, fault: str) -> None:
-        """From now on."""
+        """Simulates a fault from now on."""
         if fault == "dies":
             self.line.kill()
         elif fault == "hangs":
@@ -113,26 +113,26 @@ class Place:
 
 @dataclass(frozen=True)
 class Federation:
-    """Places of one file, perhaps behind a redirector, as one client sees them."""
+    """The replicas of one file, possibly behind a redirector, from the point of view of a client."""
 
     places: list[Place]
     variables: dict[str, str]
     head: Line | None = None
 
     def urls(self, name: str) -> list[str]:
-        """What a client is told: the redirector, or all places."""
+        """The URLs for a client: that of the redirector, or those of all replicas."""
         if self.head is not None:
             return [f"root://{self.head.address}//{name}"]
         return [place.url(name) for place in self.places]
 
     def counts(self) -> list[dict[str, Any]]:
-        """What went through each line."""
+        """The counters of each line."""
         return [place.line.counts() for place in self.places]
 
 
 @dataclass
 class Servers:
-    """The ports of the real servers, by protocol; `head` is the redirector before those of root://."""
+    """The ports of the real servers, by protocol; `head` is the redirector of those for root://."""
 
     ports: dict[str, list[int]] = field(default_factory=dict)
     head: int | None = None
@@ -142,7 +142,7 @@ class Servers:
     def federation(
         self, protocols: list[str], links: list[Link], *, redirected: bool = False, edited: bool = False
     ) -> Iterator[Federation]:
-        """Places at the ends of links. Those of root:// are different servers."""
+        """Replicas behind links. Those for root:// are different servers."""
         with ExitStack() as stack:
             used = dict.fromkeys(self.ports, 0)
             places, named = [], {}
@@ -160,7 +160,7 @@ class Servers:
                     variables |= {**self.s3, "AWS_ENDPOINT_URL": f"http://{place.line.address}"}
             head = None
             if redirected and self.head is not None:
-                # Clients are sent to the lines, not to the servers.
+                # Redirect clients to the delay lines, not to the servers.
                 leader = stack.enter_context(sources_relay.relay(self.head, "root", named))
                 head = _line(stack, leader.port, links[0])
             yield Federation(places, variables, head)
@@ -174,12 +174,12 @@ def _line(stack: ExitStack, server: int, link: Link) -> Line:
 
 @contextmanager
 def all_servers(data: Path) -> Iterator[Servers]:
-    """One server of a folder for each protocol that there is a server for; several for root://."""
+    """A server of a folder for each available protocol, and several for root://."""
     with ExitStack() as stack:
         servers = Servers()
         for protocol in ("http", "s3", "root"):
             if (lack := missing(protocol)) is not None:
-                print(f"left out, {protocol}://: {lack}", file=sys.stderr)
+                print(f"skipped, {protocol}://: {lack}", file=sys.stderr)
             elif protocol == "root":
                 head = stack.enter_context(xrootd_server.redirector([data] * DATA_SERVERS))
                 servers.head, servers.ports["root"] = head.port, [one.port for one in head.servers]

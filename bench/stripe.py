@@ -1,19 +1,19 @@
-"""Datasets of product stripes in object stores, next to the same events in a ROOT file: `make bench-stripe`.
+"""Datasets of product stripes in object stores, compared with a ROOT file: `make bench-stripe`.
 
     python bench/stripe.py --data DIR [--stores radosgw,versitygw] [--markdown FILE] [--json FILE]
 
-reading: all products of 100,000 NanoAOD-like events, near: stripes in a store, the file over root:// and
-    from disk, with sapwood and ROOT; and what the store can send at best of the same objects, to as many
-    connections.
-far: everything at 1 Gbit/s; three columns and everything at 100 ms of round trip.
-requests: what opening asks for, and one product of the first entries.
-sizes: the objects of a dataset against the file, and what they take where data are coded over six disks.
-changes: one product replaced, the largest and one of 1 %, against the file written anew.
-writers: eight append to one dataset at once, each its own part of the file; and one after the other.
+reading: all products of 100,000 NanoAOD-like events at low latency: stripes in a store, the file over root://
+    and from disk, with sapwood and ROOT; and the rate at which the store can send the same objects over as
+    many connections.
+far: everything at 1 Gbit/s; three columns and everything at a round-trip time of 100 ms.
+requests: the requests of opening, and of reading one product of the first entries.
+sizes: the objects of a dataset compared with the file, and their size on an erasure-coded pool of six disks.
+changes: replacing the largest product and one of 1 %, compared with rewriting the file.
+writers: eight writers append parts of the file to one dataset, concurrently and one after the other.
 
-Stores are real (Ceph's gateway over a cluster in memory, versitygw over a folder), on this machine: they
-share its processors with the readers. Each run is a process of its own; readers take turns; figures are
-medians.
+The stores are real (Ceph's gateway with a cluster in memory, versitygw with a folder). They run on the same
+machine, so they share its processors with the readers. Each run is a separate process; readers take turns;
+figures are medians.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ COLUMNS = ["Jet_pt", "Jet_eta", "Jet_phi"]
 PRODUCTS = {"the largest product, of 19 %,": "Jet", "a product of 1 %": "SoftActivityJet"}
 WRITERS, WRITTEN = 8, 5_000
 CONNECTIONS = 32
-# Lines to a server: milliseconds of round trip, 10⁶ bits per second (0 for no limit), what is read over it.
-LINES = {"1 Gbit/s": (0, 1000, ["whole"]), "100 ms": (100, 0, ["columns", "whole"])}
+# Links to a server: round-trip time in ms, 10⁶ bits per second (0 for no limit), and the modes of reading.
+LINKS = {"1 Gbit/s": (0, 1000, ["whole"]), "100 ms": (100, 0, ["columns", "whole"])}
 RUN_SECONDS = 300.0
-# Far away, ROOT is stopped early, and what it would have taken is told by the share that it had read.
+# At high latency, ROOT is stopped early, and its time is extrapolated from the share that it has read.
 EARLY_SECONDS = 15
 
 Run = dict[str, Any]
@@ -57,7 +57,7 @@ Record = dict[str, Any]
 
 
 def run(command: Sequence[str], variables: dict[str, str], far: Far | None = None) -> Run:
-    """What a reader says of itself, and its processor seconds; with what went through the line before it."""
+    """The measurements that a reader reports, with its CPU seconds and the counters of the link."""
     pipe, environment = subprocess.PIPE, {**os.environ, **variables}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
@@ -86,7 +86,7 @@ def stripe_writer(what: str, url: str, *arguments: str) -> list[str]:
 
 
 def described(url: str, variables: dict[str, str]) -> Run:
-    """What the dataset says of itself."""
+    """The description of the dataset."""
     program = (
         "import json, sys; from sapwood.stripe import describe; print(json.dumps(describe(sys.argv[1])))"
     )
@@ -94,7 +94,7 @@ def described(url: str, variables: dict[str, str]) -> Run:
 
 
 def repacked(file: Path, target: Path) -> Run:
-    """The file written anew, its baskets copied."""
+    """Rewrites the file with copied baskets."""
     program = (
         "import sys, time, sapwood; begin = time.perf_counter(); "
         "sapwood.repack(sys.argv[1], sys.argv[2], overwrite=True); "
@@ -104,7 +104,7 @@ def repacked(file: Path, target: Path) -> Run:
 
 
 def turns(repeats: int, readers: Mapping[str, Callable[[], Run]]) -> dict[str, list[Run]]:
-    """The runs of readers that take turns."""
+    """Runs the readers in turns."""
     runs: dict[str, list[Run]] = {name: [] for name in readers}
     for _ in range(repeats):
         for name, read in readers.items():
@@ -114,7 +114,7 @@ def turns(repeats: int, readers: Mapping[str, Callable[[], Run]]) -> dict[str, l
 
 
 def reading(store: ObjectStore, xrootd: Server, options: argparse.Namespace) -> Iterator[Record]:
-    """Everything, near."""
+    """Reads everything at low latency."""
     paths = [f"{DATASET}/{key}" for key in store.objects(DATASET) if key.startswith("d/")]
     yield {"part": "best", "store": store.name, **store.best(paths, CONNECTIONS, options.build)}
     file, url = options.data / f"{NAME}.root", f"root://localhost:{xrootd.port}//{NAME}.root"
@@ -129,17 +129,17 @@ def reading(store: ObjectStore, xrootd: Server, options: argparse.Namespace) -> 
         yield {"part": "reading", "store": store.name, "reader": name, "runs": runs}
 
 
-def through(server: Server, line: str, command: Callable[[Far], list[str]]) -> Run:
-    """A run from afar; one that ended early, with the seconds that all would have taken."""
-    round_trip, megabits, _ = LINES[line]
+def through(server: Server, link: str, command: Callable[[Far], list[str]]) -> Run:
+    """A run over a link; the seconds of an incomplete one are extrapolated."""
+    round_trip, megabits, _ = LINKS[link]
     with server.far(round_trip, megabits) as far:
         found = run(command(far), far.variables, far)
     return {**found, "seconds": found["seconds"] / (found.get("share") or 1)}
 
 
 def distant(store: ObjectStore, xrootd: Server, options: argparse.Namespace) -> Iterator[Record]:
-    """Three columns, and everything, over a line."""
-    for line, mode in ((line, mode) for line, (_, _, modes) in LINES.items() for mode in modes):
+    """Reads three columns, and everything, over a link."""
+    for link, mode in ((link, mode) for link, (_, _, modes) in LINKS.items() for mode in modes):
         columns = COLUMNS if mode == "columns" else []
 
         def by_sapwood(far: Far, mode: str = mode, columns: Sequence[str] = columns) -> list[str]:
@@ -151,19 +151,19 @@ def distant(store: ObjectStore, xrootd: Server, options: argparse.Namespace) -> 
             return root_reader(url, mode, *columns, build=options.build, seconds=EARLY_SECONDS)
 
         readers = {
-            "stripes, sapwood": partial(through, store.remote, line, by_sapwood),
-            "file over root://, sapwood": partial(through, xrootd, line, by_sapwood),
+            "stripes, sapwood": partial(through, store.remote, link, by_sapwood),
+            "file over root://, sapwood": partial(through, xrootd, link, by_sapwood),
         }
         found = turns(options.repeats, readers)
-        found |= turns(1, {"file over root://, ROOT": partial(through, xrootd, line, by_root)})
+        found |= turns(1, {"file over root://, ROOT": partial(through, xrootd, link, by_root)})
         for name, runs in found.items():
-            record = {"part": "far", "line": line, "mode": mode, "store": store.name}
+            record = {"part": "far", "link": link, "mode": mode, "store": store.name}
             yield {**record, "reader": name, "runs": runs}
 
 
 def requests(store: ObjectStore) -> Iterator[Record]:
-    """What a reader asks for."""
-    # Connections that are made ahead of need, where the first answer is late, are not what is counted here.
+    """Counts the requests of a reader."""
+    # Connections that are opened ahead of need are not counted here.
     variables = {**store.server.variables, "SAPWOOD_CONNECTIONS_AHEAD": "0"}
     for mode, columns in (("open", []), ("batch", COLUMNS[:1]), ("columns", COLUMNS[:1])):
         found = run(sapwood_reader(f"s3://data/{DATASET}", mode, *columns), variables)
@@ -171,7 +171,7 @@ def requests(store: ObjectStore) -> Iterator[Record]:
 
 
 def changes(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]:
-    """One product replaced: what is new in the store, what is not what it was; and the file anew."""
+    """Replaces one product, and lists new and changed objects; then rewrites the file."""
     file, variables = options.data / f"{NAME}.root", store.server.variables
     url = f"s3://data/{DATASET}"
     for what, product in PRODUCTS.items():
@@ -186,11 +186,11 @@ def changes(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]
         target = Path(folder, "again.root")
         written = repacked(file, target)
         size = target.stat().st_size
-    yield {"part": "anew", "store": store.name, "bytes": size, **written}
+    yield {"part": "rewritten", "store": store.name, "bytes": size, **written}
 
 
 def writers(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]:
-    """Eight parts of the file are appended to a dataset: one after the other, and all at once."""
+    """Appends eight parts of the file to a dataset: one after the other, and all at once."""
     file, variables = options.data / f"{NAME}.root", store.server.variables
     with tempfile.TemporaryDirectory(dir=options.data) as folder:
         parts = [Path(folder, f"{number}.root") for number in range(WRITERS + 1)]
@@ -207,14 +207,14 @@ def writers(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]
                 ended = [one.result()["version"] for one in waiting]
             seconds = time.perf_counter() - begin
             shown = described(url, variables)
-            # Version 1 is empty, 2 has the first part.
+            # Version 1 is empty, version 2 contains the first part.
             lost = sorted(ended) != list(range(3, WRITERS + 3)) or shown["entries"] != WRITTEN * (WRITERS + 1)
-            told = {"manner": manner, "seconds": seconds, "entries": WRITTEN * WRITERS, "lost": lost}
-            yield {"part": "writers", "store": store.name, **told}
+            record = {"manner": manner, "seconds": seconds, "entries": WRITTEN * WRITERS, "lost": lost}
+            yield {"part": "writers", "store": store.name, **record}
 
 
 def measure(name: str, xrootd: Server, options: argparse.Namespace) -> Iterator[Record]:
-    """All of one store."""
+    """Measures everything with one store."""
     file = options.data / f"{NAME}.root"
     with object_store(name) as store:
         url, variables = f"s3://data/{DATASET}", store.server.variables
@@ -232,41 +232,26 @@ def measure(name: str, xrootd: Server, options: argparse.Namespace) -> Iterator[
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser = results.parser(__doc__)
     parser.add_argument("--stores", default="radosgw,versitygw", help="object stores")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each reader")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     options = parser.parse_args()
-    options.data = options.data.resolve()
     options.build = options.data / "build"
     wanted = options.stores.split(",")
     for name in wanted:
         if lack := missing(name):
-            print(f"left out, {name}: {lack}", file=sys.stderr)
+            print(f"skipped, {name}: {lack}", file=sys.stderr)
     options.stores = [name for name in wanted if not missing(name)]
     return options
 
 
 def main() -> None:
     options = arguments()
-    begin, records = time.monotonic(), list[Record]()
     with serve("root", options.data) as xrootd:
-        for name in options.stores:
-            for record in measure(name, xrootd, options):
-                records.append(record)
-                what = " ".join(str(record[key]) for key in ("part", "mode", "reader") if key in record)
-                print(f"{time.monotonic() - begin:5.0f} s  {name}: {what}", file=sys.stderr, flush=True)
+        stores = (record for name in options.stores for record in measure(name, xrootd, options))
+        records = results.collect(stores, stripe_report.line)
     tables = stripe_report.tables(records)
-    print("\n\n".join(tables.values()))
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, tables)
+    results.publish(options, tables, results.document(records))
 
 
 if __name__ == "__main__":

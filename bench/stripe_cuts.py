@@ -1,22 +1,20 @@
-"""A cut of 1 % of a dataset, with what is known of its stripes and without, near and far.
+"""A cut of 1 % of a dataset, with and without the statistics of stripes, at low and high latency.
 
     python bench/stripe_cuts.py --data DIR [--markdown FILE] [--json FILE]
 
-The events are NanoAOD-like, in the order of their luminosity blocks, of which there are 400. The same cut is
-written twice: as a comparison, which passes over batches by the least and the greatest values in them; and
-with arithmetic, of which nothing follows, so that the column is read first and tells where to look. Each run
-is a process of its own; readers take turns; figures are medians. The store is versitygw, on this machine.
+The events are NanoAOD-like, in the order of their 400 luminosity blocks. The same cut is written twice: as a
+comparison, which skips batches by their least and greatest values; and with arithmetic, for which statistics
+do not help, so that the column is read first and selects the baskets. Each run is a separate process; readers
+take turns; figures are medians. The store is versitygw, on the same machine.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import results
@@ -41,8 +39,8 @@ count = len(tree.arrays(columns, cut or None))
 seconds = time.perf_counter() - begin
 after = tree.file.report()
 names = ("requests", "fetched_bytes", "excluded_entries", "excluded_clusters")
-told = {name: getattr(after, name) for name in names}
-print(json.dumps({"seconds": seconds, "entries": count, **told}), flush=True)
+figures = {name: getattr(after, name) for name in names}
+print(json.dumps({"seconds": seconds, "entries": count, **figures}), flush=True)
 sys.stdin.read()
 """
 
@@ -86,22 +84,12 @@ def _median(runs: list[Run], name: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser = results.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=3, help="runs of each reader")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     options = parser.parse_args()
     measured = measure(options)
     text = table(measured)
-    print(text)
-    if options.json:
-        options.json.write_text(json.dumps(measured, indent=1) + "\n")
-    if options.markdown:
-        results.save(options.markdown, {"A cut of 1 %": text})
+    results.publish(options, {"A cut of 1 %": text}, measured)
 
 
 if __name__ == "__main__":

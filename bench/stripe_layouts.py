@@ -1,18 +1,15 @@
-"""What datasets of stripes take, with small products in groups and without: part of `make bench-stripe`.
+"""The size of datasets, with and without groups of small products: part of `make bench-stripe`.
 
     python bench/stripe_layouts.py --data DIR [--markdown FILE] [--json FILE]
 
-Files like NanoAOD, MiniAOD and DAOD become datasets in a directory, with the layout that is chosen if
-nothing is said, and their objects are measured. What Ceph allocates is computed from the size of each object:
-where data are coded as 4 + 2, an object of n bytes takes ceil(n / 16 KiB) * 16 KiB * 6 / 4.
-Then they are made with and without what is known of the values in stripes, in turns.
+Files like NanoAOD, MiniAOD and DAOD are written as datasets in a directory, with the default layout, and
+their objects are measured. The allocation of Ceph is computed from the size of each object: with a 4 + 2
+erasure code, an object of n bytes allocates ceil(n / 16 KiB) * 16 KiB * 6 / 4. Then the datasets are written
+with and without statistics of stripes, in turns.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import resource
 import statistics
 import tempfile
@@ -21,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import results
-from report import table
+from results import table
 from stripe_report import allocated
 
 from sapwood import stripe
@@ -38,7 +35,7 @@ Record = dict[str, Any]
 
 
 def measured(kind: str, file: Path, tree: str, group: bool) -> Record:
-    """The objects of a dataset of a file."""
+    """Writes a file as a dataset, and measures its objects."""
     with tempfile.TemporaryDirectory(prefix="sapwood-") as folder:
         place = Path(folder) / "data"
         dataset = stripe.create(place, f"{file}:{tree}", group=group)
@@ -50,7 +47,7 @@ def measured(kind: str, file: Path, tree: str, group: bool) -> Record:
 
 
 def spent(kind: str, file: Path, tree: str) -> Record:
-    """Processor seconds of making a dataset with statistics and without, and bytes of its lists."""
+    """CPU seconds of writing a dataset with statistics and without, and bytes of its lists."""
     runs: dict[bool, list[tuple[float, int]]] = {True: [], False: []}
     for _ in range(REPEATS):
         for known, found in runs.items():
@@ -65,19 +62,19 @@ def spent(kind: str, file: Path, tree: str) -> Record:
 
 
 def costs(records: list[Record]) -> Iterator[list[str]]:
-    """A line for each file: medians."""
+    """A row for each file, with medians."""
     for record in records:
         cpu = [statistics.median(used for used, _ in record[name]) for name in ("with", "without")]
         ratio = statistics.median(
             one / other for (one, _), (other, _) in zip(record["with"], record["without"], strict=True)
         )
         sizes = [record[name][0][1] for name in ("with", "without")]
-        told = [f"{cpu[0]:.2f}", f"{cpu[1]:.2f}", f"{ratio:.3f}", f"{sizes[0]:,}", f"{sizes[1]:,}"]
-        yield [record["kind"], *told]
+        cells = [f"{cpu[0]:.2f}", f"{cpu[1]:.2f}", f"{ratio:.3f}", f"{sizes[0]:,}", f"{sizes[1]:,}"]
+        yield [record["kind"], *cells]
 
 
 def rows(records: list[Record]) -> Iterator[list[str]]:
-    """A line for each dataset."""
+    """A row for each dataset."""
     for record in records:
         sizes = [size for _, size in record["objects"]]
         stripes = [size for kind, size in record["objects"] if kind == STRIPES]
@@ -96,13 +93,7 @@ def rows(records: list[Record]) -> Iterator[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    default = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--json", type=Path, help="write all sizes to this file")
+    parser = results.parser(__doc__)
     options = parser.parse_args()
     records = [
         measured(kind, options.data / f"{name}.root", tree, group)
@@ -111,15 +102,12 @@ def main() -> None:
     ]
     headings = ["", "small products", "objects", "KiB of each", "bytes / file", "index, bytes per event"]
     headings += ["allocated / bytes on EC 4+2", "allocated / file"]
-    text = "\n".join(table(headings, list(rows(records))))
+    text = table(headings, list(rows(records)))
     spendings = [spent(kind, options.data / f"{name}.root", tree) for kind, (name, tree) in FILES.items()]
     headings = ["", "CPU s with", "CPU s without", "ratio", "bytes of lists with", "without"]
-    cost = "\n".join(table(headings, list(costs(spendings))))
-    print(text, cost, sep="\n\n")
-    if options.json:
-        options.json.write_text(json.dumps({"layouts": records, "statistics": spendings}) + "\n")
-    if options.markdown:
-        results.save(options.markdown, {"Objects and bytes": text, "Cost of statistics": cost})
+    cost = table(headings, list(costs(spendings)))
+    tables = {"Objects and bytes": text, "Cost of statistics": cost}
+    results.publish(options, tables, {"layouts": records, "statistics": spendings})
 
 
 if __name__ == "__main__":

@@ -1,16 +1,14 @@
-"""Races of many writers for one dataset, and its state machine for long: nothing is lost, no log has holes.
+"""Races of many writers for one dataset, and long runs of its state machine: no data lost, no gaps in logs.
 
     python bench/stripe_races.py [--rounds 1000] [--markdown races.md] [--json races.json]
 
-Sixteen writers create the same entry of a log, or the same object, in each round: exactly one is told that
-it did, and what it wrote is kept. Logs lie in databases, objects in memory, in a directory, and behind
-gateways of real servers, where these are installed. These tests are too long for `make test`.
+In each round, sixteen writers create the same entry of a log, or the same object. Exactly one of them must
+succeed, and its content must be stored. Logs are in databases; objects are in memory, in a directory, and
+behind gateways of real servers, where these are installed. These tests are too long for `make test`.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import subprocess
 import sys
@@ -21,7 +19,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import results
 
@@ -34,7 +31,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 WRITERS = 16
 LONGEST_SECONDS = 3600
-"""Nothing here takes longer."""
+"""The time limit of each test."""
 CARGO = (
     (
         "16 writers: 1,000 races for one entry, 1,050 rounds of commits",
@@ -54,11 +51,11 @@ MACHINES = {
     "s3": "on versitygw",
 }
 PYTHON = REPOSITORY / ".venv" / "bin" / "python"
-"""What `make` tests with."""
+"""The Python of `make test`."""
 
 
 def race(url: str, rounds: int) -> None:
-    """All create the same entry: one is told that it did, and its entry stays."""
+    """All writers create the same entry; checks that exactly one succeeds, and that its entry is stored."""
     with ExitStack() as stack:
         logs = [stack.enter_context(DatabaseLog(url, "races")) for _ in range(WRITERS)]
         pool = stack.enter_context(ThreadPoolExecutor(WRITERS))
@@ -69,23 +66,23 @@ def race(url: str, rounds: int) -> None:
                 barrier.wait(60)
                 return logs[writer].create(number, b"writer %d" % writer)
 
-            told = list(pool.map(create, range(WRITERS)))
-            if told.count(True) != 1:
-                raise SystemExit(f"{told.count(True)} writers were told that they made entry {number}")
-            if logs[0].read(number) != b"writer %d" % told.index(True):
-                raise SystemExit(f"entry {number} is not of the writer who was told so")
+            created = list(pool.map(create, range(WRITERS)))
+            if created.count(True) != 1:
+                raise SystemExit(f"{created.count(True)} writers created entry {number}")
+            if logs[0].read(number) != b"writer %d" % created.index(True):
+                raise SystemExit(f"entry {number} is not that of the successful writer")
         if logs[0].newest() != (rounds, logs[0].read(rounds)):
-            raise SystemExit("the log has another length")
+            raise SystemExit("the log has the wrong length")
 
 
 def databases(rounds: int) -> Iterator[tuple[str, float]]:
-    """The logs in databases, and the seconds that they took."""
+    """Races for logs in databases, with their seconds."""
     with tempfile.TemporaryDirectory() as folder:
         begin = time.monotonic()
         race(f"{folder}/log.sqlite", rounds)
         yield f"log in SQLite: 16 writers, {rounds:,} races for one entry", time.monotonic() - begin
     if lack := postgres_server.missing():
-        print(f"left out: {lack}", file=sys.stderr)
+        print(f"skipped: {lack}", file=sys.stderr)
         return
     with postgres_server.postgres_server() as server, server.database() as url:
         begin = time.monotonic()
@@ -94,7 +91,7 @@ def databases(rounds: int) -> Iterator[tuple[str, float]]:
 
 
 def tests(rounds: int) -> Iterator[tuple[str, float]]:
-    """The long tests of the crates, and their seconds."""
+    """The long tests of the crates, with their seconds."""
     environment = {**os.environ, "SAPWOOD_TEST_ROUNDS": str(rounds)}
     for name, crate, target, test in CARGO:
         command = ["cargo", "--locked", "test", "--quiet", "-p", f"sapwood-{crate}", "--test", target]
@@ -106,14 +103,14 @@ def tests(rounds: int) -> Iterator[tuple[str, float]]:
 
 
 def machines(rounds: int) -> Iterator[tuple[str, float]]:
-    """The state machine of whole datasets, and all faults of its operations; their seconds."""
-    told = "through the package, with processes that are killed"
+    """The state machine of whole datasets, and all faults of its operations, with their seconds."""
+    how = "through the package, with processes that are killed"
     for where, words in MACHINES.items():
         begin = time.monotonic()
         script = str(REPOSITORY / "tests" / "python" / "stripe_machine.py")
         command = [str(PYTHON), script, where, "--runs", str(RUNS), "--steps", str(STEPS)]
         subprocess.run(command, check=True, timeout=LONGEST_SECONDS, stdout=subprocess.DEVNULL)
-        yield f"state machine {told}, {words}: {RUNS} runs of {STEPS} steps", time.monotonic() - begin
+        yield f"state machine {how}, {words}: {RUNS} runs of {STEPS} steps", time.monotonic() - begin
     begin = time.monotonic()
     command = [str(PYTHON), "-m", "pytest", "--quiet", "tests/python/test_stripe_machine.py"]
     environment = {**os.environ, "SAPWOOD_TEST_LONG": "1"}
@@ -125,25 +122,17 @@ def machines(rounds: int) -> Iterator[tuple[str, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = results.parser(__doc__, data=False)
     parser.add_argument("--rounds", type=int, default=1000, help="races for one entry or object")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--json", type=Path, help="where the figures are written")
     options = parser.parse_args()
     rows: list[tuple[str, float]] = []
     for part in (databases, tests, machines):
         for name, seconds in part(options.rounds):
             print(f"{seconds:8.1f} s  {name}", flush=True)
             rows.append((name, seconds))
-    lines = ["| passed: nothing lost, no gap, one winner each | s |", "| --- | ---: |"]
-    lines += [f"| {name} | {seconds:.0f} |" for name, seconds in rows]
-    if options.markdown:
-        results.save(options.markdown, {"Races": "\n".join(lines)})
-    if options.json:
-        figures: dict[str, Any] = dict(rows)
-        options.json.write_text(json.dumps(figures, indent=1))
+    cells = [[name, f"{seconds:.0f}"] for name, seconds in rows]
+    tables = {"Races": results.table(["passed: nothing lost, no gap, one winner each", "s"], cells)}
+    results.publish(options, tables, dict(rows))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tables of what `stripe.py` measured, and the figures that are asked for."""
+"""Tables of the measurements of `stripe.py`, and the requirements."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
-from report import table
+from results import Check, required, table
 
 Record = dict[str, Any]
 
@@ -19,14 +19,19 @@ ASKED = {
 KINDS = {"d": "stripes", "list": "lists of stripes", "snap": "versions", "log": "log", "": "other"}
 STRIPES = "stripes, sapwood"
 OVER_ROOT = "file over root://, sapwood"
-# Ceph codes an object over k + m disks in pieces of this size, all of them whole.
+# Ceph codes an object over k + m disks in pieces of this size, and rounds up to whole pieces.
 CODED, PARITY, PIECE = 4, 2, 4096
-# Which part of the rate at best is to be reached, or how much more processor time than from disk may go by.
+# The required share of the best possible rate, or the most CPU time relative to reading from disk.
 SHARE, OVERHEAD = 0.9, 1.25
 
 
 def of_part(records: list[Record], part: str) -> Iterator[Record]:
     return (record for record in records if record["part"] == part)
+
+
+def line(record: Record) -> str:
+    """A progress line for a record."""
+    return " ".join(str(record[key]) for key in ("store", "part", "mode", "reader") if key in record)
 
 
 def value(record: Record, quantity: str) -> float:
@@ -35,13 +40,13 @@ def value(record: Record, quantity: str) -> float:
 
 
 def allocated(size: int) -> int:
-    """Bytes that an object takes, coded."""
+    """Bytes that an erasure-coded object allocates."""
     stripe = CODED * PIECE
     return -(-size // stripe) * stripe * (CODED + PARITY) // CODED
 
 
 def reading(records: list[Record]) -> str:
-    """Everything, near."""
+    """Reading everything at low latency."""
     rows = []
     for best in of_part(records, "best"):
         size, seconds = best["bytes"], best["seconds"]
@@ -61,30 +66,30 @@ def reading(records: list[Record]) -> str:
                     inflating,
                 ]
                 rows.append([*row, f"{size / took / 1e6:.0f}"])
-    return "\n".join(table(["", "wall s", "CPU s", "of which decompression", "MB/s"], rows))
+    return table(["", "wall s", "CPU s", "of which decompression", "MB/s"], rows)
 
 
 def far(records: list[Record]) -> str:
-    """From afar."""
+    """Reading over slower links."""
     rows = []
     for record in of_part(records, "far"):
-        told = [f"{value(record, 'seconds'):.2f}", f"{value(record, 'round_trips'):.0f}"]
-        rows.append([f"{over(record)}: {record['reader']}", *told])
-    return "\n".join(table(["", "wall s", "round trips"], rows))
+        cells = [f"{value(record, 'seconds'):.2f}", f"{value(record, 'round_trips'):.0f}"]
+        rows.append([f"{over(record)}: {record['reader']}", *cells])
+    return table(["", "wall s", "round trips"], rows)
 
 
 def over(record: Record) -> str:
-    """What was read from where, over which line."""
-    return f"{record['store']}, {record['line']}, {HEADINGS[record['mode']]}"
+    """The store, the link, and the columns of a record."""
+    return f"{record['store']}, {record['link']}, {HEADINGS[record['mode']]}"
 
 
 def requests(records: list[Record]) -> str:
-    """What is asked for."""
+    """The numbers of requests."""
     rows = []
     for record in of_part(records, "requests"):
-        told = [f"{value(record, name):.0f}" for name in ("requests", "round_trips", "fetched_bytes")]
-        rows.append([f"{record['store']}: {ASKED[record['mode']]}", *told])
-    return "\n".join(table(["", "requests", "round trips", "bytes"], rows))
+        cells = [f"{value(record, name):.0f}" for name in ("requests", "round_trips", "fetched_bytes")]
+        rows.append([f"{record['store']}: {ASKED[record['mode']]}", *cells])
+    return table(["", "requests", "round trips", "bytes"], rows)
 
 
 def sizes(records: list[Record]) -> str:
@@ -116,38 +121,38 @@ def sizes(records: list[Record]) -> str:
         )
         rows.append(["the ROOT file", "1", f"{whole:,}", f"{whole / record['entries']:.2f}", "1.500"])
         rows.append(["objects / file", "", f"{total / whole:.4f}", "", ""])
-    return "\n".join(table(["", "objects", "bytes", "bytes per event", "allocated / bytes on EC 4+2"], rows))
+    return table(["", "objects", "bytes", "bytes per event", "allocated / bytes on EC 4+2"], rows)
 
 
 def changes(records: list[Record]) -> str:
-    """One product replaced."""
+    """Replacing one product."""
     rows = []
     for record in of_part(records, "changes"):
         written = sum(record["new"].values())
-        told = [f"{written:,}", str(len(record["new"])), f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
-        rows.append([f"{record['store']}: {record['what']} replaced", *told])
-    for record in of_part(records, "anew"):
-        told = [f"{record['bytes']:,}", "1", f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
-        rows.append(["the whole file rewritten (sapwood repack, baskets copied)", *told])
-    return "\n".join(table(["", "bytes written", "objects", "wall s", "CPU s"], rows))
+        cells = [f"{written:,}", str(len(record["new"])), f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
+        rows.append([f"{record['store']}: {record['what']} replaced", *cells])
+    for record in of_part(records, "rewritten"):
+        cells = [f"{record['bytes']:,}", "1", f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
+        rows.append(["the whole file rewritten (sapwood repack, baskets copied)", *cells])
+    return table(["", "bytes written", "objects", "wall s", "CPU s"], rows)
 
 
 def writers(records: list[Record]) -> str:
-    """Eight writers."""
+    """Eight writers, concurrently and one after the other."""
     rows = []
     for record in of_part(records, "writers"):
         rate = f"{record['entries'] / record['seconds']:,.0f}"
         lost = "yes" if record["lost"] else "nothing"
         rows.append([f"{record['store']}: {record['manner']}", f"{record['seconds']:.2f}", rate, lost])
-    return "\n".join(table(["8 writers append", "wall s", "events/s", "lost data or missing versions"], rows))
+    return table(["8 writers append", "wall s", "events/s", "lost data or missing versions"], rows)
 
 
 def checks(records: list[Record]) -> str:
-    """What is asked for."""
-    rows: list[list[str]] = []
+    """The requirements."""
+    checks: list[Check] = []
 
-    def check(what: str, found: float, needed: str, holds: bool) -> None:
-        rows.append([what, f"{found:.2f}", needed, "yes" if holds else "no"])
+    def check(what: str, found: float, limit: str, holds: bool) -> None:
+        checks.append((what, f"{found:.2f}", limit, holds))
 
     for best in of_part(records, "best"):
         near = {r["reader"]: r for r in of_part(records, "reading") if r["store"] == best["store"]}
@@ -175,21 +180,21 @@ def checks(records: list[Record]) -> str:
         if mode == "open":
             check(f"{name}: requests of open", count, "at most 3", count <= 3)
         if mode == "batch":
-            # The list of its stripes is one more, the first time.
+            # The first time, the list of its stripes is one more request.
             stripes = count - counts[name, "open"] - 1
             check(f"{name}: requests for one column of a batch, without its list", stripes, "1", stripes == 1)
     for record in of_part(records, "changes"):
         beside = [key for key in record["new"] if key.split("/")[0] in ("snap", "log")]
         what = f"{record['store']}: objects of a commit other than stripes and their list"
         check(what, len(beside), "2", len(beside) == 2)
-        # The hint is what is overwritten by every change.
+        # Every change overwrites the hint.
         changed = [key for key in record["changed"] if key != "hint"]
         check(f"{record['store']}: existing objects rewritten", len(changed), "0", not changed)
-    return "\n".join(table(["", "measured", "required", "holds"], rows))
+    return required(checks)
 
 
 def tables(records: list[Record]) -> dict[str, str]:
-    """All of them, by title."""
+    """All tables, by title."""
     made = {
         "Required": checks,
         "Reading everything at low latency": reading,

@@ -1,16 +1,14 @@
-"""What opening a large dataset takes, of 10 million events and 200 products: part of `make bench-stripe`.
+"""The cost of opening a dataset of 10 million events and 200 products: part of `make bench-stripe`.
 
     python bench/stripe_scale.py [--markdown FILE] [--json FILE]
 
-A small dataset is made, to which a segment is added whose lists say where the stripes of 10 million events
-of 200 products with 8 branches would be. Then it is opened in processes of their own, in the local directory:
-the dataset alone; and with all that must be known before a product, or any product, can be read. No stripe is
-there, and none is read.
+The dataset is small, but has a segment whose lists describe stripes for 10 million events of 200 products
+with 8 branches. It is opened from a local directory in separate processes: alone, with the baskets of one
+product, and with those of all products. The stripes do not exist, and none is read.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -22,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import results
-from report import table
+from results import table
 
 import sapwood
 from sapwood import stripe
@@ -47,19 +45,19 @@ tree = opening(sys.argv[1])
 assert tree.num_entries > 10_000_000
 products = int(sys.argv[2])
 names = [f"P{{product:03}}_{{branch}}" for product in range(products) for branch in range({BRANCHES})]
-# To ask how many a branch has, finds those of all branches; to ask for them, those of its product.
+# num_baskets finds the baskets of all branches; baskets finds those of one product.
 found = (len(tree[name].baskets) if products == 1 else tree[name].num_baskets for name in names)
 baskets = sum(found)
 seconds, report = time.perf_counter() - begin, tree.file.report()
-told = {{"seconds": seconds, "bytes": report.fetched_bytes, "requests": report.requests}}
-print(json.dumps({{**told, "memory": resident() - before, "baskets": baskets}}))
+figures = {{"seconds": seconds, "bytes": report.fetched_bytes, "requests": report.requests}}
+print(json.dumps({{**figures, "memory": resident() - before, "baskets": baskets}}))
 """
 
 Record = dict[str, Any]
 
 
 def made(folder: Path, bytes_per_event: int) -> Path:
-    """A dataset of that size, without its stripes."""
+    """Writes a dataset of this size, without its stripes."""
     names = [f"P{product:03}_{branch}" for product in range(PRODUCTS) for branch in range(BRANCHES)]
     with sapwood.recreate(folder / "small.root") as file:
         file["Events"] = {name: np.zeros(2, "f4") for name in names}
@@ -71,7 +69,7 @@ def made(folder: Path, bytes_per_event: int) -> Path:
 
 
 def measured(kind: str, dataset: Path) -> list[Record]:
-    """All readers, several times."""
+    """Runs all readers several times."""
     records = []
     for name, products in ASKED.items():
         runs = []
@@ -84,35 +82,28 @@ def measured(kind: str, dataset: Path) -> list[Record]:
 
 
 def row(record: Record) -> list[str]:
-    """What it took: medians."""
+    """A row with medians."""
     found = {name: statistics.median(run[name] for run in record["runs"]) for name in record["runs"][0]}
-    told = [f"{found['seconds']:.3f}", f"{found['requests']:.0f}", f"{found['bytes'] / 1e6:.2f}"]
     return [
         f"{record['kind']}: {record['what']}",
-        *told,
+        f"{found['seconds']:.3f}",
+        f"{found['requests']:.0f}",
+        f"{found['bytes'] / 1e6:.2f}",
         f"{found['memory'] / 1e6:.0f}",
         f"{found['baskets']:,.0f}",
     ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser = results.parser(__doc__, data=False)
     options = parser.parse_args()
     records = []
     for kind, size in EVENTS.items():
         with tempfile.TemporaryDirectory(prefix="sapwood-") as folder:
             records += measured(kind, made(Path(folder), size))
     headings = ["", "seconds", "requests", "MB", "memory, MB", "baskets"]
-    text = "\n".join(table(headings, [row(record) for record in records]))
-    print(text)
-    if options.json:
-        options.json.write_text(json.dumps(records) + "\n")
-    if options.markdown:
-        results.save(options.markdown, {"Opening a large dataset": text})
+    text = table(headings, [row(record) for record in records])
+    results.publish(options, {"Opening a large dataset": text}, records)
 
 
 if __name__ == "__main__":

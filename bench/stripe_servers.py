@@ -1,4 +1,4 @@
-"""The object stores of the benchmarks of stripes, and what they can send at best."""
+"""The object stores of the benchmarks of stripes, and their best possible rate."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class ObjectStore:
 
     @property
     def remote(self) -> Server:
-        """It, as what is put at the end of a delay line."""
+        """The store as a server that can be put behind a delay line."""
         return Server("s3", self.name, self.server.port, self.server.variables)
 
     def objects(self, dataset: str) -> Objects:
-        """All objects of a dataset, by what their keys are in it."""
+        """All objects of a dataset, by their keys within it."""
         prefix = f"{dataset}/"
         return {key.removeprefix(prefix): each for key, each in self.server.listed(prefix).items()}
 
     def best(self, paths: list[str], connections: int, build: Path) -> dict[str, Any]:
-        """The best of three times that all these objects are read by a client that does nothing with them."""
+        """The best of three runs of a client that reads and discards all these objects."""
         program = _compiled(build)
         self.server.make_public()
         runs = []
@@ -57,9 +57,9 @@ class ObjectStore:
 
 @contextmanager
 def object_store(name: str) -> Iterator[ObjectStore]:
-    """One of `radosgw` (Ceph) and `versitygw`."""
+    """The store `radosgw` (Ceph) or `versitygw`."""
     if name == "radosgw":
-        # Its data are in memory: what is measured is the gateway, not the disk of this machine.
+        # The data is in memory, so that the gateway is measured, not the disk of this machine.
         with radosgw_server.cluster() as cluster:
             yield ObjectStore(name, cluster.gateways[0])
         return
@@ -68,7 +68,7 @@ def object_store(name: str) -> Iterator[ObjectStore]:
 
 
 def missing(name: str) -> str | None:
-    """What the store needs and is not there."""
+    """The missing software of the store; None if nothing is missing."""
     return radosgw_server.missing() if name == "radosgw" else s3_server.missing()
 
 

@@ -1,5 +1,5 @@
-"""Sweeps of layouts, and whether what two studies found holds today: CMS 2015 on a MiniAOD-like file, ATLAS
-2018 on an xAOD-like one; and the usual sweeps of `sapwood tune` on a NanoAOD-like one.
+"""Sweeps of layouts: the studies CMS 2015 on a MiniAOD-like file and ATLAS 2018 on an xAOD-like one, with a
+check whether their findings still hold; and the usual sweeps of `sapwood tune` on a NanoAOD-like file.
 
     python bench/studies.py [--only nano,cms2015,atlas2018] [--plots FOLDER] [--markdown FILE] [--json FILE]
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 import time
@@ -22,8 +21,8 @@ from pathlib import Path
 import results
 
 from sapwood import tune
-from sapwood.display.units import human_bytes
-from sapwood.studies.tune.charts import standalone
+from sapwood.display.units import counted, human_bytes
+from sapwood.studies.charts import standalone
 from sapwood.studies.tune.figures import charts
 from sapwood.studies.tune.points import ALL
 
@@ -33,7 +32,7 @@ SHORT_RUN = "The sample is small, or the run is incomplete: sizes are exact, CPU
 
 @dataclass(frozen=True)
 class Run:
-    """A run of `sapwood tune`: the input, its tree, and what is asked."""
+    """A run of `sapwood tune`: the input, its tree, and the options."""
 
     file: str
     tree: str
@@ -53,16 +52,16 @@ TITLES = {"nano": "NanoAOD-like", "cms2015": "CMS 2015", "atlas2018": "ATLAS 201
 FIGURES = {
     "nano": {
         "Size and time to read all": "layout-compression",
-        "Reading rate and size of clusters": "layout-clusters",
-        "Memory of reader and writer by clusters": "layout-memory",
+        "Reading rate and cluster size": "layout-clusters",
+        "Memory of reader and writer, by cluster size": "layout-memory",
     },
     "cms2015": {
         "Size and time to read all": "layout-miniaod",
         "Baskets: size and time to read all": "layout-baskets",
     },
     "atlas2018": {
-        "Some of the events": "layout-events",
-        "Some of the branches": "layout-branches",
+        "Reading some of the events": "layout-events",
+        "Reading some of the branches": "layout-branches",
     },
 }
 
@@ -81,14 +80,14 @@ def measured(name: str, run: Run, options: argparse.Namespace) -> tune.Tuning:
         threads=2 if run.study else 1,
         work=folder / f"{name}.work",
     )
-    # On a machine that does other work the seconds of processors are steady, those of the clock are not.
+    # On a machine with other load, CPU times are stable, but wall times are not.
     found = replace(found, clock="cpu_seconds")
     tune.save(found, folder / f"{name}.html", overwrite=True)
-    # What is measured the next time is measured anew: only a run that was stopped goes on.
+    # The next run starts from scratch; only an interrupted run resumes.
     shutil.rmtree(folder / f"{name}.work", ignore_errors=True)
     seconds = time.monotonic() - begin
     found.machine["minutes"] = round(seconds / 60, 1)
-    whole = "" if found.is_whole else ", not all in this time"
+    whole = "" if found.is_whole else ", incomplete"
     print(f"{name}: {len(found.points)} layouts in {seconds:.0f} s{whole}", file=sys.stderr, flush=True)
     return found
 
@@ -104,11 +103,11 @@ def tables(name: str, found: tune.Tuning, sample_was_chosen: bool) -> Iterator[t
 
 
 def subject(found: tune.Tuning, sample_was_chosen: bool) -> str:
-    """On what and where it was measured."""
-    told, machine = found.subject, found.machine
-    size = human_bytes(told["uncompressed_bytes"])
-    parts = f"{told['entries']:,} entries ({size} before compression), {len(found.points)} layouts"
-    threads = "1 thread" if machine["threads"] == 1 else f"{machine['threads']} threads"
+    """The sample, the date and the machine."""
+    machine = found.machine
+    size = human_bytes(found.subject["uncompressed_bytes"])
+    parts = f"{found.subject['entries']:,} entries ({size} uncompressed), {len(found.points)} layouts"
+    threads = counted(machine["threads"], "thread")
     repeats = sorted({len(one.writes) for one in found.points if one.is_whole})
     often = " or ".join("once" if number == 1 else f"{number} times" for number in repeats)
     short = sample_was_chosen or not found.is_whole
@@ -147,23 +146,18 @@ def layouts(found: tune.Tuning) -> Iterator[str]:
 
 
 def plot(name: str, found: tune.Tuning, folder: Path) -> None:
-    """Draws the figures of a run that the documents show."""
+    """Draws the figures of a run that appear in the documents."""
     for title, _, svg in charts(found):
         if file := FIGURES[name].get(title):
             (folder / f"{file}.svg").write_text(standalone(svg, title), encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    data = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, default=data, required=not data, help="folder of the inputs")
+    parser = results.parser(__doc__)
     parser.add_argument("--only", default=",".join(RUNS), help=f"some of {', '.join(RUNS)}")
-    parser.add_argument("--sample", type=int, help="entries of each sample, in place of what each run has")
+    parser.add_argument("--sample", type=int, help="entries of each sample; by default those of the run")
     parser.add_argument("--budget", type=float, help="seconds for each run")
     parser.add_argument("--plots", type=Path, help="draw the figures of the documents into this folder")
-    parser.add_argument("--markdown", type=Path, help="write all tables to this file")
-    parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args()
     options.only = options.only.split(",")
     if unknown := set(options.only) - set(RUNS):
@@ -176,18 +170,15 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     options = arguments()
     texts: dict[str, str] = {}
-    # What was measured before of the other runs stays.
-    told = json.loads(options.json.read_text()) if options.json and options.json.exists() else {}
+    # Earlier results of other runs are kept.
+    document = json.loads(options.json.read_text()) if options.json and options.json.exists() else {}
     for name in options.only:
         found = measured(name, RUNS[name], options)
-        told[name] = {**found.to_dict(), "sample_was_chosen": options.sample is not None}
+        document[name] = {**found.to_dict(), "sample_was_chosen": options.sample is not None}
         texts |= dict(tables(name, found, options.sample is not None))
         if options.plots:
             plot(name, found, options.plots)
-    if options.markdown:
-        results.save(options.markdown, texts)
-    if options.json:
-        options.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    results.publish(options, texts, document)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A relay before a server that counts what clients ask for: requests by kind, and their byte ranges."""
+"""A relay in front of a server that counts requests by kind, and their byte ranges."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ HEADER = 24
 KINDS = {3000: "auth", 3001: "query", 3003: "close", 3006: "protocol", 3007: "login", 3010: "open"}
 KINDS |= {3013: "read", 3017: "stat", 3025: "readv", 3030: "pgread"}
 ELEMENT = 16
-# What sapwood asks for where it wants nothing but a connection.
+# The range that sapwood requests to open a connection.
 SPARE = b"0-0"
 RANGE = re.compile(rb"\r\nrange: *bytes=([^\r]*)", re.IGNORECASE)
 
 
 class Relay:
-    """Counts of all connections to one server."""
+    """The relay of one server, with the counts of all connections."""
 
     def __init__(self, port: int, server: int) -> None:
         self.port = port
@@ -37,7 +37,7 @@ class Relay:
             return {**self._kinds, "ranges": self._ranges}
 
     def serve(self, listener: socket.socket) -> None:
-        """Passes connections on until the listener is shut down, and all of them have ended."""
+        """Forwards connections until the listener is shut down and all of them have ended."""
         threads = []
         with suppress(OSError):
             while True:
@@ -69,7 +69,7 @@ class Relay:
                 end.shutdown(socket.SHUT_RDWR)
 
     def _count(self, seen: bytes, at: int) -> int:
-        """Counts the whole requests in what was seen; returns where the next begins."""
+        """Counts the complete requests in the bytes; returns the position after them."""
         while True:
             if seen.startswith(bytes(12), at):
                 length, kind, ranges = HANDSHAKE, "", 0
@@ -99,7 +99,7 @@ class Relay:
 
 @contextmanager
 def relay(server: int) -> Iterator[Relay]:
-    """A relay before the server on a port of this machine."""
+    """A relay in front of the server on a local port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(512)

@@ -1,10 +1,10 @@
-"""Writes 100,000 NanoAOD-like events with sapwood, ROOT and uproot, each in a process of its own, in turns.
+"""Writes 100,000 NanoAOD-like events with sapwood, ROOT and uproot, in separate processes that take turns.
 
     python bench/write.py --data DIR [--repeats 3] [--entries 100000] [--markdown FILE] [--json FILE]
 
-The columns of nano_zstd5 are in memory when the clock starts; it stops when the file is closed. Reports
-medians of processor and wall seconds, the memory that writing took besides the columns, and the size of the
-file; and compares what was written with the columns.
+The clock starts with the columns of nano_zstd5 in memory, and stops when the file is closed. Reports medians
+of CPU and wall seconds, the memory of writing in addition to the columns, and the size of the file; and
+compares the written file with the columns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 import results
 import uproot
 from machine import touch_memory
-from report import table
+from results import table
 from rootbuild import HERE, compiled
 
 sys.path.insert(0, str(HERE / "writers"))
@@ -34,7 +34,7 @@ CLUSTER = 5000
 COMPRESSION = 505
 RUN_SECONDS = 900
 LETTERS = {dtype.lstrip("|"): letter for letter, dtype in DTYPES.items()}
-# ROOT takes twice its own level for that of the library, uproot takes the library's: its 10 is ROOT's 5.
+# ROOT doubles its level for the library, uproot does not: uproot's level 10 is ROOT's level 5.
 UPROOT_SAME = "uproot at level 10"
 WRITERS = [
     ("sapwood", 1),
@@ -50,7 +50,7 @@ CODEC_AT_MOST = 1.05
 
 
 def dump(data: Path, folder: Path, entries: int) -> None:
-    """Writes the columns of the input as they are in memory, counters before what they count."""
+    """Writes the columns of the input as they are in memory, counters before their lists."""
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / "list").exists():
         return
@@ -64,7 +64,7 @@ def dump(data: Path, folder: Path, entries: int) -> None:
             if counter != "-":
                 offsets = array.layout.offsets.data
                 flat = flat[offsets[0] : offsets[-1]]
-            # Each begins where numbers of any size may.
+            # Each column is aligned for numbers of any size.
             out.write(bytes(-place % 8))
             place += -place % 8
             kind = LETTERS[flat.dtype.str.lstrip("<|=").replace("b1", "?")]
@@ -75,7 +75,7 @@ def dump(data: Path, folder: Path, entries: int) -> None:
 
 
 def command(writer: str, threads: int, folder: Path, target: Path, build: Path) -> list[str]:
-    """The call that writes."""
+    """The command that writes."""
     setting = COMPRESSION + 5 if writer == UPROOT_SAME else COMPRESSION
     options = [str(folder), str(target), str(threads), str(CLUSTER), str(setting)]
     if writer == "ROOT TTree":
@@ -84,7 +84,7 @@ def command(writer: str, threads: int, folder: Path, target: Path, build: Path) 
 
 
 def run(writer: str, threads: int, folder: Path, scratch: Path, build: Path) -> dict[str, float]:
-    """What one run reports, and the size of its file."""
+    """The measurements that one run reports, and the size of its file."""
     target = scratch / "written.root"
     call = command(writer, threads, folder, target, build)
     environment = {**os.environ, "SAPWOOD_THREADS": str(threads)}
@@ -98,7 +98,7 @@ def run(writer: str, threads: int, folder: Path, scratch: Path, build: Path) -> 
 
 
 def compare(folder: Path, target: Path) -> None:
-    """Fails if a file that sapwood wrote holds anything else than the columns."""
+    """Fails if a file that sapwood wrote differs from the columns."""
     arrays, counters = columns(folder)
     with uproot.open(target) as file:
         tree = file["Events"]
@@ -110,30 +110,30 @@ def compare(folder: Path, target: Path) -> None:
             else:
                 same, found = True, found.layout.data
             if not same or found.tobytes() != np.asarray(array).tobytes():
-                raise SystemExit(f"{name} was not written as it was given")
+                raise SystemExit(f"the written values of {name} differ")
         if set(tree.keys()) != set(arrays):
-            raise SystemExit("there are other branches than there were given")
+            raise SystemExit("the written branches differ")
 
 
-def counted(threads: int) -> str:
+def in_words(threads: int) -> str:
     """A number of threads in words."""
     return "1 thread" if threads == 1 else f"{threads} threads"
 
 
 def markdown(runs: dict[tuple[str, int], list[dict[str, float]]], cluster_bytes: float) -> str:
-    """The tables: what is asked for, and what every writer needed."""
+    """The tables: the requirements, and the cost of every writer."""
 
     def value(writer: str, threads: int, quantity: str) -> float:
         return median(each[quantity] for each in runs[writer, threads])
 
     asked: list[tuple[str, float, str, bool]] = []
-    # Of uproot's, there is no more than one thread to compress with.
+    # uproot compresses with only one thread.
     pairs = [("ROOT TTree", 1, 1, 2.0), ("ROOT TTree", 2, 2, 2.0)]
     pairs += [(peer, 1, own, 3.0) for peer in (UPROOT_SAME, "uproot") for own in (1, 2)]
     for peer, threads, own, least in pairs:
         for quantity in ("wall", "cpu") if threads == own else ("wall",):
             gain = value(peer, threads, quantity) / value("sapwood", own, quantity)
-            where = counted(own) if threads == own else f"{counted(own)} of sapwood"
+            where = in_words(own) if threads == own else f"{in_words(own)} of sapwood"
             asked.append(
                 (
                     f"{peer} / sapwood, {quantity} seconds, {where}",
@@ -147,7 +147,7 @@ def markdown(runs: dict[tuple[str, int], list[dict[str, float]]], cluster_bytes:
         memory = value("sapwood", threads, "memory") / 1e6
         asked.append(
             (
-                f"MB of memory, {counted(threads)}",
+                f"MB of memory, {in_words(threads)}",
                 memory,
                 f"at most {most:.0f}",
                 memory <= most,
@@ -155,29 +155,26 @@ def markdown(runs: dict[tuple[str, int], list[dict[str, float]]], cluster_bytes:
         )
     size = value("sapwood", 1, "size") / value("ROOT TTree", 1, "size")
     asked.append(("size of the file / ROOT's", size, "at most 1.01", size <= 1.01))
-    checks = [[what, f"{x:.3f}", limit, "yes" if holds else "no"] for what, x, limit, holds in asked]
+    checks = [(what, f"{x:.3f}", limit, holds) for what, x, limit, holds in asked]
     rows = []
     for (writer, threads), found in runs.items():
         cpu, wall, memory, size = (value(writer, threads, q) for q in ("cpu", "wall", "memory", "size"))
-        name = f"{writer}, {counted(threads)}"
+        name = f"{writer}, {in_words(threads)}"
         cells = [f"{cpu:.2f}", f"{wall:.2f}", f"{memory / 1e6:.0f}", f"{size / 1e6:.1f}", str(len(found))]
         rows.append([name, *cells])
-    parts = [
-        table(["criterion", "measured", "required", "holds"], checks),
-        table(["writer", "CPU s", "wall s", "memory MB", "file MB", "runs"], rows),
-    ]
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+    head = ["writer", "CPU s", "wall s", "memory MB", "file MB", "runs"]
+    return f"{results.required(checks)}\n\n{table(head, rows)}\n"
 
 
 def encoders(folder: Path, build: Path) -> str:
-    """A table of what the codec takes next to the bare libraries, on the first bytes of the columns."""
+    """The cost of the codec compared with the bare libraries, for the first bytes of the columns."""
     target = build / "encoders"
     cargo = ["cargo", "build", "--quiet", "--release", "--locked", "--target-dir", str(target)]
     subprocess.run([*cargo, "--manifest-path", str(HERE / "encoders" / "Cargo.toml")], check=True)
     call = [str(target / "release" / "encoders"), str(folder / "data"), str(ENCODED)]
-    told = subprocess.run(call, check=True, capture_output=True, text=True, timeout=RUN_SECONDS).stdout
+    printed = subprocess.run(call, check=True, capture_output=True, text=True, timeout=RUN_SECONDS).stdout
     rows = []
-    for line in told.splitlines():
+    for line in printed.splitlines():
         setting, codec, library, size, _ = line.split()
         ratio = float(codec) / float(library)
         holds = "yes" if ratio <= CODEC_AT_MOST else "no"
@@ -190,21 +187,15 @@ def encoders(folder: Path, build: Path) -> str:
         "bytes before / after",
         "at most 1.05",
     ]
-    return "\n".join(table(head, rows)) + "\n"
+    return table(head, rows) + "\n"
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = os.environ.get("SAPWOOD_BENCH_DATA")
-    parser.add_argument("--data", type=Path, required=data is None, default=data and Path(data))
+    parser = results.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--entries", type=int, default=100_000)
     parser.add_argument("--writers", default="", help="only those whose name contains one of these words")
     parser.add_argument("--build", type=Path, help="folder for compiled programs; default: build in the data")
-    parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     return parser.parse_args()
 
 
@@ -222,9 +213,9 @@ def main() -> None:
                 begin = time.monotonic()
                 result = run(writer, threads, folder, Path(scratch), build)
                 runs[writer, threads].append(result)
-                told = {quantity: round(amount, 2) for quantity, amount in result.items()}
+                rounded = {quantity: round(amount, 2) for quantity, amount in result.items()}
                 print(
-                    f"{writer}, {threads}: {time.monotonic() - begin:.0f} s {told}",
+                    f"{writer}, {threads}: {time.monotonic() - begin:.0f} s {rounded}",
                     file=sys.stderr,
                     flush=True,
                 )
@@ -233,14 +224,12 @@ def main() -> None:
     records: list[dict[str, Any]] = [
         {"writer": writer, "threads": threads, "runs": found} for (writer, threads), found in runs.items()
     ]
-    if options.json:
-        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
+    tables = {}
     if len(chosen) == len(WRITERS):
         clusters = options.entries / CLUSTER
         text = markdown(runs, runs["sapwood", 1][0]["size"] / clusters) + "\n" + encoders(folder, build)
-        print(text)
-        if options.markdown:
-            results.save(options.markdown, {"Writing": text})
+        tables = {"Writing": text}
+    results.publish(options, tables, results.document(records))
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
-"""Certificates for test servers on this machine: an authority, and one that it signed for localhost.
+"""Certificates for local test servers: an authority, and a certificate for localhost that it has signed.
 
-    python scripts/certificate.py DIR    writes authority.pem, server.pem, server.key and authorities/ there
+    python scripts/certificate.py DIR    writes authority.pem, server.pem, server.key and authorities/ to DIR
 
-Needs `openssl`. Clients trust the authority where SSL_CERT_FILE names authority.pem (HTTP), or X509_CERT_DIR
-the folder authorities (XRootD).
+Needs `openssl`. Clients trust the authority if SSL_CERT_FILE names authority.pem (HTTP), or X509_CERT_DIR
+names the folder authorities (XRootD).
 """
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+from local_server import parser
 
 DAYS = "2"
 NAMES = "subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n"
@@ -24,32 +25,29 @@ class Certificate:
 
     authority: Path
     authorities: Path
-    """A folder with the authority under the name that OpenSSL looks for."""
+    """A folder with the authority under the name that OpenSSL expects."""
     certificate: Path
     key: Path
 
 
 def missing() -> str | None:
-    """What has to be installed, or None if all is there."""
-    return (
-        None
-        if shutil.which("openssl")
-        else "openssl is not installed (Debian and Ubuntu: apt install openssl)"
-    )
+    """The missing software, or None."""
+    lack = "openssl is not installed (Debian and Ubuntu: apt install openssl)"
+    return None if shutil.which("openssl") else lack
 
 
 def make(folder: Path) -> Certificate:
-    """Makes an authority and a certificate for localhost in a folder; both are good for two days."""
+    """Makes an authority and a certificate for localhost in a folder; both are valid for two days."""
     places = [folder / name for name in ("authority.pem", "authorities", "server.pem", "server.key")]
     made = Certificate(*places)
     authority_key, request, names = folder / "authority.key", folder / "server.csr", folder / "names.cnf"
     names.write_text(NAMES)
-    new, good, asked = ["-newkey", "rsa:2048", "-nodes"], ["-days", DAYS], ["-subj", "/CN=localhost"]
+    new, valid, subject = ["-newkey", "rsa:2048", "-nodes"], ["-days", DAYS], ["-subj", "/CN=localhost"]
     owner = ["-subj", "/CN=sapwood test authority"]
-    _openssl("req", "-x509", *new, *good, *owner, "-keyout", authority_key, "-out", made.authority)
-    _openssl("req", *new, *asked, "-keyout", made.key, "-out", request)
+    _openssl("req", "-x509", *new, *valid, *owner, "-keyout", authority_key, "-out", made.authority)
+    _openssl("req", *new, *subject, "-keyout", made.key, "-out", request)
     signer: list[str | Path] = ["-CA", made.authority, "-CAkey", authority_key, "-set_serial", "1"]
-    _openssl("x509", "-req", "-in", request, *signer, *good, "-extfile", names, "-out", made.certificate)
+    _openssl("x509", "-req", "-in", request, *signer, *valid, "-extfile", names, "-out", made.certificate)
     made.authorities.mkdir(exist_ok=True)
     digest = _openssl("x509", "-noout", "-hash", "-in", made.authority).strip()
     shutil.copyfile(made.authority, made.authorities / f"{digest}.0")
@@ -64,11 +62,9 @@ def _openssl(*arguments: str | Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    folder: Path = parser.parse_args().folder
+    options = parser(__doc__)
+    options.add_argument("folder", type=Path)
+    folder: Path = options.parse_args().folder
     if (lack := missing()) is not None:
         raise SystemExit(f"certificate: {lack}")
     folder.mkdir(parents=True, exist_ok=True)

@@ -33,8 +33,8 @@ def workspace() -> dict[str, list[tuple[str, str | None]]]:
 
 
 def problems(order: list[str], crates: dict[str, list[tuple[str, str | None]]]) -> list[str]:
-    """What contradicts the table, one sentence each."""
-    found = [f"crates/{name} is missing in the table" for name in sorted(crates.keys() - set(order))]
+    """The contradictions to the table, one sentence each."""
+    found = [f"crates/{name} is missing from the table" for name in sorted(crates.keys() - set(order))]
     found += [
         f"crates/{name} is in the table, but not in the workspace" for name in order if name not in crates
     ]

@@ -1,9 +1,9 @@
 """Checks that the modules inside every crate depend on each other without cycles.
 
-Two kinds of graphs are checked: all files of a crate among themselves, and, for each folder, the modules
-directly in it, each merged with everything below it. An arrow is a path in the code of one module to an item
-of another. Names that a module re-exports lead to the module that defines them, so `mod x;` and `pub use`
-alone are no arrows. Comments, strings and items under `#[cfg(test)]` do not count.
+It checks two kinds of graphs: that of all files of a crate, and for each folder that of the modules directly
+in it, each merged with everything below it. An arrow is a path in the code of one module to an item of
+another. Re-exported names lead to the module that defines them, so `mod x;` and `pub use` alone are not
+arrows. Comments, strings and items under `#[cfg(test)]` do not count.
 """
 
 import sys
@@ -14,7 +14,7 @@ from pathlib import Path
 from rust_modules import Module, Reference, load, references
 
 ROOT = Path(__file__).parents[1]
-# Crates whose cycles do not fail the check yet. Remove a name to see the cycles of its crate.
+# Crates whose cycles do not yet fail the check. Remove a name to see the cycles of its crate.
 ALLOWED: frozenset[str] = frozenset()
 
 
@@ -68,7 +68,7 @@ def graph(found: list[Reference], folder: Module | None) -> Graph:
 
 
 def cycles(crate: Path) -> list[tuple[Reference, ...]]:
-    """The cycles of the crate in this folder: of its files, then of its folders from the outermost in."""
+    """The cycles of a crate: those of its files, then those of its folders, outermost first."""
     modules = load(crate)
     found = references(modules)
     folders = [module for module in modules if module.children]

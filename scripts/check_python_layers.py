@@ -1,15 +1,15 @@
-"""Checks the imports of python/sapwood: no circle, and none against the order of packages in ARCHITECTURE.md.
+"""Checks the imports of python/sapwood: no cycles, and none against the order of packages in ARCHITECTURE.md.
 
-What counts as an import of a module, an arrow:
+These count as imports (arrows):
 
-- every ``import`` of a module of sapwood, also inside of functions, where it only waits for the first call;
-- the packages around the imported module that are not around the importing one, too: Python runs their
+- every ``import`` of a module of sapwood, including those inside functions, which run at the first call;
+- the packages around the imported module that are not around the importing one, because Python runs their
   ``__init__`` first;
-- not what stands under ``if TYPE_CHECKING:``, which never runs.
+- but not imports under ``if TYPE_CHECKING:``, which never run.
 
-``sapwood/__init__`` imports what users name when they name it, by ``importlib``, which is not seen here. It
-needs not be: it is the last row of the table, so nothing may import it, and no circle leads through it. The
-compiled ``sapwood._core`` is below everything, and imports nothing of Python's that is not handed to it.
+``sapwood/__init__`` imports names at their first use with ``importlib``, which this check cannot see. It need
+not: ``sapwood`` is the last row of the table, so nothing may import it, and no cycle leads through it. The
+compiled ``sapwood._core`` is below everything, and imports nothing from Python.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CORE = "_core"
 
 @dataclass(frozen=True)
 class Import:
-    """One arrow: where it stands, and the two modules, by their names within the package."""
+    """One arrow: its place in the source, and the two modules, by their names within the package."""
 
     source: str
     target: str
@@ -36,7 +36,7 @@ class Import:
 
 
 def table(text: str) -> list[str]:
-    """The rows of the table of packages, from the lowest on; "" is the package itself."""
+    """The rows of the table of packages, lowest first; "" is the package itself."""
     return [name or "" for name in re.findall(r"^\| `sapwood(?:/(\w+))?`", text, flags=re.MULTILINE)]
 
 
@@ -50,7 +50,7 @@ def modules(package: Path) -> dict[str, Path]:
 
 
 def imports(name: str, file: Path, known: Mapping[str, Path], package: str) -> list[Import]:
-    """The arrows from one module to others, in the order of their lines."""
+    """The arrows from one module to others, in the order of lines."""
     around = name if file.name == "__init__.py" else _above(name)
     found = []
     for node in _running(ast.parse(file.read_text(encoding="utf-8"))):
@@ -63,7 +63,7 @@ def imports(name: str, file: Path, known: Mapping[str, Path], package: str) -> l
 
 
 def _running(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The import statements that may run."""
+    """The import statements that can run."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child
@@ -103,45 +103,45 @@ def _above(name: str) -> str:
 
 
 def _packages_of(name: str) -> list[str]:
-    """The packages around a module, the outermost first."""
+    """The packages around a module, outermost first."""
     parts = name.split(".")
     return [".".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def circles(arrows: Mapping[str, list[Import]]) -> list[list[Import]]:
-    """A shortest circle through each module that is in one; each circle once, as its arrows."""
+def cycles(arrows: Mapping[str, list[Import]]) -> list[list[Import]]:
+    """A shortest cycle through each module that is in one; each cycle once, as its arrows."""
     found: dict[frozenset[str], list[Import]] = {}
     for name in arrows:
-        circle = _shortest_way(arrows, name)
-        if circle:
-            found.setdefault(frozenset(arrow.source for arrow in circle), circle)
+        cycle = _shortest_cycle(arrows, name)
+        if cycle:
+            found.setdefault(frozenset(arrow.source for arrow in cycle), cycle)
     return list(found.values())
 
 
-def _shortest_way(arrows: Mapping[str, list[Import]], name: str) -> list[Import]:
-    """The shortest way from a module back to itself; empty if there is none."""
-    ways: dict[str, list[Import]] = {}
-    waiting: list[list[Import]] = [[]]
-    for way in waiting:
-        for arrow in arrows.get(way[-1].target if way else name, ()):
-            if arrow.target not in ways:
-                ways[arrow.target] = [*way, arrow]
-                waiting.append(ways[arrow.target])
-    return ways.get(name, [])
+def _shortest_cycle(arrows: Mapping[str, list[Import]], name: str) -> list[Import]:
+    """The shortest path from a module back to itself; empty if there is none."""
+    paths: dict[str, list[Import]] = {}
+    queue: list[list[Import]] = [[]]
+    for path in queue:
+        for arrow in arrows.get(path[-1].target if path else name, ()):
+            if arrow.target not in paths:
+                paths[arrow.target] = [*path, arrow]
+                queue.append(paths[arrow.target])
+    return paths.get(name, [])
 
 
 def problems(package: Path, order: list[str]) -> list[str]:
-    """What contradicts the rules, a paragraph each."""
+    """The violations of the rules, a paragraph each."""
     known = modules(package)
     arrows = {name: imports(name, file, known, package.name) for name, file in known.items()}
     found = []
-    for circle in circles(arrows):
-        steps = [_shown(arrow, package) for arrow in circle]
-        found.append("\n  ".join(["these modules import each other in a circle:", *steps]))
+    for cycle in cycles(arrows):
+        steps = [_shown(arrow, package) for arrow in cycle]
+        found.append("\n  ".join(["these modules import each other in a cycle:", *steps]))
     entries = {name.partition(".")[0] for name in known}
-    found += [f"{package.name}/{name} is missing in the table" for name in sorted(entries - set(order))]
+    found += [f"{package.name}/{name} is missing from the table" for name in sorted(entries - set(order))]
     found += [
-        f"{package.name}/{name} is in the table, but not there" for name in order if name not in entries
+        f"{package.name}/{name} is in the table, but does not exist" for name in order if name not in entries
     ]
     level = {name: place for place, name in enumerate(order)}
     for arrow in (arrow for several in arrows.values() for arrow in several):
@@ -149,7 +149,7 @@ def problems(package: Path, order: list[str]) -> list[str]:
         if arrow.target == CORE:
             continue
         if arrow.target not in known:
-            found.append(f"{_shown(arrow, package)}, which is not there (by this name)")
+            found.append(f"{_shown(arrow, package)}, which does not exist by this name")
         elif source != target and level.get(target, -1) > level.get(source, len(order)):
             found.append(f"{_shown(arrow, package)}, which is not above it in the table")
     return found

@@ -1,4 +1,4 @@
-"""Fails for source files too long to be about one thing: a warning from 500 lines, an error from 800."""
+"""Checks the length of source files: a warning above 500 lines, an error above 800."""
 
 import subprocess
 import sys

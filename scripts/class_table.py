@@ -1,6 +1,6 @@
-"""Write the table of class descriptions that new files carry, from ROOT's own descriptions of its classes.
+"""Writes the table of class descriptions for new files, from ROOT's descriptions of its classes.
 
-With a Python that has ROOT and uproot:
+Run it with a Python that has ROOT and uproot:
 
     python scripts/class_table.py > crates/streamer/src/write/classes.txt
 """
@@ -28,7 +28,7 @@ LEAVES = "OBSILFDC"
 
 
 def sample(path: Path) -> None:
-    """A file with an object of every class that can be written."""
+    """Writes a file with an object of every class that sapwood can write."""
     file = ROOT.TFile(str(path), "RECREATE")
     tree = ROOT.TTree("tree", "")
     buffers = [bytearray(8) for _ in LEAVES]
@@ -52,7 +52,7 @@ def element(member: uproot.model.Model) -> str:
     elif kind == "STL":
         extra = f"{member.member('fSTLtype')} {member.member('fCtype')}"
     if member.member("fArrayLength") or kind in {"Loop", "Artificial", "STLstring"}:
-        raise SystemExit(f"an element of a kind that the table has no words for: {member.name}")
+        raise SystemExit(f"the table cannot describe an element of this kind: {member.name}")
     fields = [kind, member.name, member.member("fType"), member.member("fSize"), member.member("fTypeName")]
     return "\t".join(["", *map(str, fields), extra, member.member("fTitle")])
 

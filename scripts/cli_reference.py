@@ -1,4 +1,4 @@
-"""Writes docs/reference/command-line.md: what each command's --help says."""
+"""Writes docs/reference/command-line.md: the help of each command."""
 
 from __future__ import annotations
 

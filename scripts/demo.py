@@ -1,4 +1,4 @@
-"""`make demo`: twelve columns of a NanoAOD-like file, from disk and over a slow network, next to uproot."""
+"""`make demo`: twelve columns of a NanoAOD-like file from disk and over a slow network, and with uproot."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def main() -> int:
         print("\nThe arrays differ: this is a bug.", file=sys.stderr)
         return 1
     print(f"\nAll {len(COLUMNS)} arrays are equal in all four.")
-    print(f"What was read over HTTP, as a picture: {PICTURE.relative_to(ROOT)}")
+    print(f"A picture of the baskets that were read over HTTP: {PICTURE.relative_to(ROOT)}")
     return 0
 
 
 def measure(
     library: str, file: str, server_counts: Callable[[], dict[str, int]] | None = None
 ) -> dict[str, Any]:
-    """The fastest of some cold reads, each in its own process, with the server's counts if there is one."""
+    """The fastest of several cold reads in separate processes, with the counts of the server if any."""
     script = [sys.executable, str(ROOT / "scripts" / "demo_read.py"), library, f"{file}:Events", *COLUMNS]
     best: dict[str, Any] = {}
     for _ in range(RUNS):
@@ -69,7 +69,7 @@ def measure(
 
 @contextlib.contextmanager
 def server(folder: Path) -> Iterator[tuple[str, str]]:
-    """An HTTP server on this machine, behind a line with a delay; its URL, and the URL of its counts."""
+    """A local HTTP server behind a link with added latency; yields its URL, and the URL of its counts."""
     binary = os.environ.get("SAPWOOD_TESTKIT", str(ROOT / "target" / "release" / "sapwood-testkit"))
     command = [binary, "serve", "--root", str(folder), "--rtt-ms", str(ROUND_TRIP_MS)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -83,8 +83,8 @@ def server(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def counts(control: str) -> dict[str, int]:
-    """What the server counted since it was last asked."""
-    time.sleep(0.3)  # connections that a client just left are still being closed
+    """The counts of the server since the last call."""
+    time.sleep(0.3)  # the last connections of a client are still being closed
     with urllib.request.urlopen(f"{control}/__reset__", timeout=10) as answer:
         found: dict[str, int] = json.load(answer)
     return found
@@ -98,14 +98,12 @@ def print_table(rows: list[tuple[str, dict[str, Any]]]) -> None:
         megabytes = found["bytes_sent"] / 1e6
         line = f"{found['seconds']:>8.2f} {found['requests']:>9} {round_trips:>12} {megabytes:>8.2f}"
         print(f"{name:<15} {line}", flush=True)
-    print(
-        f"\nHTTP: a server on this machine with {ROUND_TRIP_MS} ms of round trip added, and its own counts."
-    )
-    print("Disk: the counts that each library keeps. Each read is cold, in its own process, best of three.")
+    print(f"\nHTTP: a local server with {ROUND_TRIP_MS} ms of added round-trip time; the server's counts.")
+    print("Disk: the counts of each library. Each read is cold, in a separate process; best of three.")
 
 
 def draw(url: str) -> None:
-    """The layout of the file, with the baskets that were read."""
+    """Draws the layout of the file, with the baskets that were read."""
     import sapwood
     from sapwood.report.layout import draw, layout_of
 

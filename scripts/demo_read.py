@@ -1,4 +1,4 @@
-"""Reads columns of a tree with one library, cold, in a process of its own, and prints what it took as JSON.
+"""Reads columns of a tree with one library, and prints the cost as JSON.
 
 demo_read.py LIBRARY URL:TREE COLUMN...
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 
 def digest(array: Any) -> str:
-    """A digest of all numbers of an array, and of how they are grouped."""
+    """A digest of all numbers of an array and of their grouping."""
     found = hashlib.sha256()
     while array.ndim > 1:
         found.update(ak.to_numpy(ak.num(array)).astype(np.int64).tobytes())
@@ -28,7 +28,7 @@ def digest(array: Any) -> str:
 
 
 def counted(library: str, file: Any) -> dict[str, int]:
-    """What the library itself says that it read."""
+    """The library's own counts."""
     if library == "sapwood":
         report = file.report()
         return {"requests": report.requests, "bytes_sent": report.fetched_bytes}

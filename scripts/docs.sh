@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds the documents strictly, or serves them:  docs.sh build|serve
+# Builds the documents in strict mode, or serves them:  docs.sh build|serve
 set -eu
 if [ ! -x .venv/bin/zensical ]; then
-    echo "documents: skipped, their tools need Python 3.11 or newer" >&2
+    echo "documents: skipped, because their tools need Python 3.11 or newer" >&2
     exit 0
 fi
 .venv/bin/python scripts/cli_reference.py

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 EVENTS, CLUSTER = 100_000, 10_000
 
-# Mean number per event, and how many variables each has beside pt, eta, phi, mass and charge.
+# Mean number per event, and the number of variables in addition to pt, eta, phi, mass and charge.
 COLLECTIONS = {
     "Electron": (1.1, 30),
     "FatJet": (0.7, 25),
@@ -32,7 +32,7 @@ SUMS = ["MET", "PuppiMET", "RawMET", "TkMET", "CaloMET", "PV", "BeamSpot", "Gene
 
 
 def rounded(values: NDArray[Any]) -> NDArray[np.float32]:
-    """Values with 12 bits of mantissa, as NanoAOD stores them: that is what compression works on."""
+    """Values with 12 bits of mantissa, as in NanoAOD, so that they compress as well."""
     return (values.astype(np.float32).view(np.uint32) & np.uint32(0xFFFFF800)).view(np.float32)
 
 
@@ -76,7 +76,7 @@ def cluster(random: np.random.Generator, first: int, events: int) -> dict[str, A
 
 
 def write(path: Path, events: int = EVENTS) -> None:
-    """Writes the file; it is there when it is complete."""
+    """Writes the file; it appears once it is complete."""
     random = np.random.default_rng(2026)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")

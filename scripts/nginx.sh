@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the tests with a real web server need: nginx, with its WebDAV module. Where it is not installed, its packages are
-# unpacked beside the virtual environment, which needs no rights and starts nothing; elsewhere the tests skip themselves.
+# Provides nginx with its WebDAV module for the tests with a real web server. If it is not installed, its packages are
+# unpacked into the virtual environment, which needs no privileges and starts no service; without apt, these tests are skipped.
 set -eu
 target=${1:-.venv/nginx}
 modules=/usr/lib/nginx/modules/ngx_http_dav_ext_module.so
@@ -19,7 +19,7 @@ unpack() {
 }
 
 if command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null; then
-    echo "unpacking nginx, for the tests with a web server"
+    echo "unpacking nginx for the tests with a web server"
     if unpack || { apt-get update --quiet --quiet >/dev/null 2>&1 && unpack; }; then exit 0; fi
     rm -rf "$target.new"
 fi

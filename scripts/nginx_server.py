@@ -1,23 +1,18 @@
-"""A real web server for tests and benchmarks, on a free port of this machine: nginx, with WebDAV if it can.
+"""A real web server for tests and benchmarks on a free local port: nginx, with WebDAV if available.
 
     python scripts/nginx_server.py --root DIR          http:// and dav://
-    python scripts/nginx_server.py --root DIR --tls    https:// and davs://, with a certificate made for it
+    python scripts/nginx_server.py --root DIR --tls    https:// and davs://, with a new certificate
 
 Prints one line of JSON when it is ready, {"url": "http://localhost:PORT", "authority": FILE or null}, and
-serves until its standard input ends. scripts/nginx.sh brings nginx.
+serves until its standard input ends. scripts/nginx.sh provides nginx.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import shutil
-import socket
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,10 +20,9 @@ from pathlib import Path
 
 import certificate
 from certificate import Certificate
-from xrootd_server import free_port
+from local_server import free_port, is_ready, listens, parser, serve, stop
 
 READY_SECONDS = 10.0
-STOP_SECONDS = 5.0
 REPOSITORY = Path(__file__).resolve().parents[1]
 UNPACKED = REPOSITORY / ".venv" / "nginx"
 MODULE = "usr/lib/nginx/modules/ngx_http_dav_ext_module.so"
@@ -63,7 +57,7 @@ http {{
 
 
 def program() -> str | None:
-    """The server's program, if it is there."""
+    """The server's program, or None."""
     unpacked = UNPACKED / "usr/sbin/nginx"
     return (
         str(unpacked) if unpacked.exists() else shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
@@ -71,14 +65,14 @@ def program() -> str | None:
 
 
 def module() -> Path | None:
-    """The module that lists directories by WebDAV, if it is there."""
+    """The module that lists directories by WebDAV, or None."""
     places = [UNPACKED / MODULE] if (UNPACKED / "usr/sbin/nginx").exists() else [Path("/") / MODULE]
     return next((place for place in places if place.exists()), None)
 
 
 def missing() -> str | None:
-    """What has to be installed, or None if all is there."""
-    return None if program() else "nginx is not installed (make servers brings it, where there is apt)"
+    """The missing software, or None."""
+    return None if program() else "nginx is not installed (make servers provides it if there is apt)"
 
 
 @dataclass
@@ -92,15 +86,15 @@ class Server:
 
     @property
     def url(self) -> str:
-        """What the path of a file, beginning with "/", is added to."""
+        """The URL of the folder, without a final slash."""
         return f"{self.scheme}://localhost:{self.port}"
 
-    def asked(self) -> list[tuple[str, int, int]]:
-        """The requests it has answered: method, status, number of ranges (0: the whole)."""
+    def requests(self) -> list[tuple[str, int, int]]:
+        """The answered requests: method, status, number of ranges (0: the whole file)."""
         rows = [line.split("\t") for line in self.log.read_text().splitlines()]
         return [
-            (method, int(status), 0 if asked == "-" else asked.count(",") + 1)
-            for method, status, asked in rows
+            (method, int(status), 0 if ranges == "-" else ranges.count(",") + 1)
+            for method, status, ranges in rows
         ]
 
 
@@ -129,11 +123,7 @@ def web_server(root: Path, tls: Certificate | None = None, settings: str = "") -
             yield server
         finally:
             server.process.terminate()
-            try:
-                server.process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                server.process.kill()
-                server.process.wait()
+            stop(server.process)
 
 
 def _start(config: Path) -> subprocess.Popen[bytes]:
@@ -147,38 +137,25 @@ def _start(config: Path) -> subprocess.Popen[bytes]:
 
 
 def _wait_until_ready(server: Server, errors: Path) -> None:
-    end = time.monotonic() + READY_SECONDS
-    while time.monotonic() < end and server.process.poll() is None:
-        if server.log.exists() and _listens(server.port):
-            return
-        time.sleep(0.02)
-    said = errors.read_text(errors="replace") if errors.exists() else ""
-    raise RuntimeError(f"nginx does not start:\n{said[-2000:]}")
+    def ready() -> bool:
+        return server.log.exists() and listens(server.port)
 
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
+    if not is_ready(ready, READY_SECONDS, server.process):
+        log = errors.read_text(errors="replace") if errors.exists() else ""
+        raise RuntimeError(f"nginx does not start:\n{log[-2000:]}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--root", type=Path, required=True, help="folder to serve")
-    parser.add_argument("--tls", action="store_true", help="with TLS and a certificate of its own")
-    options = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--root", type=Path, required=True, help="folder to serve")
+    arguments.add_argument("--tls", action="store_true", help="use TLS, with a new certificate")
+    options = arguments.parse_args()
     if (lack := missing() or (certificate.missing() if options.tls else None)) is not None:
         raise SystemExit(f"nginx_server: {lack}")
     with tempfile.TemporaryDirectory() as folder:
         tls = certificate.make(Path(folder)) if options.tls else None
         with web_server(options.root.resolve(), tls) as server:
-            authority = str(tls.authority) if tls else None
-            print(json.dumps({"url": server.url, "authority": authority}), flush=True)
-            sys.stdin.read()
+            serve({"url": server.url, "authority": str(tls.authority) if tls else None})
 
 
 if __name__ == "__main__":

@@ -1,35 +1,31 @@
-"""A real PostgreSQL server for tests, on a free port of this machine, with an empty database.
+"""A real PostgreSQL server for tests on a free local port, with an empty database.
 
     python scripts/postgres_server.py
 
 Prints one line of JSON when it is ready, {"url": "postgresql://…"}, and serves until its standard input ends.
-scripts/postgres.sh installs PostgreSQL. The server refuses to be root; started by root, it runs as postgres,
-or as nobody.
+scripts/postgres.sh installs PostgreSQL. The server refuses to run as root, so root starts it as postgres or
+nobody.
 """
 
 from __future__ import annotations
 
 import getpass
-import json
 import os
 import pwd
 import secrets
 import shutil
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from xrootd_server import free_port
+from local_server import free_port, is_ready, serve, stop
 
 READY_SECONDS = 120.0
-STOP_SECONDS = 10.0
 USER = "catalogue"
-# A test may lose its database: nothing waits for the disk.
+# A test may lose its database, so nothing needs to wait for the disk.
 SETTINGS = {
     "fsync": "off",
     "synchronous_commit": "off",
@@ -41,7 +37,7 @@ SETTINGS = {
 
 
 def programs() -> Path | None:
-    """The folder of the server's programs, if it is installed; Debian keeps them out of PATH."""
+    """The folder of the server's programs, or None. On Debian, it is not on PATH."""
     versions = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/postgres")]
     versions.sort(key=lambda folder: float(folder.parent.name))
     if found := shutil.which("postgres"):
@@ -51,7 +47,7 @@ def programs() -> Path | None:
 
 
 def missing() -> str | None:
-    """What has to be installed, or None if all is there."""
+    """The missing software, or None."""
     return None if programs() else "PostgreSQL is not installed (Debian and Ubuntu: apt install postgresql)"
 
 
@@ -65,12 +61,12 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Its database, with the password of its user."""
+        """The URL of its database, with user and password."""
         return f"postgresql://{USER}:{self.password}@127.0.0.1:{self.port}/postgres"
 
     @contextmanager
     def database(self) -> Iterator[str]:
-        """The URL of another one, empty, that is removed at the end."""
+        """The URL of a new, empty database, which is removed at the end."""
         import psycopg
 
         name = f"test_{secrets.token_hex(6)}"
@@ -83,7 +79,7 @@ class Server:
             self.drop(url)
 
     def drop(self, url: str) -> None:
-        """Removes a database, and ends the connections to it."""
+        """Removes a database, and closes the connections to it."""
         import psycopg
 
         with psycopg.connect(self.url, autocommit=True) as connection:
@@ -119,17 +115,13 @@ def postgres_server() -> Iterator[Server]:
             _wait_until_ready(data, server)
             yield server
         finally:
-            # Fast shutdown: connections are ended.
+            # Fast shutdown, which closes connections.
             process.send_signal(2)
-            try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            stop(process)
 
 
 def _user() -> str:
-    """Who the server runs as: not root."""
+    """The user of the server, which must not be root."""
     if os.getuid() != 0:
         return getpass.getuser()
     names = {one.pw_name for one in pwd.getpwall()}
@@ -137,22 +129,21 @@ def _user() -> str:
 
 
 def _wait_until_ready(data: Path, server: Server) -> None:
-    end = time.monotonic() + READY_SECONDS
-    while time.monotonic() < end and server.process.poll() is None:
+    def ready() -> bool:
         with suppress(OSError, IndexError):
             # The eighth line of this file is the state of the server.
-            if (data / "postmaster.pid").read_text().splitlines()[7].strip() == "ready":
-                return
-        time.sleep(0.02)
-    raise RuntimeError(f"PostgreSQL on port {server.port} does not start")
+            return (data / "postmaster.pid").read_text().splitlines()[7].strip() == "ready"
+        return False
+
+    if not is_ready(ready, READY_SECONDS, server.process):
+        raise RuntimeError(f"PostgreSQL on port {server.port} does not start")
 
 
 def main() -> None:
     if (lack := missing()) is not None:
         raise SystemExit(f"postgres_server: {lack}")
     with postgres_server() as server:
-        print(json.dumps({"url": server.url}), flush=True)
-        sys.stdin.read()
+        serve({"url": server.url})
 
 
 if __name__ == "__main__":

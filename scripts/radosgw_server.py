@@ -1,21 +1,19 @@
-"""A throw-away Ceph cluster with S3 gateways, on free ports of this machine: one monitor, some OSDs, radosgw.
+"""A temporary Ceph cluster with S3 gateways on free local ports: one monitor, some OSDs, radosgw.
 
     python scripts/radosgw_server.py [--gateways N] [--ec K,M] [--copies N] [--store bluestore]
 
 Prints one line of JSON when it is ready, {"endpoints": ["http://127.0.0.1:PORT", …], "access_key_id": …,
 "secret_access_key": …, "bucket": "data"}, and serves until its standard input ends. scripts/radosgw.sh
-installs the packages. Nothing of it needs root, nothing listens outside of this machine, and all data are in
-a temporary folder; by default they are in memory.
+installs the packages. It needs no root privileges and listens only on this machine. All data is in a
+temporary folder, by default in memory.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
@@ -26,7 +24,7 @@ from functools import partial
 from pathlib import Path
 
 import s3_server
-from xrootd_server import free_port
+from local_server import free_port, parser, serve
 
 READY_SECONDS, REMOVE_SECONDS = 60.0, 600.0
 PROGRAMS = ("ceph", "ceph-mon", "ceph-osd", "monmaptool", "radosgw", "radosgw-admin")
@@ -34,12 +32,11 @@ POOLS = (".rgw.root", *(f"default.rgw.{name}" for name in ("control", "meta", "l
 BUCKET_POOLS = tuple(f"default.rgw.buckets.{name}" for name in ("index", "non-ec", "data"))
 GIGABYTES = 8
 
-# What is not the default, and why:
-# - no authentication in the cluster, as it is alone; radosgw would insist on encryption, and wait for ever
-# - pools without copies, if these are not asked for; all is on one machine, and disks that are nearly full do
-#   not matter here
-# - paxos does not wait for company: the setup takes a second instead of three
-# - small answers are not held back by the socket (tcp_nodelay, where the gateway is started)
+# The reasons for settings other than the defaults:
+# - no authentication in the cluster: it is isolated, and radosgw would insist on encryption and wait forever
+# - pools without copies unless requested: everything is on one machine, and nearly full disks do not matter
+# - paxos does not wait for other monitors: the setup takes one second instead of three
+# - the socket does not delay small answers (tcp_nodelay, at the start of the gateway)
 CONFIG = """
 [global]
 fsid = {fsid}
@@ -89,7 +86,7 @@ rgw data = {folder}
 
 
 def missing() -> str | None:
-    """What has to be installed, or None if all is there."""
+    """The missing software, or None."""
     if absent := [name for name in PROGRAMS if shutil.which(name) is None]:
         return f"{', '.join(absent)} not installed (SAPWOOD_RADOSGW=1 make servers, on Debian and Ubuntu)"
     return None
@@ -97,20 +94,20 @@ def missing() -> str | None:
 
 @dataclass
 class Cluster:
-    """A running cluster: its gateways all serve the bucket ``data``, and ``coded`` if that is asked for."""
+    """A running cluster: all gateways serve the bucket ``data``, and on request ``coded``."""
 
     folder: Path
     gateways: list[s3_server.Server] = field(default_factory=list)
     daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, name: str, *command: str) -> None:
-        """Starts a daemon; its words go to a file."""
+        """Starts a daemon; its output goes to a file."""
         with (self.folder / f"{name}.out").open("wb") as log:
             command = (*command, "-c", str(self.folder / "ceph.conf"), "-f")
             self.daemons[name] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def run(self, *command: str, stdin: str = "", seconds: float = READY_SECONDS) -> str:
-        """Runs a program of Ceph to its end."""
+        """Runs a program of Ceph, and returns its output."""
         command = (*command, "-c", str(self.folder / "ceph.conf"))
         ended = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=seconds)
         if ended.returncode != 0:
@@ -122,16 +119,16 @@ class Cluster:
         self.run("ceph", "--connect-timeout", "30", stdin="\n".join(lines) + "\n")
 
     def admin(self, *arguments: str, seconds: float = READY_SECONDS) -> None:
-        """Runs a command of those who run gateways."""
+        """Runs an administration command of the gateway."""
         self.run("radosgw-admin", "-n", "client.rgw0", *arguments, seconds=seconds)
 
     def remove_bucket(self, name: str) -> None:
-        """Removes a bucket and all that is in it."""
+        """Removes a bucket and its content."""
         rest = ("--purge-objects", "--bypass-gc")
         self.admin("bucket", "rm", f"--bucket={name}", *rest, seconds=REMOVE_SECONDS)
 
     def stop(self) -> None:
-        """Ends all, the last that was started first. Nothing of it is kept."""
+        """Ends all processes, the last one first. No data is kept."""
         for server in self.gateways:
             server.kill()
         for daemon in reversed(self.daemons.values()):
@@ -143,9 +140,9 @@ class Cluster:
 def cluster(
     gateways: int = 1, erasure: tuple[int, int] | None = None, store: str = "memstore", copies: int = 1
 ) -> Iterator[Cluster]:
-    """A cluster; with `erasure` = (k, m), it has k + m OSDs, over which the bucket ``coded`` lies.
+    """A cluster; with `erasure` = (k, m), it has k + m OSDs, and a bucket ``coded`` that is spread over them.
 
-    Of all else there are `copies`, each on an OSD of its own.
+    Everything else has `copies`, each on a different OSD.
     """
     if lack := missing():
         raise RuntimeError(lack)
@@ -191,7 +188,7 @@ def _start_osds(made: Cluster, count: int) -> None:
 
 
 def _pools(erasure: tuple[int, int] | None) -> Sequence[str]:
-    """They are made before the gateway makes them, with more parts than a throw-away cluster can bear."""
+    """Commands that create the pools, because the gateway would create too many placement groups."""
     lines = []
     for pool in (*POOLS, *BUCKET_POOLS):
         parts = 16 if pool.endswith("data") else 4
@@ -235,20 +232,18 @@ def _wait(ready: Callable[[], bool], made: Cluster) -> None:
     while not ready():
         dead = [name for name, daemon in made.daemons.items() if daemon.poll() is not None]
         if dead or time.monotonic() > end:
-            words = "".join((made.folder / f"{name}.out").read_text()[-500:] for name in dead)
-            raise RuntimeError(f"the Ceph cluster does not start: {', '.join(dead) or 'no answer'} {words}")
+            output = "".join((made.folder / f"{name}.out").read_text()[-500:] for name in dead)
+            raise RuntimeError(f"the Ceph cluster does not start: {', '.join(dead) or 'no answer'} {output}")
         time.sleep(0.1)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--gateways", type=int, default=1, help="number of S3 servers")
-    parser.add_argument("--ec", metavar="K,M", help="also make the bucket 'coded', over K + M OSDs")
-    parser.add_argument("--copies", type=int, default=1, help="of what is not coded, each on an OSD")
-    parser.add_argument("--store", default="memstore", help="where OSDs keep their data: memstore, bluestore")
-    options = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--gateways", type=int, default=1, help="number of S3 servers")
+    arguments.add_argument("--ec", metavar="K,M", help="also make the bucket 'coded', over K + M OSDs")
+    arguments.add_argument("--copies", type=int, default=1, help="copies of data that is not coded")
+    arguments.add_argument("--store", default="memstore", help="the OSDs' storage: memstore or bluestore")
+    options = arguments.parse_args()
     if (lack := missing()) is not None:
         raise SystemExit(f"radosgw_server: {lack}")
     k, _, m = (options.ec or "").partition(",")
@@ -257,8 +252,7 @@ def main() -> None:
         first = made.gateways[0]
         keys = {"access_key_id": first.access_key_id, "secret_access_key": first.secret_access_key}
         endpoints = [server.endpoint for server in made.gateways]
-        print(json.dumps({"endpoints": endpoints, **keys, "bucket": first.bucket}), flush=True)
-        sys.stdin.read()
+        serve({"endpoints": endpoints, **keys, "bucket": first.bucket})
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/bin/sh
-# rustfmt and clippy, warnings are errors. A toolchain without them skips them aloud, except in CI.
+# Runs rustfmt and clippy; warnings are errors. If they are not installed, they are skipped with a message, except in CI.
 set -eu
 
 has() {

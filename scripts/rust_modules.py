@@ -24,7 +24,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Use:
-    """One name of a `use`: where it leads, and the name it has here ("*" for all names of a module)."""
+    """One name of a `use`: its path, and its local name ("*" for all names of a module)."""
 
     path: tuple[str, ...]
     name: str
@@ -34,7 +34,7 @@ class Use:
 
 @dataclass(eq=False)
 class Module:
-    """A module: one of its own file, or one written inside the file of another."""
+    """A module, in its own file or inline in that of another."""
 
     name: str
     file: Path
@@ -48,7 +48,7 @@ class Module:
         return self.parent.root() if self.parent else self
 
     def member(self, module: "Module") -> str | None:
-        """The child of this module that `module` is or is below; for this module, its file."""
+        """The child of this module that contains `module`; for this module itself, its file."""
         if module is self:
             return str(self.file)
         while module.parent is not None and module.parent is not self:
@@ -87,7 +87,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def comment_end(text: str, start: int) -> int:
-    """Behind the comment that begins here; comments nest."""
+    """The position after the comment that begins here; comments nest."""
     depth, position = 0, start
     for match in re.finditer(r"/\*|\*/", text[start:]):
         depth += 1 if match[0] == "/*" else -1
@@ -98,7 +98,7 @@ def comment_end(text: str, start: int) -> int:
 
 
 def without_tests(code: list[Token]) -> list[Token]:
-    """The code without what `#[cfg(test)]` stands before."""
+    """The code without items under `#[cfg(test)]`."""
     kept: list[Token] = []
     index = 0
     while index < len(code):
@@ -111,7 +111,7 @@ def without_tests(code: list[Token]) -> list[Token]:
 
 
 def item_end(code: list[Token], index: int) -> int:
-    """Behind the item, the field or the statement that begins here with its attributes."""
+    """The index after the item, field or statement that begins here with its attributes."""
     while code[index].text == "#":
         index = closing(code, index + 1) + 1
     item = code[index].text in QUALIFIERS or code[index].text in {"impl", "macro_rules"}
@@ -130,7 +130,7 @@ def item_end(code: list[Token], index: int) -> int:
 
 
 def closing(code: list[Token], index: int) -> int:
-    """The bracket that closes the one here."""
+    """The index of the bracket that closes this one."""
     depth = 0
     while index < len(code):
         depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(code[index].text, 0)
@@ -160,7 +160,7 @@ def read(module: Module, folder: Path, modules: list[Module]) -> None:
 
 
 def scan(module: Module, code: list[Token], folder: Path, modules: list[Module]) -> None:
-    """Sorts the code of a module into items, uses, modules inside it, and all other code."""
+    """Sorts the code of a module into items, uses, inline modules, and all other code."""
     index = depth = 0
     public = False
     while index < len(code):
@@ -189,7 +189,7 @@ def scan(module: Module, code: list[Token], folder: Path, modules: list[Module])
 
 
 def declare(module: Module, code: list[Token], index: int, folder: Path, modules: list[Module]) -> int:
-    """Adds the module that is declared here; its last token."""
+    """Adds the module that is declared here; returns the index of its last token."""
     name = code[index + 1].text
     if code[index + 2].text == "{":
         end = closing(code, index + 2)
@@ -205,7 +205,7 @@ def declare(module: Module, code: list[Token], index: int, folder: Path, modules
 
 
 def collect(code: list[Token], index: int, prefix: tuple[str, ...], public: bool, uses: list[Use]) -> int:
-    """Adds the names of one tree of a `use`; the index behind it."""
+    """Adds the names of one tree of a `use`; returns the index after it."""
     path = prefix
     while index < len(code) and code[index].text not in {",", "}"}:
         token = code[index]
@@ -233,13 +233,13 @@ def collect(code: list[Token], index: int, prefix: tuple[str, ...], public: bool
 
 
 class Resolver:
-    """Finds what names mean: a module, or the module that defines an item."""
+    """Resolves names to modules, or to the modules that define items."""
 
     def __init__(self) -> None:
         self.active: set[tuple[int, str]] = set()
 
     def lookup(self, module: Module, name: str) -> tuple[Module | None, Module | None]:
-        """The module of this name, and the definer of the item of this name; both may be there."""
+        """The module of this name, and the module that defines an item of this name; both may exist."""
         key = (id(module), name)
         if key in self.active:
             return None, None
@@ -267,7 +267,7 @@ class Resolver:
         return None, None
 
     def resolve(self, module: Module, path: tuple[str, ...]) -> tuple[Module | None, Module | None]:
-        """What the path means here: a module, the definer of an item, or neither for other crates."""
+        """The module of this path, or the module that defines its item; neither for other crates."""
         current: Module | None = module
         start = 0
         while start < len(path) and path[start] in {"crate", "self", "super"} and current:
@@ -289,7 +289,7 @@ class Resolver:
 
 
 def references(modules: list[Module]) -> list[Reference]:
-    """What the modules of a crate use of each other."""
+    """The references between the modules of a crate."""
     resolver = Resolver()
     return [
         reference
@@ -324,7 +324,7 @@ def named(resolver: Resolver, module: Module) -> Iterator[Reference]:
 
 
 def plain(module: Module, code: list[Token], index: int) -> bool:
-    """Whether this name alone can be one of an item that another module defines."""
+    """Whether this name alone can refer to an item that another module defines."""
     name = code[index].text
     before = code[index - 1].text if index else ""
     following = code[index + 1].text if index + 1 < len(code) else ""

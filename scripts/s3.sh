@@ -1,13 +1,13 @@
 #!/bin/sh
-# What the tests over s3:// need: versitygw, an S3 server over a folder, built where there is Go (two minutes, once).
-# Elsewhere it is said what is missing, and the tests skip themselves.
+# Builds versitygw, an S3 server for a folder, for the tests over s3:// (two minutes, once). Without Go, these tests are
+# skipped.
 set -eu
 version=v1.8.0
 target=${1:-.venv/bin}
 [ -z "${VERSITYGW_BIN:-}" ] && [ ! -x "$target/versitygw" ] && ! command -v versitygw >/dev/null || exit 0
 
 if command -v go >/dev/null; then
-    echo "building versitygw $version, for the tests over s3://"
+    echo "building versitygw $version for the tests over s3://"
     mkdir -p "$target"
     bin=$(cd "$target" && pwd)
     if GOBIN=$bin GOFLAGS=-trimpath timeout 600 go install "github.com/versity/versitygw/cmd/versitygw@$version" 2>/dev/null; then
@@ -15,4 +15,4 @@ if command -v go >/dev/null; then
     fi
     echo "versitygw could not be built (is there a network?)" >&2
 fi
-echo "the tests over s3:// are skipped; they need versitygw, and to build it Go 1.24 or newer" >&2
+echo "the tests over s3:// are skipped; they need versitygw, or Go 1.24 or newer to build it" >&2

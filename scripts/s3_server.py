@@ -1,4 +1,4 @@
-"""A real S3 server for tests and benchmarks, on a free port of this machine: versitygw over a folder.
+"""A real S3 server for tests and benchmarks on a free local port: versitygw for a folder.
 
     python scripts/s3_server.py --put FILE [--put FILE …]    serves the files in the bucket "data"
 
@@ -9,7 +9,6 @@ versitygw.
 
 from __future__ import annotations
 
-import argparse
 import base64
 import datetime
 import hashlib
@@ -19,9 +18,7 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
-import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,7 +27,7 @@ from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from xrootd_server import free_port
+from local_server import free_port, is_ready, parser, serve
 
 READY_SECONDS = 60.0
 REGION = "us-east-1"
@@ -38,14 +35,14 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 def program(name: str = "versitygw") -> str | None:
-    """A server's program, if it is installed."""
-    beside = REPOSITORY / ".venv" / "bin" / name
-    told = os.environ.get(f"{name.upper().replace('-', '_')}_BIN")
-    return told or (str(beside) if beside.exists() else shutil.which(name))
+    """A server's program, or None."""
+    local = REPOSITORY / ".venv" / "bin" / name
+    named = os.environ.get(f"{name.upper().replace('-', '_')}_BIN")
+    return named or (str(local) if local.exists() else shutil.which(name))
 
 
 def missing(name: str = "versitygw") -> str | None:
-    """What has to be installed, or None if all is there."""
+    """The missing software, or None."""
     return None if program(name) else f"{name} is not installed (make servers builds it, where possible)"
 
 
@@ -69,7 +66,7 @@ class Server:
 
     @property
     def endpoint(self) -> str:
-        """URL of the service."""
+        """The URL of the service."""
         return f"http://{self.address}"
 
     @property
@@ -83,54 +80,54 @@ class Server:
         }
 
     def put(self, key: str, content: bytes) -> None:
-        """Writes an object, with a checksum, as the clients of S3 do."""
+        """Writes an object with a checksum, like other S3 clients."""
         checksum = base64.b64encode(zlib.crc32(content).to_bytes(4, "big")).decode()
         self._ask("PUT", f"/{self.bucket}/{quote(key)}", content, headers={"x-amz-checksum-crc32": checksum})
 
     def start(self) -> None:
-        """Starts its process, and waits until it answers; again, after it was killed."""
-        nowhere = subprocess.DEVNULL
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
-            # It ends at once where the port is not free again yet.
+        """Starts the process, and waits until it answers. It can be started again after it was killed."""
+
+        def ready() -> bool:
+            # The process exits at once if the port is still in use after a kill.
             if not self.runs:
-                self.process = subprocess.Popen(self.command, stdin=nowhere, stdout=nowhere, stderr=nowhere)
-            if answers(self, self.health, self.healthy):
-                return
-            time.sleep(0.02)
-        raise RuntimeError(f"the S3 server on port {self.port} does not start")
+                quiet = subprocess.DEVNULL
+                self.process = subprocess.Popen(self.command, stdin=quiet, stdout=quiet, stderr=quiet)
+            return answers(self, self.health, self.healthy)
+
+        if not is_ready(ready, READY_SECONDS):
+            raise RuntimeError(f"the S3 server on port {self.port} does not start")
 
     def kill(self) -> None:
-        """Ends its process where it stands."""
+        """Kills the process."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
 
     def stop(self) -> None:
-        """Ends the server. Asked to end, it would wait for clients to close connections that they keep."""
+        """Ends the server. It is killed, because otherwise it would wait for idle connections of clients."""
         self.kill()
 
     @property
     def runs(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the process is running."""
         return self.process is not None and self.process.poll() is None
 
     def make_bucket(self, name: str | None = None, placement: str = "") -> None:
-        """Makes the bucket, or another one; Ceph also takes where its objects are placed."""
+        """Makes the bucket, or another one; for Ceph, with the placement of its objects."""
         space = "http://s3.amazonaws.com/doc/2006-03-01/"
         where = f"<LocationConstraint>{placement}</LocationConstraint>"
         body = f'<CreateBucketConfiguration xmlns="{space}">{where}</CreateBucketConfiguration>'
         self._ask("PUT", f"/{name or self.bucket}", body.encode() if placement else b"")
 
     def make_public(self) -> None:
-        """Lets anybody read the objects."""
+        """Makes all objects public."""
         statement = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject"}
         statement["Resource"] = f"arn:aws:s3:::{self.bucket}/*"
         policy = {"Version": "2012-10-17", "Statement": [statement]}
         self._ask("PUT", f"/{self.bucket}", json.dumps(policy).encode(), "policy=")
 
     def listed(self, prefix: str) -> dict[str, tuple[int, str]]:
-        """Size and entity tag of all objects of the bucket whose keys begin so, by key."""
+        """Sizes and entity tags of all objects with a prefix, by key."""
         found: dict[str, tuple[int, str]] = {}
         last = ""
         while True:
@@ -185,7 +182,7 @@ def _signature(
 
 @contextmanager
 def s3_server(files: Path | None = None) -> Iterator[Server]:
-    """A server with an empty bucket, or one with links to the `.root` files of a folder, in that folder."""
+    """A server with an empty bucket; or one inside a folder, with hard links to its `.root` files."""
     with tempfile.TemporaryDirectory(prefix="sapwood-s3-", dir=files) as name:
         for folder in ("data", "meta"):
             Path(name, folder).mkdir()
@@ -213,9 +210,9 @@ def another_gateway(server: Server) -> Iterator[Server]:
 
 @contextmanager
 def careless_server() -> Iterator[Server]:
-    """s3s-fs with an empty bucket. It looks whether there is an object, and only then writes: a race."""
+    """s3s-fs with an empty bucket. It checks for an existing object before it writes: a race condition."""
     with tempfile.TemporaryDirectory(prefix="sapwood-s3-") as folder:
-        # Who does not say who it is gets no list of buckets.
+        # Anonymous clients may not list buckets.
         server = Server(free_port(), health="/", healthy=403)
         keys = ["--access-key", server.access_key_id, "--secret-key", server.secret_access_key]
         place = ["--host", "127.0.0.1", "--port", str(server.port)]
@@ -238,10 +235,10 @@ def _installed(name: str) -> str:
 def _gateway(folder: Path) -> Server:
     binary = _installed("versitygw")
     server = Server(free_port())
-    # Beside the files, not in their attributes: those need a file system that has them.
+    # Metadata is stored in files, because not every file system has extended attributes.
     backend = ["posix", "--sidecar", str(folder / "meta"), str(folder / "data")]
     options = ["--access", server.access_key_id, "--secret", server.secret_access_key, "--region", REGION]
-    options.append("--keep-alive")  # it closes connections otherwise, as no S3 service does
+    options.append("--keep-alive")  # by default it closes connections, unlike any S3 service
     server.command = (
         binary,
         *options,
@@ -256,7 +253,7 @@ def _gateway(folder: Path) -> Server:
 
 
 def answers(server: Server, path: str, status: int = 200) -> bool:
-    """Whether it answers by now, with that status."""
+    """Whether the server answers with this status."""
     connection = http.client.HTTPConnection(server.address, timeout=2)
     try:
         connection.request("GET", path)
@@ -268,19 +265,16 @@ def answers(server: Server, path: str, status: int = 200) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--put", type=Path, action="append", default=[], help="file to serve")
-    files = parser.parse_args().put
+    arguments = parser(__doc__)
+    arguments.add_argument("--put", type=Path, action="append", default=[], help="file to serve")
+    files = arguments.parse_args().put
     if (lack := missing()) is not None:
         raise SystemExit(f"s3_server: {lack}")
     with s3_server() as server:
         for file in files:
             server.put(file.name, file.read_bytes())
         keys = {"access_key_id": server.access_key_id, "secret_access_key": server.secret_access_key}
-        print(json.dumps({"endpoint": server.endpoint, **keys, "bucket": server.bucket}), flush=True)
-        sys.stdin.read()
+        serve({"endpoint": server.endpoint, **keys, "bucket": server.bucket})
 
 
 if __name__ == "__main__":

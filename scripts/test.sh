@@ -1,10 +1,9 @@
 #!/bin/sh
-# `make test`: everything, so that no processor is idle. What computes goes on beside what mostly waits: checks and the
-# build beside the installation of servers, and the compilation of the crates' tests beside the tests in Python, of which
-# it takes no time: it gets what they leave.
+# `make test`: runs everything, and keeps the processors busy. Checks and the build run in parallel with the installation of
+# servers; the compilation of the crates' tests runs at low priority in parallel with the tests in Python.
 set -eu
 make=${MAKE:-make}
-export CARGO_INCREMENTAL=0 # what the next compilation could go on from takes time to keep
+export CARGO_INCREMENTAL=0 # saving the state for incremental compilation takes time
 log=$(mktemp)
 beside=
 trap 'rm -f "$log"; [ -z "$beside" ] || kill "$beside" 2>/dev/null || true' EXIT
@@ -25,7 +24,7 @@ finish() {
 start "$make" --no-print-directory check .venv/.core target/debug/sapwood-testkit
 "$make" --no-print-directory servers
 finish
-"$make" --no-print-directory build docs
+"$make" --no-print-directory build local-wheel docs
 start nice -n 19 cargo --locked test --workspace --quiet --no-run
 "$make" --no-print-directory test-python
 finish

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Says in one line what is missing for a build: a Rust toolchain that is new enough, a C compiler.
+# Checks the requirements of a build: a recent Rust toolchain and a C compiler.
 set -eu
 wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 

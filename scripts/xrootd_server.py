@@ -1,25 +1,20 @@
-"""Real XRootD servers for tests and benchmarks, on free ports of this machine.
+"""Real XRootD servers for tests and benchmarks on free local ports.
 
     python scripts/xrootd_server.py --root DIR                one data server
     python scripts/xrootd_server.py --root DIR --root DIR2    a redirector with a data server for each folder
 
 Prints one line of JSON when it is ready, {"url": "root://localhost:PORT", "servers": ["localhost:PORT", …]},
 and serves until its standard input ends. Needs `xrootd`, and `cmsd` for a redirector: scripts/xrootd.sh
-installs them. The servers refuse to be root; started by root, they run as nobody, who must be able to read
-the folders.
+installs them. The servers refuse to run as root, so root starts them as nobody, who must be able to read the
+folders.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import shutil
-import socket
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -27,13 +22,14 @@ from pathlib import Path
 
 import certificate
 from certificate import Certificate
+from local_server import free_port, is_ready, listens, parser, serve, stop
 
 READY_SECONDS = 30.0
 STOP_SECONDS = 5.0
 
 
 def missing() -> str | None:
-    """What has to be installed, or None if all is there."""
+    """The missing software, or None."""
     if absent := [name for name in ("xrootd", "cmsd") if shutil.which(name) is None]:
         return f"{' and '.join(absent)} not installed (Debian and Ubuntu: apt install xrootd-server)"
     return None
@@ -54,11 +50,11 @@ class Server:
 
     @property
     def url(self) -> str:
-        """What the path of a file, beginning with "//", is added to."""
+        """The URL of the server, without the two slashes before a path."""
         return f"root://{self.address}"
 
     def kill(self) -> None:
-        """Ends the server as a crash would."""
+        """Kills the server, like a crash."""
         for process in self.processes:
             process.kill()
             process.wait(STOP_SECONDS)
@@ -78,7 +74,7 @@ def data_server(root: Path, settings: str = "", port: int | None = None) -> Iter
 
 @contextmanager
 def secure_server(root: Path) -> Iterator[tuple[Server, Certificate]]:
-    """A server that speaks TLS, and the certificate that it shows: roots://."""
+    """A server for roots://, with TLS, and its certificate."""
     with tempfile.TemporaryDirectory(prefix="xrd-tls") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -92,12 +88,12 @@ def secure_server(root: Path) -> Iterator[tuple[Server, Certificate]]:
 
 @contextmanager
 def redirector(roots: list[Path]) -> Iterator[Server]:
-    """A redirector, which finds a file on one of the data servers: there is one for each folder."""
+    """A redirector with a data server for each folder."""
     with ExitStack() as stack:
         folder = stack.enter_context(_folder())
         port, cluster_port = free_port(), free_port()
         manager = f"all.manager localhost:{cluster_port}\nall.export /\n"
-        # Not the usual 90 s for servers to gather in: they are all here.
+        # The servers register at once, so the usual 90 s of waiting for them are unnecessary.
         config = (
             f"all.role manager\n{manager}xrd.port {port} if exec xrootd\n"
             f"xrd.port {cluster_port} if exec cmsd\n"
@@ -117,20 +113,13 @@ def redirector(roots: list[Path]) -> Iterator[Server]:
         for server in (head, *head.servers):
             _wait_until_open(server.port, folder, server.processes)
         if roots:
-            _wait_until_gathered(folder, len(roots))
+            _wait_until_registered(folder, len(roots))
         yield head
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """Where servers keep their sockets, process numbers and logs. A short path: sockets need one."""
+    """A folder for sockets, process numbers and logs. Its path is short, because sockets require that."""
     with tempfile.TemporaryDirectory(prefix="xrd", ignore_cleanup_errors=True) as name:
         os.chmod(name, 0o777)
         yield Path(name)
@@ -139,7 +128,7 @@ def _folder() -> Iterator[Path]:
 def _start(stack: ExitStack, program: str, folder: Path, name: str, config: str) -> subprocess.Popen[bytes]:
     file = folder / f"{name}.cfg"
     file.write_text(
-        # Nobody else of the network is let in.
+        # Only local clients have access.
         f"{config}\nxrd.allow host localhost\nxrootd.async off\n"
         f"all.adminpath {folder}\nall.pidpath {folder}\n"
     )
@@ -155,51 +144,38 @@ def _start(stack: ExitStack, program: str, folder: Path, name: str, config: str)
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
-    try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(STOP_SECONDS)
+    stop(process, seconds=STOP_SECONDS)
 
 
 def _wait_until_open(port: int, folder: Path, processes: list[subprocess.Popen[bytes]]) -> None:
-    end = time.monotonic() + READY_SECONDS
-    while time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            if any(process.poll() is not None for process in processes):
-                break
-            time.sleep(0.02)
+    if is_ready(lambda: listens(port), READY_SECONDS, *processes):
+        return
     logs = "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(folder.glob("**/*.log")))
     raise RuntimeError(f"the XRootD server on port {port} does not start:\n{logs}")
 
 
-def _wait_until_gathered(folder: Path, servers: int) -> None:
+def _wait_until_registered(folder: Path, servers: int) -> None:
     """Waits until the redirector knows its servers. Before that, it makes clients wait for ten seconds."""
     log = folder / "manager" / "cmsd.log"
-    end = time.monotonic() + READY_SECONDS
-    while time.monotonic() < end:
-        said = log.read_text(errors="replace") if log.is_file() else ""
-        if said.count("Primary server") >= servers and "Status changed to active" in said:
-            return
-        time.sleep(0.02)
-    raise RuntimeError(f"the XRootD servers do not find each other:\n{said[-2000:]}")
+
+    def text() -> str:
+        return log.read_text(errors="replace") if log.is_file() else ""
+
+    def ready() -> bool:
+        return text().count("Primary server") >= servers and "Status changed to active" in text()
+
+    if not is_ready(ready, READY_SECONDS):
+        raise RuntimeError(f"the XRootD servers do not find each other:\n{text()[-2000:]}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--root", type=Path, action="append", required=True, help="folder to serve")
-    roots = [root.resolve() for root in parser.parse_args().root]
+    arguments = parser(__doc__)
+    arguments.add_argument("--root", type=Path, action="append", required=True, help="folder to serve")
+    roots = [root.resolve() for root in arguments.parse_args().root]
     if (lack := missing()) is not None:
         raise SystemExit(f"xrootd_server: {lack}")
     with data_server(roots[0]) if len(roots) == 1 else redirector(roots) as server:
-        addresses = [one.address for one in server.servers or [server]]
-        print(json.dumps({"url": server.url, "servers": addresses}), flush=True)
-        sys.stdin.read()
+        serve({"url": server.url, "servers": [one.address for one in server.servers or [server]]})
 
 
 if __name__ == "__main__":

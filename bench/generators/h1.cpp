@@ -1,5 +1,5 @@
 // Writes an H1-like tree "h42" of 151 branches: h1 OUT.root new|old ENTRIES
-// new: clusters and baskets as ROOT makes them today; old: as in 2007, baskets of 4000 bytes, no clusters.
+// new: today's clusters and baskets; old: as in 2007, baskets of 4000 bytes, no clusters.
 #include "values.h"
 #include <TFile.h>
 #include <TROOT.h>

@@ -14,7 +14,7 @@
 
 constexpr int kMostItems = 500;
 
-// One branch: its type, what it is filled with, and the memory that the tree reads.
+// One branch: its type, the kind of its values, and the memory that the tree reads.
 struct Variable {
    char fType;
    Kind fKind;

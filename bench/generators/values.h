@@ -1,4 +1,4 @@
-// Random values that compress like physics: mantissas cut as experiments cut them, many repeated small numbers.
+// Random values that compress like physics data: truncated mantissas, many repeated small numbers.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-// xorshift128+: the same values on every machine, for the same seed.
+// xorshift128+: the same values on every machine for the same seed.
 class Random {
 public:
    explicit Random(std::uint64_t seed) : fState{seed * 0x9E3779B97F4A7C15ull + 1, seed ^ 0xD1B54A32D192ED03ull}
@@ -25,7 +25,7 @@ public:
    }
    float Uniform() { return (Bits() >> 40) * (1.0f / 16777216.0f); }
    float Exponential(float mean) { return -mean * std::log(1.0f - Uniform() + 1e-9f); }
-   // The sum of four uniform numbers: near enough, and exact everywhere.
+   // The sum of four uniform numbers: a sufficient approximation, and identical on every machine.
    float Gauss()
    {
       float sum = 0;

@@ -1,6 +1,6 @@
 // Writes a MiniAOD-like file: edm OUT.root COMPRESSION EVENTS [split]
-// About 110 products, most of them unsplit, and the trees of lumis, runs and metadata beside them; with `split`, all
-// products that ROOT can split are.
+// About 110 products, most of them unsplit, and the trees for lumis, runs and metadata; with `split`, all products that ROOT
+// can split are split.
 #include "fill.h"
 #include <TBranch.h>
 #include <TFile.h>
@@ -32,7 +32,7 @@ void Product(const char *type, const std::string &label, Split split, std::funct
    gProducts.push_back([wrapper, fill] { fill((*wrapper)->obj); });
 }
 
-// A collection: `mean` items per event, each filled by itself.
+// A collection: `mean` items per event, each filled on its own.
 template <class T>
 void Collection(const char *type, const std::string &label, Split split, float mean, std::function<void(T &)> fill,
                 const char *instance = "")
@@ -262,7 +262,7 @@ void Generator()
    });
 }
 
-// What a file has very many of: products of few bytes.
+// Small products, which are very frequent in a file.
 void SmallProducts()
 {
    Product<BeamSpot>("recoBeamSpot", "offlineBeamSpot", kUnsplit, [](auto &spot) {

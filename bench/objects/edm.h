@@ -1,4 +1,4 @@
-// Classes as CMS stores them in MiniAOD: the same shapes, not the same classes.
+// Classes like those of MiniAOD in CMS: similar in structure, but not the same.
 // Bases, nested vectors, strings, maps, owned pointers to derived classes, variable arrays, Double32_t.
 #pragma once
 #include <cstdint>
@@ -66,7 +66,7 @@ struct ValueMap {
    std::vector<T> values_;
    std::vector<std::pair<ProductID, std::uint32_t>> offsets_;
 };
-// Owns objects of classes that derive from T.
+// Owns objects of classes derived from T.
 template <class T>
 struct OwnVector {
    std::vector<T *> data_;
@@ -83,7 +83,7 @@ struct TriggerResults {
    std::vector<std::string> pathNames_;
    Hash psetid_;
 };
-// Without CMS's empty base class, at which uproot fails for every product.
+// Without the empty base class of CMS, because uproot fails at it for every product.
 template <class T>
 struct Wrapper {
    bool present = true;
@@ -162,7 +162,7 @@ struct JetTagInfo {
    std::map<std::string, float> discriminators_;
    std::map<int, std::vector<double>> weights_;
    std::vector<std::vector<Track>> tracksByVertex_;
-   Vertex *best_ = nullptr; // null where there is none
+   Vertex *best_ = nullptr; // null if there is none
    JetTagInfo() = default;
    JetTagInfo(const JetTagInfo &other)
       : kind_(other.kind_),

@@ -1,6 +1,6 @@
-// Reads a tree with ROOT, as its dictionaries let it, and prints what it took as a line of JSON:
+// Reads a tree with ROOT and its dictionaries, and prints the cost as a line of JSON:
 //    read FILE TREE total|products THREADS [DICTIONARY]
-// total: TTree::GetEntry over all entries; products: one top-level branch after the other. Objects are kept by no one.
+// total: TTree::GetEntry over all entries; products: one top-level branch after the other. Objects are discarded.
 #include <TBranchElement.h>
 #include <TFile.h>
 #include <TROOT.h>
@@ -23,7 +23,7 @@ struct Clock {
       clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
       return now.tv_sec + now.tv_nsec * 1e-9;
    }
-   // "cpu" and "wall", since the clock was made.
+   // "cpu" and "wall" since the clock was created.
    void Print() const
    {
       const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - fWall;

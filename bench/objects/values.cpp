@@ -1,9 +1,9 @@
-// Prints a digest of all values of a tree, as ROOT holds them in memory, as JSON:
+// Prints digests of all values of a tree in ROOT's memory, as JSON:
 //    values FILE TREE [DICTIONARY]
 // {branch: {path: [count, MD5]}}: for every member the numbers of all entries, in their order, as little-endian
-// doubles. `path#` holds the lengths of a list or text, `path[]` the items of a list, `path?` whether a pointer leads to
-// an object, `path<Class>` begins the members of such an object. It walks the objects by the offsets of their members,
-// apart from all streaming.
+// doubles. `path#` is the length of a list or text, `path[]` the items of a list, `path?` whether a pointer is not null,
+// `path<Class>` the prefix of the members behind a pointer. It finds members by their offsets in memory, independently of
+// streamers.
 #include <TBranchElement.h>
 #include <TClass.h>
 #include <TFile.h>

@@ -30,7 +30,7 @@ struct Container {
 
 int Below(float limit) { return int(gRandom.Uniform() * limit); }
 
-// A branch of a vector with as many items as the container, each made by `make`.
+// A branch of vectors with as many items as the container; `make` makes each item.
 template <class T>
 void Variable(const std::string &name, const Container &container, std::function<void(T &)> make)
 {

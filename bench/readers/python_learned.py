@@ -1,17 +1,18 @@
-"""Reads columns that are not declared, with sapwood, uproot or coffea, in a process of its own; prints JSON.
+"""Reads undeclared columns with sapwood, uproot or coffea, and prints JSON.
 
     python python_learned.py CLIENT SECONDS URL TREE TASK
 
-CLIENT: sapwood:VARIANT (see VARIANTS; "saved profile" takes the file named by SAPWOOD_BENCH_PROFILE), uproot,
-coffea. TASK is JSON: pattern, columns, entries. The clock starts after the imports, before opening. After so
-many SECONDS (0: no limit) a reader stops, and the result says what share it had done.
+CLIENT: sapwood:VARIANT (see VARIANTS; "saved profile" uses the file in SAPWOOD_BENCH_PROFILE), uproot,
+coffea.
+TASK is JSON: pattern, columns, entries. The clock starts after imports, before opening. After SECONDS (0: no
+limit), the reader stops, and the result contains the completed share.
 
 startup: all columns of the first 100 entries, entry by entry.
 trigger: some columns of all entries, others of every n-th entry only.
-random: three columns of 1,000 entries in no order.
+random: three columns of 1,000 entries in random order.
 
-uproot and coffea have no events: their arrays are virtual, a chunk of entries each, of which columns are
-touched in the same way.
+uproot and coffea have no events: they have virtual arrays for chunks of entries, whose columns are touched in
+the same way.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import numpy as np
 
 FIRST = 100
 RANDOM = 1000
-# A chunk of uproot is a cluster; one of coffea is larger: each costs it a second to set up.
+# uproot's chunks are clusters; those of coffea are larger, because each costs a second to set up.
 COFFEA_CHUNK = 20_000
 VARIANTS: dict[str, dict[str, bool]] = {
     "no cache": {"startup": False, "learn": False, "trigger": False},
@@ -46,12 +47,12 @@ Result = dict[str, Any]
 
 
 def random_entries(entries: int) -> list[int]:
-    """The same for all readers; 61,837 is prime."""
+    """Entries in random order, the same for all readers; 61,837 is prime."""
     return [(number * 61_837 + 12_345) % entries for number in range(RANDOM)]
 
 
 class Clock:
-    """When it began, and whether it is time to stop."""
+    """The start time, and the limit."""
 
     def __init__(self, limit: float) -> None:
         self.begin = time.perf_counter()
@@ -59,7 +60,7 @@ class Clock:
         self.opened = 0.0
 
     def is_open(self) -> None:
-        """All is ready to touch columns: of this, the limit is not."""
+        """Records that opening is complete; the limit starts here."""
         self.opened = self.seconds
 
     @property
@@ -72,23 +73,23 @@ class Clock:
 
 
 def passes(entries: Any, task: Task) -> Any:
-    """Whether an entry, or each of some, is one of those of which more columns are touched."""
+    """Whether an entry, or each of several, is one whose other columns are read."""
     start, every, offset = task["passing"]
     return (entries >= start) & (entries % every == offset)
 
 
 def value(found: Any) -> float:
-    """What is added up: all numbers of an entry. They are few, and Python adds few sooner than NumPy does."""
+    """The sum of all numbers of an entry. Python is faster than NumPy for the few that there are."""
     return float(sum(found.tolist())) if found.ndim else float(found)
 
 
 def loop(events: Any, task: Task, clock: Clock) -> tuple[float, float, float]:
-    """The sum of what a task touches, when the first entry was done, and what share was."""
+    """The sum of the values that a task reads, the time of the first entry, and the completed share."""
     total, first, always = 0.0, 0.0, task["always"]
     for done, event in enumerate(events, 1):
         for number, name in enumerate(always, 1):
             total += value(event[name])
-            # The first entry is the one that costs: what is left of it is what is left.
+            # The first entry dominates the cost, so its completed share is that of the task.
             if done == 1 and clock.is_over and task["pattern"] == "startup":
                 return total, clock.opened, number / len(always)
         if task["sometimes"] and passes(event.entry, task):
@@ -142,7 +143,7 @@ def by_sapwood(variant: str, url: str, tree_name: str, task: Task, clock: Clock)
 
 
 def touch(chunk: Any, first: int, task: Task) -> float:
-    """The sum of what a task touches in a chunk of virtual arrays."""
+    """The sum of the values that a task reads in a chunk of virtual arrays."""
 
     def total(name: str, where: Any = slice(None)) -> float:
         return float(ak.sum(ak.values_astype(chunk[name][where], np.float64), axis=None))
@@ -155,7 +156,7 @@ def touch(chunk: Any, first: int, task: Task) -> float:
 
 
 def by_chunks(chunks: Iterator[tuple[int, Any]], entries: int, task: Task, clock: Clock) -> Result:
-    """Reads chunk after chunk; of the startup pattern, column after column of the first."""
+    """Reads chunk after chunk; for the startup pattern, column after column of the first chunk."""
     total, done = 0.0, 0
     if task["pattern"] == "startup":
         _, chunk = next(chunks)
@@ -202,7 +203,7 @@ def by_uproot(url: str, tree_name: str, task: Task, clock: Clock) -> Result:
 
     def chunks() -> Iterator[tuple[int, Any]]:
         for start, stop in ranges(task, entries, starts):
-            # Only what will be touched: setting up all 1,491 columns takes uproot seconds for each chunk.
+            # Only the columns of the task: setting up all 1,491 columns takes uproot seconds for each chunk.
             yield (
                 start,
                 tree.arrays(

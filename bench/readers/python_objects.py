@@ -1,11 +1,11 @@
-"""Reads the products of a tree with sapwood or uproot, in a process of its own, and prints a line of JSON.
+"""Reads the products of a tree with sapwood or uproot, and prints a line of JSON.
 
     python python_objects.py sapwood|uproot FILE TREE total|products|leaves|BRANCH,BRANCH…
 
-total: all top-level branches at once; products: one after the other, whole; leaves: every branch that has
-data, one after the other. sapwood reads all entries; uproot, which may need hours, first few and then more
-of them, until a branch took BRANCH_SECONDS, each branch in a process of its own: one that takes longer than
-LIMIT_SECONDS, or more than LIMIT_BYTES of memory, counts as raising.
+total: all top-level branches at once; products: whole products, one after the other; leaves: every branch
+with data, one after the other. sapwood reads all entries. uproot, which may need hours, starts with a few
+entries and reads more of them until a branch takes BRANCH_SECONDS, each branch in a separate process. A
+branch that takes longer than LIMIT_SECONDS or more memory than LIMIT_BYTES counts as an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Taken = dict[str, Any]
 
 
 class Clock:
-    """Processor and wall seconds since it was made."""
+    """CPU and wall seconds since the clock was created."""
 
     def __init__(self) -> None:
         self.wall, self.cpu = time.perf_counter(), time.process_time()
@@ -36,7 +36,7 @@ class Clock:
 
 
 def measured(read: Callable[[int], Any], entries: int, first: int) -> Taken:
-    """What `read(entry_stop)` takes, of `first` entries and then more."""
+    """The cost of `read(entry_stop)`, for `first` entries and then for more."""
     stop = min(first, entries)
     try:
         while True:
@@ -51,7 +51,7 @@ def measured(read: Callable[[int], Any], entries: int, first: int) -> Taken:
 
 
 def cause(message: str) -> str:
-    """The line of an error that says what is wrong: the first that names one, or the first."""
+    """The most informative line of an error: the first with "Error" in it, or the first."""
     lines = [line for line in message.splitlines() if line.strip() and not line.startswith("in file")] or [""]
     return next((line for line in lines if "Error" in line), lines[0])
 
@@ -61,7 +61,7 @@ def failed(error: str) -> Taken:
 
 
 def measured_apart(read: Callable[[int], Any], entries: int, first: int) -> Taken:
-    """The same, in a process of its own that may fail, hang or be ended."""
+    """The same, in a separate process that may fail, hang or be killed."""
     ours, theirs = multiprocessing.Pipe()
 
     def work() -> None:
@@ -89,7 +89,7 @@ def main() -> None:
         import sapwood as module
     else:
         import uproot as module
-    import awkward  # noqa: F401 -- not to be counted as the first branch's time
+    import awkward  # noqa: F401 -- so that its import does not count for the first branch
 
     tree = module.open(f"{path}:{tree_name}")
     entries = tree.num_entries

@@ -1,9 +1,9 @@
-"""Reads columns of a tree with sapwood or uproot, in a process of its own, and prints a line of JSON.
+"""Reads columns of a tree with sapwood or uproot, and prints a line of JSON.
 
     python python_read.py sapwood|uproot FILE TREE THREADS COLUMNS
 
-The clock starts when everything is imported. sapwood takes its number of threads from SAPWOOD_THREADS; for
-uproot, 0 means no executors, else they have that many threads.
+The clock starts after imports. sapwood takes its number of threads from SAPWOOD_THREADS; for uproot, 0 means
+no executors, and any other number is that of their threads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> None:
             executor = ThreadPoolExecutor(int(threads))
             options = {"decompression_executor": executor, "interpretation_executor": executor}
 
-    # Looked up first: a package may import what it needs for reading when that is first asked for.
+    # Looked up before the clock starts, because a package may import modules at their first use.
     open_tree = module.open
     begin, used = time.perf_counter(), time.process_time()
     tree = open_tree(f"{path}:{tree_name}")
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def peak_memory() -> int:
-    """The most memory that this process had, in bytes."""
+    """The peak memory of this process, in bytes."""
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.split("VmHWM:")[1].split()[0])
 

@@ -1,12 +1,12 @@
-"""Reads over a network with sapwood or uproot, in a process of its own, and prints a line of JSON.
+"""Reads over a network with sapwood or uproot, and prints a line of JSON.
 
     python python_remote.py CLIENT SECONDS columns URL TREE COLUMN...   opens and reads the columns
     python python_remote.py CLIENT SECONDS whole URL TREE               reads everything, step by step
     python python_remote.py CLIENT SECONDS files LIST TREE COLUMN...    the columns of the URLs in a file
 
-CLIENT: sapwood, uproot (its defaults), uproot-HTTPSource, uproot-XRootDSource. The clock starts after the
-imports, before the first file is opened, and stops with arrays in memory. After so many SECONDS (0: no limit)
-steps end early, and the result says what share had been read.
+CLIENT: sapwood, uproot (its defaults), uproot-HTTPSource, uproot-XRootDSource. The clock starts after
+imports, before the first file is opened, and stops with arrays in memory. After SECONDS (0: no limit), the
+reader stops early, and the result contains the share that it has read.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any
 import awkward as ak
 import numpy as np
 
-# A column's sum is compared between clients that add in different orders.
+# The sums of a column are compared with limited precision, because clients add in different orders.
 DIGITS = 6
-# Entries of a step: 100 MB of arrays of the whole file, and more than the other files have. (Given bytes,
-# uproot first asks for the key of every basket, one by one.)
+# Entries of a step: 100 MB of arrays for the whole file, and complete files for the others. (For a step in
+# bytes, uproot first requests the key of every basket, one by one.)
 STEP, FILE = 10_000, 1 << 40
 
 Result = dict[str, Any]
@@ -36,7 +36,7 @@ def array_sums(arrays: dict[str, Any], columns: list[str]) -> list[float]:
 
 
 class Client:
-    """One of the two packages, whose calls have the same names."""
+    """sapwood or uproot, whose functions have the same names."""
 
     def __init__(self, name: str, limit: float) -> None:
         self.limit = limit or float("inf")
@@ -49,7 +49,7 @@ class Client:
 
             if "-" in name:
                 self.options["handler"] = getattr(module, name.split("-")[1])
-        # Looked up first: a package may import what it needs for reading when that is first asked for.
+        # Looked up before the clock starts, because a package may import modules at their first use.
         self.open: Callable[..., Any] = module.open
         self.iterate: Callable[..., Any] = module.iterate
 
@@ -86,7 +86,7 @@ def main() -> None:
     name, seconds, what, *arguments = sys.argv[1:]
     client = Client(name, float(seconds))
     print(json.dumps(getattr(client, what)(*arguments)), flush=True)
-    sys.stdin.read()  # with the file open, until what went through the line was noted
+    sys.stdin.read()  # keep the file open until the counters of the link have been read
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Reads one file from one place or several with sapwood or uproot, in its own process; prints a line of JSON.
+"""Reads one file from one replica or several with sapwood or uproot, and prints a line of JSON.
 
     python python_sources.py '{"client": "sapwood", "urls": ["http://…", "root://…"], "tree": "Events", …}'
 
-The job may also have "options" of opening, "every" (of so many columns, one), "reads" (so many of one entry
-and a few columns each, in no order), "stop" (entries), "check" (a checksum of all arrays), "record" (a file
-that the job is recorded in), and "trace" (what was fetched when, and where). uproot takes the first URL and
-reads all. The clock is the machine's, and begins after the imports, before the file is opened.
+The job may also have "options" for opening, "every" (read every n-th column), "reads" (number of reads of one
+random entry and a few columns each), "stop" (entries), "check" (add a checksum of all arrays), "record" (a
+file for the recording), and "trace" (add the times and servers of requests). uproot takes the first URL, and
+reads everything. Times are those of the machine's monotonic clock, and start after imports, before opening.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Batch = dict[str, Any]
 
 
 def checksum(batch: Batch, before: int) -> int:
-    """Of all buffers of all arrays, in the order of their names."""
+    """The checksum of all buffers of all arrays, in the order of their names."""
     for name in sorted(batch):
         _, _, buffers = ak.to_buffers(ak.to_packed(batch[name]))
         for each in buffers.values():
@@ -38,7 +38,7 @@ def checksum(batch: Batch, before: int) -> int:
 
 
 class Sapwood:
-    """The file from all places."""
+    """Reads the file from all replicas."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         import sapwood
@@ -56,8 +56,8 @@ class Sapwood:
         columns = self.tree.keys()[::every] if every > 1 else None
         yield from self.tree.iterate(columns, entry_stop=stop, step_size=STEP, how=dict)
 
-    def told(self, trace: bool) -> dict[str, Any]:
-        """What the report says at the end."""
+    def report(self, trace: bool) -> dict[str, Any]:
+        """The report at the end."""
         report = self.tree.file.report()
         found: dict[str, Any] = report.to_dict()
         if trace:
@@ -66,7 +66,7 @@ class Sapwood:
 
 
 class Uproot:
-    """The file from the first place, with all defaults."""
+    """Reads the file from the first replica, with all defaults."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         import uproot
@@ -76,13 +76,13 @@ class Uproot:
     def batches(self, stop: int | None, every: int, reads: int) -> Iterator[Batch]:
         yield from self.open().iterate(entry_stop=stop, step_size=STEP, how=dict)
 
-    def told(self, trace: bool) -> dict[str, Any]:
-        """Nothing."""
+    def report(self, trace: bool) -> dict[str, Any]:
+        """An empty report."""
         return {}
 
 
 def recording(path: str | None) -> AbstractContextManager[Any]:
-    """What is read is recorded, if there is a path for that."""
+    """Records all reads, if there is a path for the recording."""
     if path is None:
         return nullcontext()
     import sapwood
@@ -91,7 +91,7 @@ def recording(path: str | None) -> AbstractContextManager[Any]:
 
 
 def read(job: dict[str, Any]) -> dict[str, Any]:
-    """What came of it."""
+    """Reads the file, and returns the result."""
     client = Sapwood(job) if job["client"] == "sapwood" else Uproot(job)
     begin, entries, check, error = time.monotonic(), 0, 0, None
     try:
@@ -100,18 +100,18 @@ def read(job: dict[str, Any]) -> dict[str, Any]:
                 entries += len(next(iter(batch.values())))
                 if job.get("check"):
                     check = checksum(batch, check)
-    except Exception as caught:  # whatever it is, it is what is asked for
+    except Exception as caught:  # any error is a valid result
         error = f"{type(caught).__name__}: {caught}"
     found = {"begin": begin, "seconds": time.monotonic() - begin, "entries": entries, "checksum": check}
     if error is not None:
         return {**found, "error": error}
-    return {**found, "told": client.told(bool(job.get("trace")))}
+    return {**found, "report": client.report(bool(job.get("trace")))}
 
 
 def main() -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO)
     print(json.dumps(read(json.loads(sys.argv[1]))), flush=True)
-    sys.stdin.read()  # with the file open, until what went through the lines was noted
+    sys.stdin.read()  # keep the file open until the counters of the links have been read
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-// What a server of objects can send: whole objects by HTTP/1.1, over so many connections that are kept, thrown away as they come.
+// Measures the rate of an object server: reads whole objects by HTTP/1.1 over persistent connections, and discards them.
 //
 //     raw_get HOST PORT CONNECTIONS < paths, one a line
 //
-// Prints a line of JSON: seconds, bytes and number of the objects, processor seconds of this program. Nothing is signed, no
-// memory is kept, and nothing is looked at but the length: no client can do with less.
+// Prints a line of JSON: seconds, bytes and number of the objects, CPU seconds of this program. It signs nothing, keeps no
+// data and parses only the length, so it is a lower bound for any client.
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -40,7 +40,7 @@ int connected(const char *host, int port) {
     return connection;
 }
 
-// Sends a request and reads its answer to the end; false if that is not an object.
+// Sends a request and reads the whole answer; false if that is not an object.
 bool get(int connection, const std::string &host, const std::string &path, std::vector<char> &buffer) {
     std::string const request = "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n";
     if (send(connection, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size())) return false;

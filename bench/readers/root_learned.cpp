@@ -1,4 +1,4 @@
-// Reads columns that are not declared with ROOT, entry by entry, and prints a line of JSON.
+// Reads undeclared columns with ROOT, entry by entry, and prints a line of JSON.
 //
 // root_learned CACHE SECONDS startup|trigger|random URL TREE START EVERY OFFSET COLUMN... [-- COLUMN...]
 //
@@ -41,7 +41,7 @@ std::vector<TLeaf *> Leaves(TTree &tree, const std::vector<std::string> &columns
    return leaves;
 }
 
-// Reads the entry of a column, and adds up the values.
+// Reads the entry of a column, and adds its values.
 double Add(TLeaf *leaf, Long64_t entry)
 {
    double sum = 0;
@@ -51,12 +51,12 @@ double Add(TLeaf *leaf, Long64_t entry)
    return sum;
 }
 
-// Starts the interpreter and loads the dictionaries: what `import` is to the readers in Python.
+// Starts the interpreter and loads the dictionaries, like `import` for the readers in Python.
 void WarmUp()
 {
-   // ROOT takes a server on this machine for a local file, unless told otherwise.
+   // By default, ROOT treats a server on this machine as a local file.
    gEnv->SetValue("TFile.ForceRemote", 1);
-   // The wheel has no other client for HTTP, and TFile::Open does not find this one.
+   // The wheel has no other HTTP client, and TFile::Open does not find this one.
    gPluginMgr->AddHandler("TFile", "^http:", "ROOT::Deprecated::TWebFile", "Net", "TWebFile(const char*,Option_t*)");
    gSystem->Load("libNet");
    gSystem->Load("libNetxNG");
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
       tree->LoadTree(entry);
       for (std::size_t i = 0; i < leaves.size(); i++) {
          sum += Add(leaves[i], entry);
-         // The first entry is the one that costs: what is left of it is what is left.
+         // The first entry dominates the cost, so its completed share is that of the task.
          if (pattern == "startup" && done == 0 && over()) {
             share = double(i + 1) / double(leaves.size());
             first = opened;

@@ -1,12 +1,12 @@
-// Reads columns of a tree the ways that ROOT offers: root_read FILE TREE MODE THREADS COLUMNS
+// Reads columns of a tree with ROOT: root_read FILE TREE MODE THREADS COLUMNS
 //
 // MODE: loop      each branch by itself, TBranch::GetEntry for each entry
 //       getentry  TTree::GetEntry for each entry, other branches switched off
 //       bulk      TBulkBranchRead: flat branches byte-swapped, jagged ones as they are in the basket
 //       rdataframe  the sum of each column, with compiled types
 // THREADS: 0 for none, else implicit multi-threading. COLUMNS: a file with a name per line.
-// Prints a line of JSON: seconds of wall time to open, of wall time in all, of processor time; the peak of memory in
-// bytes; what was read, as a number that the compiler cannot leave out.
+// Prints a line of JSON: wall seconds of opening, total wall seconds, CPU seconds, peak memory in bytes, and a checksum,
+// so that the compiler cannot remove the reads.
 #include <ROOT/RDataFrame.hxx>
 #include <ROOT/RVec.hxx>
 #include <TBranch.h>
@@ -41,7 +41,7 @@ double ProcessorTime()
    return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1e-6 * (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-// The most memory that this process had, in bytes.
+// The peak memory of this process, in bytes.
 long PeakMemory()
 {
    std::ifstream status("/proc/self/status");
@@ -175,7 +175,7 @@ double ReadDataFrame(TTree &tree, const std::vector<std::string> &columns)
    return total;
 }
 
-// Starts the interpreter and loads the dictionaries: what `import` is to the readers in Python.
+// Starts the interpreter and loads the dictionaries, like `import` for the readers in Python.
 void WarmUp()
 {
    for (const char *name : {"TFile", "TTree", "TBranch", "TLeafF", "TLeafI", "TLeafS", "TLeafB", "TLeafO", "TLeafL"})

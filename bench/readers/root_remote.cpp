@@ -4,8 +4,8 @@
 // root_remote CACHE SECONDS whole URL TREE               the same with all of them
 // root_remote CACHE SECONDS files LIST TREE COLUMN...    the columns of a TChain of the URLs in a file
 //
-// CACHE is the size of the TTreeCache in bytes: 0 for none, -1 for what ROOT takes by itself. So many SECONDS after the
-// first entry the loop ends early, and the result says what share it had read by then; 0 for no limit.
+// CACHE is the size of the TTreeCache in bytes: 0 for none, -1 for ROOT's default. SECONDS after the first entry, the loop
+// ends early, and the result contains the completed share; 0 for no limit.
 #include <TBranch.h>
 #include <TChain.h>
 #include <TClass.h>
@@ -41,7 +41,7 @@ TTree &Tree(TFile *file, const char *name)
    return *tree;
 }
 
-// Switches the other branches off, and tells the cache which ones are wanted, so that it need not learn.
+// Switches the other branches off, and adds the wanted ones to the cache, so that it need not learn.
 void Select(TTree &tree, const std::vector<std::string> &columns, long cache)
 {
    tree.SetBranchStatus("*", false);
@@ -70,7 +70,7 @@ std::vector<TLeaf *> Leaves(TTree &tree, const std::vector<std::string> &columns
    return leaves;
 }
 
-// Takes the values out, as any analysis would.
+// Uses the values, as an analysis would.
 void Add(const std::vector<TLeaf *> &leaves, std::vector<double> &sums)
 {
    for (std::size_t i = 0; i < leaves.size(); i++) {
@@ -86,7 +86,7 @@ void Print(const std::vector<double> &values, int digits)
       std::printf("%s%.*g", i ? ", " : "", digits, values[i]);
 }
 
-// Keeps the file open until what went through the line was noted.
+// Keeps the file open until the counters of the link have been read.
 void WaitForEnd()
 {
    std::fflush(stdout);
@@ -113,7 +113,7 @@ void ReadFile(const char *url, const char *name, const std::vector<std::string> 
       if (entry == 1)
          first = Seconds(begin);
    }
-   // `first`, with the opening and the first basket of each column, is not part of what goes on evenly.
+   // `first` includes opening and the first basket of each column, so it is not part of the steady state.
    std::printf("{\"seconds\": %.6f, \"first\": %.6f, \"entries\": %lld, \"share\": %.6f, \"sums\": [", Seconds(begin),
                first, entries, entries > 1 ? double(entry - 1) / double(entries - 1) : 1);
    Print(sums, 6);
@@ -154,12 +154,12 @@ void ReadChain(const char *listed, const char *name, const std::vector<std::stri
    WaitForEnd();
 }
 
-// Starts the interpreter and loads the dictionaries: what `import` is to the readers in Python.
+// Starts the interpreter and loads the dictionaries, like `import` for the readers in Python.
 void WarmUp()
 {
-   // ROOT takes a server on this machine for a local file, unless told otherwise.
+   // By default, ROOT treats a server on this machine as a local file.
    gEnv->SetValue("TFile.ForceRemote", 1);
-   // The wheel has no other client for HTTP, and TFile::Open does not find this one.
+   // The wheel has no other HTTP client, and TFile::Open does not find this one.
    gPluginMgr->AddHandler("TFile", "^http:", "ROOT::Deprecated::TWebFile", "Net", "TWebFile(const char*,Option_t*)");
    gSystem->Load("libNet");
    gSystem->Load("libNetxNG");

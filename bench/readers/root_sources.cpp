@@ -1,4 +1,4 @@
-// Reads a tree with ROOT, entry by entry, and prints a line of JSON: whether all of it came.
+// Reads a tree with ROOT, entry by entry, and prints a line of JSON: whether the read was complete.
 //
 // root_sources URL TREE ENTRIES
 #include <TClass.h>
@@ -17,7 +17,7 @@ double Now()
    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The first thing that goes wrong, or nothing.
+// The first error, or nothing.
 const char *Read(const char *url, const char *name, Long64_t stop, Long64_t &entries)
 {
    std::unique_ptr<TFile> file(TFile::Open(url));
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
       std::fprintf(stderr, "usage: root_sources URL TREE ENTRIES\n");
       return 2;
    }
-   // ROOT takes a server on this machine for a local file, unless told otherwise.
+   // By default, ROOT treats a server on this machine as a local file.
    gEnv->SetValue("TFile.ForceRemote", 1);
    gSystem->Load("libNetxNG");
    for (const char *name : {"TFile", "TTree", "TBranch", "TLeafF", "TLeafI", "TLeafS", "TLeafB", "TLeafO", "TLeafL"})

@@ -1,10 +1,10 @@
-"""Reads a dataset or the tree of a file with sapwood, in a process of its own, and prints a line of JSON.
+"""Reads a dataset or the tree of a file with sapwood, and prints a line of JSON.
 
     python stripe_read.py URL TREE MODE [COLUMN...]
 
-MODE: open (the number of entries), columns (these), batch (these, of the first entries only), whole
-(everything, in steps of whole clusters, which are batches in a dataset, of about 10,000 entries). The
-clock starts after the imports and stops with arrays in memory.
+MODE: open (only the number of entries), columns (these columns), batch (these columns, first entries only),
+whole (everything, in steps of whole clusters with about 10,000 entries; the clusters of a dataset are its
+batches). The clock starts after imports, and stops with arrays in memory.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import sys
 import time
 from typing import Any
 
-import awkward  # noqa: F401  what arrays are made with is not to be imported while the clock runs
+import awkward  # noqa: F401  imported here, so that its import is not measured
 import numpy  # noqa: F401
 
 import sapwood
 
 ENTRIES = 10_000
-# Fewer than a batch has.
+# Fewer entries than in a batch.
 FEW = 10
 
-# Looked up first: the package imports what it needs for reading when that is first asked for.
+# Looked up before the clock starts, because the package imports modules at their first use.
 opening = sapwood.open
 
 
 def step(tree: Any) -> int:
-    """Entries of the whole clusters that come nearest to those wanted."""
+    """The number of entries of whole clusters that is closest to the target."""
     cluster = int(tree.cluster_starts[1] - tree.cluster_starts[0])
     return max(1, round(ENTRIES / cluster)) * cluster
 
 
 def read(url: str, tree: str, mode: str, columns: list[str]) -> Any:
-    """The tree, after it was read."""
+    """Reads the tree, and returns it."""
     opened = opening(url)
     found: Any = opened if hasattr(opened, "num_entries") else opened[tree]
     if mode == "columns":
@@ -59,8 +59,8 @@ def main() -> None:
     counted = {name: getattr(report, name) for name in ("requests", "round_trips", "fetched_bytes")}
     times = {"decompress": report.decompress_seconds, "decode": report.decode_seconds}
     cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
-    told = {"seconds": seconds, "cpu": cpu, "peak": now.ru_maxrss * 1024, **times, **counted}
-    print(json.dumps(told), flush=True)
+    figures = {"seconds": seconds, "cpu": cpu, "peak": now.ru_maxrss * 1024, **times, **counted}
+    print(json.dumps(figures), flush=True)
     sys.stdin.read()
 
 

@@ -1,9 +1,9 @@
-"""Writes a tree from columns in memory, by sapwood or uproot, in a process of its own; prints JSON.
+"""Writes a tree from columns in memory, with sapwood or uproot, and prints JSON.
 
     python python_write.py sapwood|uproot COLUMNS TARGET THREADS CLUSTER COMPRESSION
 
-See root_write.cpp for COLUMNS and for what is printed. Both are handed as many entries at once as a cluster
-has. uproot gets the columns of a counter as records, so that they share it.
+See root_write.cpp for COLUMNS and for the output. Both libraries receive one cluster at a time. uproot
+receives the columns of a counter as records, so that they share it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DTYPES = dict(zip("OBbSsIiLlFD", NAMES, strict=True))
 
 
 def columns(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """The columns by name, and the counters of those that have one."""
+    """The columns by name, and the counters of columns with lists."""
     data = np.fromfile(folder / "data", np.uint8)
     arrays: dict[str, Any] = {}
     counters: dict[str, str] = {}
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def grouped(arrays: dict[str, Any], counters: dict[str, str]) -> dict[str, Any]:
-    """The columns of a counter as one column of lists of records."""
+    """Merges the columns of each counter into one column of lists of records."""
     found = {name: array for name, array in arrays.items() if name not in counters}
     for counter in dict.fromkeys(counters.values()):
         prefix = counter[1:] + "_"
@@ -84,7 +84,7 @@ def grouped(arrays: dict[str, Any], counters: dict[str, str]) -> dict[str, Any]:
 
 
 def memory(what: str) -> int:
-    """A line of what the kernel knows of this process, in bytes."""
+    """A value in the kernel's status of this process, in bytes."""
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.split(what)[1].split()[0])
 

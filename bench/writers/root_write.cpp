@@ -1,11 +1,11 @@
-// Writes a tree from columns in memory, as ROOT does it: root_write COLUMNS TARGET THREADS CLUSTER COMPRESSION
+// Writes a tree from columns in memory with ROOT: root_write COLUMNS TARGET THREADS CLUSTER COMPRESSION
 //
-// COLUMNS: a folder that write.py made: `list` has a line per branch (name, type, name of its counter or -, its place in
-// bytes, bytes), `data` the values one branch after the other. THREADS: 1 for none besides, else implicit
-// multi-threading. CLUSTER: entries. COMPRESSION: ROOT's number.
-// Before each entry, the values of all branches are copied to where the tree takes them, as a program would put them there.
-// Prints a line of JSON: seconds of wall time and of processor time from before the file is made until it is closed,
-// and the memory that this took besides the columns, in bytes.
+// COLUMNS: a folder that write.py made: `list` has a line per branch (name, type, name of its counter or -, offset, bytes),
+// `data` the values of one branch after the other. THREADS: 1 for a single thread, else implicit multi-threading. CLUSTER:
+// entries. COMPRESSION: ROOT's number.
+// Before each entry, the values of all branches are copied to the addresses of the tree, as in a real program.
+// Prints a line of JSON: wall seconds and CPU seconds from before the file is created until it is closed, and the memory in
+// addition to the columns, in bytes.
 #include <TFile.h>
 #include <TROOT.h>
 #include <TTree.h>
@@ -60,7 +60,7 @@ double ProcessorTime()
    return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1e-6 * (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-// A line of what the kernel knows of this process, in bytes.
+// A value in the kernel's status of this process, in bytes.
 long Memory(const std::string &what)
 {
    std::ifstream status("/proc/self/status");
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
    }
    for (std::size_t entry = 0; entry < entries; entry++) {
       for (auto &column : columns) {
-         // Counters come before what they count.
+         // Counters come before their lists.
          std::int32_t items = 1;
          if (column->fCount)
             std::memcpy(&items, column->fCount->fPlace.get(), sizeof items);

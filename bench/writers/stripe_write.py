@@ -1,4 +1,4 @@
-"""Makes a dataset of a tree, appends to it, or replaces a product, in a process of its own; prints JSON.
+"""Creates a dataset from a tree, appends to it, or replaces a product, and prints JSON.
 
 python stripe_write.py create|append DATASET FILE TREE
 python stripe_write.py add DATASET FILE TREE PRODUCT

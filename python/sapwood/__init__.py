@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .opening.single import open
     from .options import cache as cache
     from .options.compression import Compression
+    from .options.retry import RetryPolicy
     from .query.batch import Report
     from .report import layout as layout
     from .report.cost import ReadReport
@@ -39,9 +40,10 @@ if TYPE_CHECKING:
     from .studies import chain as chain
     from .studies import tune
     from .writing import WritableFile, WritableTree, create, recreate, update
+    from .writing.example import example
     from .writing.repacking import RepackReport, merge, repack
 
-# Names are imported when they are first used: the command line's --help should not wait for NumPy.
+# Names are imported on first use, so that the command line's --help does not wait for NumPy.
 _HOMES = {
     "Background": "opening.background",
     "Branch": "model.branch",
@@ -53,6 +55,7 @@ _HOMES = {
     "ReadReport": "report.cost",
     "RepackReport": "writing.repacking",
     "Report": "query.batch",
+    "RetryPolicy": "options.retry",
     "Tree": "model.tree",
     "VerifyReport": "report.verifying",
     "WritableFile": "writing",
@@ -60,6 +63,7 @@ _HOMES = {
     "__version__": "_core",
     "concatenate": "opening.many",
     "create": "writing",
+    "example": "writing.example",
     "iterate": "opening.many",
     "merge": "writing.repacking",
     "nanoevents": "integrations.nanoevents",
@@ -94,6 +98,7 @@ __all__ = [
     "ReadReport",
     "RepackReport",
     "Report",
+    "RetryPolicy",
     "Tree",
     "VerifyReport",
     "WritableFile",
@@ -103,6 +108,7 @@ __all__ = [
     "create",
     "edm",
     "errors",
+    "example",
     "iterate",
     "merge",
     "monitoring",
@@ -137,20 +143,20 @@ def __dir__() -> list[str]:
 
 
 class _OldNames:
-    """Finds modules by the names that they had: see :mod:`sapwood._moved`."""
+    """Finds modules by their former names: see :mod:`sapwood._moved`."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """How a module with an old name is loaded; None for any other."""
+        """The specification that loads a module by its old name; None for any other module."""
         if not name.startswith(f"{__name__}.") or name == f"{__name__}._moved":
             return None
-        # Not before a module of this package is looked for: ``import sapwood`` alone should wait for nothing.
+        # Imported only when a submodule is looked up, so that ``import sapwood`` alone stays fast.
         from ._moved import spec_of
 
         return spec_of(name)
 
 
-# Before the others: a module in a package that moved would else be found there, and loaded twice.
+# This finder comes first: the others would find a submodule of a moved package there, and load it twice.
 sys.meta_path.insert(0, _OldNames)
 
 if os.environ.get("SAPWOOD_TRACE"):

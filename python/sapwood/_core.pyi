@@ -1,7 +1,7 @@
 """The compiled core: bytes, time, threads and formats. Everything here is wrapped by `sapwood`."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,24 +9,133 @@ from numpy.typing import NDArray
 __version__: str
 error_codes: list[str]  # of all kinds of errors
 
+FileInput: TypeAlias = "File | tuple[str, OpenOptions]"
+"""An open file, or the URL and the options of one that is opened when it is needed."""
+
+QueryArgument: TypeAlias = "int | tuple[int, str]"
+"""The index of a branch, or that of a branch and the path of a member of its objects."""
+
+@final
+class StorageOptions:
+    """How to reach object stores. What is None is found in the environment."""
+
+    def __new__(
+        cls,
+        *,
+        endpoint: str | None = None,  # URL of the service; default: the environment's, else the provider's
+        region: str | None = None,
+        anonymous: bool = False,  # send no credentials
+        profile: str | None = None,  # of AWS
+        path_style: bool
+        | None = None,  # URLs have the bucket in their path; default: for an explicit endpoint
+        account: str | None = None,  # of Azure
+        access_key_id: str | None = None,
+        secret_access_key: str | None = None,
+        session_token: str | None = None,
+    ) -> StorageOptions: ...
+
+@final
+class RetryPolicy:
+    """How to repeat requests that fail for a reason that may pass; see `sapwood.RetryPolicy`."""
+
+    def __new__(
+        cls,
+        *,
+        tries: int | None = None,
+        backoff: float | None = None,  # seconds
+        longest_pause: float | None = None,  # seconds
+        budget: float | None = None,  # seconds
+    ) -> RetryPolicy: ...
+
+@final
+class BlockOptions:
+    """How to download files lazily, in blocks that are kept on the local disk."""
+
+    def __new__(
+        cls,
+        *,
+        block_size: int | None = None,  # bytes; default: 16 MiB
+        scratch_size: int | None = None,  # most bytes of the temporary file; default: 4 GiB
+        cache: str | None = None,  # directory; default: a temporary file instead
+        cache_size: int | None = None,  # most bytes in it; default: 20 GB
+        cache_max_age: float | None = None,  # seconds a version counts as current; default: 0
+    ) -> BlockOptions: ...
+
+@final
+class OpenOptions:
+    """How to open files. It has no attributes, so that secrets in it are never shown."""
+
+    def __new__(
+        cls,
+        *,
+        headers: Sequence[tuple[str, str]] = (),  # of HTTP requests
+        storage: StorageOptions | None = None,
+        storage_rules: Sequence[tuple[str, StorageOptions]] = (),  # by URL prefix; the longest one applies
+        read_timeout: float | None = None,  # seconds; default: 30
+        retry: RetryPolicy | None = None,
+        replicas: Sequence[str] = (),  # paths, URLs, and those of documents; the best first
+        documents: Sequence[str] = (),  # contents of metalinks and of replica lists
+        sources: int | None = None,  # most replicas that are read at once; default: 2
+        lazy_download: BlockOptions | None = None,  # default: not at all
+    ) -> OpenOptions: ...
+
+@final
+class WriteOptions:
+    """How to write a dataset."""
+
+    def __new__(
+        cls,
+        *,
+        compression: int | None = None,  # algorithm * 100 + level; default: 505
+        stripe_size: int | None = None,  # bytes of objects; default: 1 MiB
+        batch: int | None = None,  # entries
+        group: bool = True,  # small products share objects
+        pad: int = 0,  # pad objects to multiples of this many bytes
+        statistics: bool = True,  # store value ranges of stripes
+        threads: int | None = None,
+        who: str | None = None,
+        job: tuple[str, int] | None = None,  # name and attempt
+        parameters: dict[str, str] = {},
+        base: str | None = None,  # URL of the location of new objects
+        branches: Sequence[str] | None = None,  # paths; default: all
+        entries: Sequence[Sequence[tuple[int, int]]] | None = None,  # ranges for each input; default: all
+    ) -> WriteOptions: ...
+
+@final
+class ChainOptions:
+    """What a processing chain does, and in which layout it writes."""
+
+    def __new__(
+        cls,
+        *,
+        full: bool,  # also serialise, compress and write
+        lanes: int,  # batches in progress at the same time
+        batch: int,  # entries
+        threads: int | None = None,
+        entries: int | None = None,  # most entries; default: all
+        compression: int | None = None,
+        stripe_size: int | None = None,
+        group: bool = True,
+    ) -> ChainOptions: ...
+
 def list_directory(
-    url: str, *, deadline: float | None = None, options: dict[str, Any] | None = None
+    url: str, *, deadline: float | None = None, options: OpenOptions | None = None
 ) -> list[tuple[str, bool]]:
-    """Name, and whether it is a directory, of all that is in the directory at a URL, sorted."""
+    """Name, and whether it is a directory, of all entries of the directory at a URL, sorted."""
 
 def cache_contents(directory: str) -> list[tuple[str, int, int, int, float | None]]:
-    """What is in a cache: URL, size, blocks, bytes on the disk, last use in seconds since 1970."""
+    """The files in a cache: URL, size, blocks, bytes on disk, last use in seconds since 1970."""
 
 def cache_verify(directory: str) -> tuple[int, int, list[str]]:
-    """Reads all blocks of a cache: number and bytes of sound ones, paths of damaged ones (removed)."""
+    """Read all blocks of a cache: number and bytes of sound ones, paths of damaged ones (removed)."""
 
 def cache_clear(directory: str, url: str | None = None) -> int:
-    """Removes what a cache has of one file, or of all; the bytes that this freed."""
+    """Remove the blocks of one file, or of all, from a cache; returns the freed bytes."""
 
 def diagnose(
-    url: str, *, longest: float, deadline: float | None = None, options: dict[str, Any] | None = None
+    url: str, *, longest: float, deadline: float | None = None, options: OpenOptions | None = None
 ) -> list[dict[str, Any]]:
-    """The steps to reading a file, each with name, outcome, seconds, detail, facts and error."""
+    """The steps of reading a file, each with name, outcome, seconds, detail, facts and error."""
 
 def verify(
     url: str,
@@ -36,90 +145,92 @@ def verify(
     longest: float | None = None,
     most_findings: int = 1000,
     progress: Callable[[int, int, int], None] | None = None,
-    options: dict[str, Any] | None = None,
+    options: OpenOptions | None = None,
 ) -> dict[str, Any]:
-    """What a check of a file, or of some of its trees, found; ``longest``: seconds that a step may take."""
+    """The report of verifying a file, or some of its trees; ``longest``: seconds that a step may take."""
 
 def trace_start(path: str, program: str) -> None:
-    """Record what this process reads to a file, behind what is in it."""
+    """Append a recording of the reads of this process to a file."""
 
 def trace_stop() -> None:
-    """Write what was gathered, and record no more."""
+    """Write what was recorded, and stop recording."""
 
 def trace_flush() -> None:
-    """Write what was gathered."""
+    """Write what was recorded so far."""
 
 def trace_is_on() -> bool:
     """True if this process records."""
 
 def trace_summary(path: str) -> str:
-    """What a recording tells, as JSON."""
+    """The summary of a recording, as JSON."""
 
 def replay_job(
     path: str,
     policy: str,
-    lines: dict[str, tuple[float, int, float, int | None]] | None,
+    links: dict[str, tuple[float, int, float, int | None]] | None,
     urls: dict[str, str],
     replicas: list[tuple[float, int, float, int | None]],
 ) -> str:
-    """What a job costs by a policy, as JSON: over lines (round trip in seconds, bytes per second, seconds for
-    each request, requests at the same time) by server, "" for the others, and of further places of each file;
-    without lines, from these URLs."""
+    """The cost of a job under a policy, as JSON: over links (round trip in seconds, bytes per second, seconds
+    for each request, concurrent requests) by server, "" for the others, with further replicas of each file;
+    without links, from these URLs."""
 
 @final
 class CoreError(Exception):
     """Raised by the core for every failure; `sapwood` turns it into the public exceptions.
 
     args = (kind code, full message, url | None, offset | None, branch | None, hint | None,
-    story: see `File.story`)
+    event log: see `File.event_log`)
     """
 
 def beside(origin: str, name: str) -> str:
-    """The place of a file that another one, at ``origin``, calls ``name``: beside it, or a local path."""
+    """The location of a file that the one at ``origin`` refers to by ``name``."""
 
 def describe_dataset(
     url: str,
     version: str | None,
     sizes: bool,
     deadline: float | None,
-    options: dict[str, Any] | None,
+    options: OpenOptions | None,
     log: object = None,
 ) -> str:
-    """What a version of a dataset holds, as JSON."""
+    """The contents of a version of a dataset, as JSON."""
 
 def dataset_log(
-    url: str, after: int, deadline: float | None, options: dict[str, Any] | None, log: object = None
+    url: str, after: int, deadline: float | None, options: OpenOptions | None, log: object = None
 ) -> str:
     """The entries of the log of a dataset after a number, as JSON."""
 
 class Stripes:
-    """A dataset that is written and checked. Versions are ``v12``, ``latest``, or a tag."""
+    """A dataset, to write and check. Versions are ``v12``, ``latest``, or a tag."""
 
     url: str
     def __init__(
         self,
         url: str,
         deadline: float | None = None,
-        options: dict[str, Any] | None = None,
+        options: OpenOptions | None = None,
         log: object = None,
     ) -> None: ...
     def version(self, version: str) -> int: ...
     def identity(self, tree: str | None = None) -> str | None: ...
     def add_base(self, url: str, who: str | None) -> int: ...
-    def create(self, tree: str, inputs: list[Any], writing: dict[str, Any]) -> dict[str, Any]: ...
-    def append(self, inputs: list[Any], writing: dict[str, Any]) -> dict[str, Any]: ...
-    def write_receipt(self, inputs: list[Any], writing: dict[str, Any]) -> tuple[dict[str, Any], str]: ...
-    def commit_receipts(self, receipts: list[str], writing: dict[str, Any]) -> dict[str, Any]: ...
+    def create(self, tree: str, inputs: Sequence[FileInput], options: WriteOptions) -> dict[str, Any]: ...
+    def append(self, inputs: Sequence[FileInput], options: WriteOptions) -> dict[str, Any]: ...
+    def write_receipt(
+        self, inputs: Sequence[FileInput], options: WriteOptions
+    ) -> tuple[dict[str, Any], str]: ...
+    def commit_receipts(self, receipts: list[str], options: WriteOptions) -> dict[str, Any]: ...
     def consolidate(
-        self, products: list[str] | None, dry_run: bool, writing: dict[str, Any]
+        self, products: list[str] | None, dry_run: bool, options: WriteOptions
     ) -> dict[str, Any]: ...
     def add(
         self,
-        source: Any,
+        source: FileInput,
         tree: str,
         products: list[str] | None,
         by_position: bool,
-        writing: dict[str, Any],
+        options: WriteOptions,
     ) -> dict[str, Any]: ...
     def drop(self, products: list[str], who: str | None) -> int: ...
     def restore(self, version: int, who: str | None) -> int: ...
@@ -136,7 +247,7 @@ class Stripes:
     def find(self, version: str, events: list[tuple[int, int, int]]) -> list[list[int]]: ...
 
 def check_log(log: object, seconds: float) -> None:
-    """Fills a log that is empty (``url``, ``newest``, ``read``, ``create``), and sees whether it is sound."""
+    """Fill an empty log (``url``, ``newest``, ``read``, ``create``), and check that it keeps its contract."""
 
 def redact(url: str) -> str:
     """A URL without user name, password, query values and fragment."""
@@ -151,7 +262,7 @@ class Key:
     path: str  # from the file down, joined with "/", without the cycle
     offset: int  # byte offset of the record
     nbytes: int  # bytes of the record on file
-    object_bytes: int  # bytes of the object, decompressed
+    object_bytes: int  # uncompressed bytes of the object
     datime: int  # ROOT's packed date and time
     is_directory: bool
 
@@ -163,14 +274,10 @@ class File:
         url: str,
         *,
         deadline: float | None = None,
-        options: dict[str, Any] | None = None,
+        options: OpenOptions | None = None,
         log: object = None,
     ) -> File:
-        """Open a path or URL; that of a dataset, if its log is given.
-
-        Options: headers {name: value}, tail (bytes), stall (seconds), replicas [URL], documents [text],
-        sources (number), blocks {block, scratch, cache, cache_size: bytes or a directory,
-        cache_max_age: seconds}, and those of object stores."""
+        """Open a path or URL; that of a dataset, if its log is given."""
     @staticmethod
     def open_object(obj: Any, name: str, *, deadline: float | None = None) -> File:
         """Open a Python object that has `read` and `seek`, or that is bytes."""
@@ -185,7 +292,7 @@ class File:
     def item(self, path: str, cycle: int | None = None, deadline: float | None = None) -> Tree | Object:
         """The tree or the object at a path."""
     def likely_tree(self, name: str) -> Tree | None:
-        """The tree of that name at the end of the file, while the keys are still on their way; else None."""
+        """The tree of that name at the end of the file, while the keys are still in flight; else None."""
     def streamers(self, deadline: float | None = None) -> list[dict[str, Any]]:
         """[{name, version, checksum, elements: [{name, title, class, type, type_name, array_dims}]}]."""
     def counters(self) -> dict[str, int]:
@@ -193,14 +300,14 @@ class File:
         duplicated_bytes, probe_bytes, block_bytes, unplanned_reads, skipped_bytes, excluded_entries,
         excluded_clusters, baskets, decompressed_bytes, wait_ns, decompress_ns, decode_ns."""
     def trace(self) -> list[tuple[float, float, int, int, int, str | None]]:
-        """Every range fetched so far: (seconds since opening began when asked, when answered, offset, bytes,
-        number of the request, server as host:port). As `counters`, also when it is closed."""
+        """Every range fetched so far: (seconds of request and answer since opening began, offset, bytes,
+        number of the request, server as host:port). Like `counters`, also after closing."""
     def uses(self) -> list[tuple[str | None, tuple[int, ...], tuple[int, ...], float]]:
-        """What each server sent: (server, requests for one range, those for several, busy seconds), where
-        requests are (number, bytes, squares of bytes, ranges, squares of ranges)."""
-    def story(self) -> tuple[list[tuple[float, str | None, str, str, int]], int]:
-        """What happened at the sources: (seconds since opening began, server, what, in words, times in a
-        row); and how many events are not kept. As `counters`, also when it is closed."""
+        """The traffic of each server: (server, requests for one range, those for several, busy seconds),
+        where requests are (number, bytes, squares of bytes, ranges, squares of ranges)."""
+    def event_log(self) -> tuple[list[tuple[float, str | None, str, str, int]], int]:
+        """The events at the sources: (seconds since opening began, server, event, message, repetitions); and
+        how many events were dropped. Like `counters`, also after closing."""
     def close(self) -> None: ...
 
 class Object:
@@ -208,10 +315,10 @@ class Object:
 
     class_name: str
     column: Column  # of one item
-    skipped: list[tuple[str, str]]  # path of a member that is not in the column, why
+    skipped: list[tuple[str, str]]  # (path, reason) of members that are not in the column
 
 class Branch:
-    """What a tree says of one branch. Plain data."""
+    """The description of a branch. Plain data."""
 
     index: int  # position in Tree.branches
     name: str  # TBranch::fName
@@ -221,10 +328,10 @@ class Branch:
     parent: int | None
     children: list[int]
     num_entries: int
-    typename: str  # C++ type as uproot spells it: "float", "int32_t[]", "std::vector<float>", ...
+    typename: str  # C++ type in the spelling of uproot: "float", "int32_t[]", "std::vector<float>", ...
     form: Any | None  # see Column.form; None if it cannot be read
-    unsupported: str | None  # why it cannot be read
-    skipped: list[tuple[str, str]]  # (path, reason) of members that are left out, for they cannot be read
+    unsupported: str | None  # the reason why it cannot be read
+    skipped: list[tuple[str, str]]  # (path, reason) of members that cannot be read
     is_group: bool  # has no data of its own (a split object's node)
     item_class: str | None  # of a split collection, whose sub-branches are the members of its items
     count_branch: int | None  # index of the branch that holds the lengths, if any
@@ -232,9 +339,9 @@ class Branch:
     uncompressed_bytes: int
     compression: int  # algorithm * 100 + level, the file's if the branch has none
     num_baskets: int
-    member: str  # path of the member of the objects in the branch that this is; empty for the whole branch
+    member: str  # path of the member that this is; empty for the whole branch
     def member_at(self, path: str) -> Branch:
-        """The member that a path with dots leads to from here; its form, typename and skipped are its own."""
+        """The member at a path with dots from here; it has its own form, typename and skipped."""
     def baskets(self) -> list[tuple[int, int, int, int, bool]]:
         """(first entry, entries, byte offset, bytes on file, embedded in the tree's record)."""
 
@@ -247,65 +354,65 @@ class Tree:
     num_entries: int
     branches: list[Branch]  # depth first
     aliases: dict[str, str]
-    friends: list[tuple[str, str, str]]  # (name, file as its writer named it or "" for this, path in it)
+    friends: list[tuple[str, str, str]]  # (name, file as its writer named it or "" for this file, path in it)
     cluster_starts: list[int]  # first entry of each cluster, then num_entries
     compressed_bytes: int
     uncompressed_bytes: int
-    is_distant: bool  # reading has to wait for something beyond this machine
+    is_distant: bool  # reading waits for a server
     def find_baskets(self, branches: list[int], deadline: float | None = None) -> None:
-        """Find where the baskets of branches of a dataset lie, in one round trip; a file says it itself."""
+        """Locate the baskets of branches of a dataset, in one round trip. For files, nothing to do."""
     def known_values(
         self, branch: int, deadline: float | None = None
     ) -> tuple[str | None, list[NDArray[np.uint64]]]:
-        """What is known of the values of a branch of a dataset, a row for each stripe; of a file: no rows.
+        """Statistics of a branch of a dataset, a row for each stripe; no rows for a file.
 
         Their dtype, "i8", "u8" or "f8" (None if there are none), and columns: first entries, ends, number of
-        values (2**64 - 1: nothing is known), how many of them are NaN, bits of the least and the greatest.
+        values (2**64 - 1: unknown), how many of them are NaN, bits of the minimum and the maximum.
         """
     def product(self, branch: int) -> str | None:
         """The product of a dataset that a branch belongs to."""
     def count_excluded(self, ranges: Sequence[tuple[int, int]]) -> tuple[int, int]:
-        """How many entries some ranges (in order) hold, and how many whole clusters."""
+        """The number of entries, and of whole clusters, in some ranges (in order)."""
     def settled(self, deadline: float | None = None) -> Tree | None:
-        """The tree that the keys name instead of this one, if it was likely only; None if it is the one."""
+        """The tree that the keys name, if this one was only likely and is another; else None."""
     def read(
         self,
-        requests: Sequence[int | tuple[int, str]],
+        queries: Sequence[QueryArgument],
         entry_start: int,
         entry_stop: int,
         *,
         threads: int | None = None,
         deadline: float | None = None,
     ) -> list[Column]:
-        """The entries [entry_start, entry_stop) of branches by index, or of (branch, member path).
+        """The entries [entry_start, entry_stop) of some queries.
 
         Members of one branch are read together. Releases the GIL, obeys Ctrl-C.
         """
     def scan(
         self,
-        requests: Sequence[int | tuple[int, str]],
+        queries: Sequence[QueryArgument],
         entry_ranges: Sequence[tuple[int, int]],
         *,
         threads: int | None = None,
         deadline: float | None = None,
     ) -> Scan:
-        """An iterator over the ranges, in order; while one is worked on, the next is read."""
+        """An iterator over the ranges, in order; it reads the next range in the background."""
     def start_entries(
         self,
-        requests: Sequence[int | tuple[int, str]],
+        queries: Sequence[QueryArgument],
         entries: NDArray[np.uint64],
         within: tuple[int, int],
         *,
         threads: int | None = None,
         deadline: float | None = None,
     ) -> Entries:
-        """Begins to read some entries, in the order given; only baskets that hold one of them are fetched.
+        """Begin to read some entries, in the order given; only baskets with one of them are fetched.
 
-        The baskets of ``within`` that are passed over count as skipped_bytes.
+        Skipped baskets of ``within`` count as skipped_bytes.
         """
     def lazy(
         self,
-        requests: Sequence[int | tuple[int, str]],
+        queries: Sequence[QueryArgument],
         *,
         entry_start: int | None = None,
         entry_stop: int | None = None,
@@ -319,52 +426,52 @@ class Tree:
         threads: int | None = None,
         deadline: float | None = None,
     ) -> Lazy:
-        """A reader that fetches what is touched, and learns to do so ahead of need.
+        """A reader that fetches what is touched, and learns to prefetch.
 
-        trained: (index of the request, share of windows in which it was touched), as `Lazy.learned` once
-        said; None if nothing is known. With `learn=False` that set is fetched for each window, and stays
-        as it is.
+        trained: (index of the query, share of windows in which it was touched), from an earlier
+        `Lazy.learned`; None if nothing is known. With `learn=False`, this set never changes, and is fetched
+        for each window.
         Defaults: startup_bytes 16 MiB, startup_entries 1000, memory_bytes 256 MiB.
         """
 
 class Entries:
-    """A read of some entries that has begun: of a distant file, the bytes are on their way."""
+    """A read of some entries that has begun; the bytes of a distant file are in flight."""
 
     def finish(self, deadline: float | None = None) -> list[Column]:
-        """The columns; once."""
+        """The columns; can be called once."""
 
 @final
 class CutRead:
-    """A read of steps in two stages: what a cut needs, then what else the passing entries need. Thread-safe.
+    """A read of steps in two stages: what a cut needs, then the rest of the passing entries. Thread-safe.
 
-    Where a second stage is not worth a round trip, all comes in the first.
+    Where a second stage is not worth a round trip, the first delivers everything.
     """
 
-    first: list[int]  # the requests that the first stage delivers, in its order
-    second: list[int]  # the same of the second; empty if all come in the first
+    first: list[int]  # the queries that the first stage delivers, in its order
+    second: list[int]  # the same of the second stage; empty if there is none
     def __new__(
         cls,
-        trees: Sequence[Tree],  # the first says how many entries there are; others may have fewer
-        requests: Sequence[tuple[int, int | tuple[int, str]]],  # index of the tree, and as in `Tree.read`
-        cut: Sequence[int],  # the requests that the cut needs
-        groups: Sequence[Sequence[int]],  # requests that may wait for the mask, together
+        trees: Sequence[Tree],  # the first has all entries; others may have fewer
+        queries: Sequence[tuple[int, QueryArgument]],  # with the index of the tree
+        cut: Sequence[int],  # the queries that the cut needs
+        groups: Sequence[Sequence[int]],  # queries that may wait for the mask, together
         ranges: Sequence[tuple[int, int]],
         *,
         chosen: NDArray[np.uint64] | None = None,  # entries of the only range
         excluded: Sequence[tuple[int, int]] = (),  # in order: no entry can pass there
         least_bytes: int | None = None,  # of a second stage; default: 1 MiB
-        many_percent: int | None = None,  # of entries that pass: all are read; default: 5
+        many_percent: int | None = None,  # of entries that pass, from which on all are read; default: 5
         threads: int | None = None,
         deadline: float | None = None,
     ) -> CutRead:
-        """Starts to read; each wait has the whole deadline. Releases the GIL, obeys Ctrl-C."""
+        """Start to read; the deadline applies to each wait. Releases the GIL, obeys Ctrl-C."""
     def next(self) -> FirstStage | SecondStage | None:
-        """The first stage of the next step, or the second of the earliest that lacks it; None after the last.
+        """The first stage of the next step, or the second of the earliest without it; None after the last.
 
-        If there is a second stage, `cut` follows each first; otherwise the first is all of a step.
+        If there is a second stage, call `cut` after each first one; otherwise the first is the whole step.
         """
     def cut(self, mask: NDArray[np.bool_] | None) -> None:
-        """Takes the mask of the step whose first stage came last; None if it drops no entry."""
+        """Set the mask of the step whose first stage was delivered last; None if it drops no entry."""
 
 @final
 class FirstStage:
@@ -386,54 +493,54 @@ class Scan:
 class Lazy:
     """Columns that are read when they are touched, window by window. Thread-safe.
 
-    Columns are named by the index of their request. A window is what is fetched together: whole clusters.
+    A column is named by the index of its query. A window is the entries fetched together: whole clusters.
     """
 
     def windows(self) -> list[tuple[int, int]]:
         """First entry and end of each window."""
-    def column(self, request: int, window: int, *, deadline: float | None = None) -> Column:
-        """The entries of a window. Fetches, if need be, with it what is likely to be touched.
+    def column(self, query: int, window: int, *, deadline: float | None = None) -> Column:
+        """The entries of a window. Fetches them if needed, with columns that are likely to be touched.
 
-        The arrays share memory with what the reader keeps: they are read-only.
+        The arrays share memory with the reader, and are read-only.
         """
-    def touch(self, requests: Sequence[int], window: int, *, deadline: float | None = None) -> None:
-        """Fetches a declared set of a window in one planned request, and decodes it."""
+    def touch(self, queries: Sequence[int], window: int, *, deadline: float | None = None) -> None:
+        """Fetch a declared set of a window in one planned request, and decode it."""
     def release(self, window: int) -> None:
-        """Nobody needs the window any more: it may be dropped. May be called at any time."""
+        """Mark a window as no longer needed. May be called at any time."""
     def expect(self, windows: Sequence[tuple[int, float]]) -> int:
-        """Says which windows will be opened, each once, in order of their first opening: those
-        are fetched ahead, and no others, until what this returns is forgotten. And what share of
-        their entries will be looked at: where few are, little is guessed."""
+        """Declare which windows will be opened, each once, in the order of their first opening, with the
+        share of their entries that will be used: a small share prefetches little. Only these are
+        prefetched until the returned number is passed to `forget`."""
     def forget(self, expected: int) -> None:
-        """None of the windows that were expected will be opened any more. May be called at any time."""
+        """Withdraw a declaration. May be called at any time."""
     def learned(self) -> list[tuple[int, int, int]]:
-        """(request, windows touched, windows seen) of all requests that were touched."""
+        """(query, windows touched, windows seen) of all queries that were touched."""
     def accounting(self) -> dict[str, Any]:
-        """Who asked for what, so far.
+        """Counts of touches and fetches so far.
 
         windows_seen: int
-        held_bytes: int, of what is kept now, compressed and decoded
-        columns: by request {windows_touched, hits, misses, bytes_fetched, bytes_unused}; those never touched
-            nor fetched are left out; windows_touched = hits + misses
+        held_bytes: int, kept in memory now, compressed and decoded
+        columns: by query {windows_touched, hits, misses, bytes_fetched, bytes_unused}, without those never
+            touched nor fetched; windows_touched = hits + misses
         kinds: by "startup", "trained", "trigger", "declared", "touched" {fetches, requests, ranges, bytes}
         """
     def fetches(self) -> list[dict[str, Any]]:
-        """Every fetch, in the order asked: kind, window, entry_start, entry_stop, columns (requests),
-        ranges [(offset, bytes)], asked and answered (seconds since the file's opening began, as in
-        `File.trace`; answered is None while it is under way, and if it failed)."""
+        """Every fetch, in order: kind, window, entry_start, entry_stop, columns (queries), ranges
+        [(offset, bytes)], asked and answered (seconds since opening began, as in `File.trace`; answered is
+        None while it is in flight, and if it failed)."""
 
 class Column:
     """A column of data.
 
-    form is nested tuples, depth first:
+    form: nested tuples, depth first:
       ("primitive", "float32") | ("fixed", size, form) | ("list", form) | ("string",)
       | ("record", [(name, form), ...], class, [title, ...]) | ("tuple", [form, ...])
       | ("option", form) | ("union", [form, ...]) | ("empty",)
-    buffers follow the form depth first: primitive 1 (its values, already of that dtype), fixed 0, list 1
+    buffers: in the order of the form, depth first: primitive 1 (its values, of that dtype), fixed 0, list 1
     (n + 1 int64 offsets that start at 0), string 2 (int64 offsets, uint8 bytes), option 1 (int64 positions in
-    the content, -1 for nothing; the content holds the present items in order), union 2 (int8 tags, int64
+    the content, -1 for none; the content holds the present items in order), union 2 (int8 tags, int64
     positions in the content of that tag; each content holds its items in order), record, tuple and empty 0 of
-    their own. Arrays are zero-copy, contiguous, native byte order.
+    their own. Arrays are contiguous, in native byte order, and share the memory of the core.
     """
 
     form: Any
@@ -443,20 +550,19 @@ class Column:
 def chain(
     source: int | tuple[File, str] | tuple[str, str],
     output: tuple[str, str],
-    running: dict[str, Any],
+    running: ChainOptions,
     *,
     deadline: float | None = None,
-    options: dict[str, Any] | None = None,
+    options: OpenOptions | None = None,
 ) -> dict[str, Any]:
-    """Run a processing chain; the fields of `sapwood.chain.ChainReport`.
+    """Run a processing chain; returns the fields of `sapwood.chain.ChainReport`.
 
-    source: events without columns, an open file and its tree's path, or ("flat", url). output: none, sink,
-    stripes, root or flat, and where. running: full, lanes, threads, batch, entries, compression, stripe_size,
-    group.
+    source: a number of events without columns, an open file and the path of its tree, or ("flat", url).
+    output: none, sink, stripes, root or flat, and its location.
     """
 
 def repack(
-    inputs: Sequence[File | tuple[str, dict[str, Any]]],
+    inputs: Sequence[FileInput],
     target: Any,
     name: str,
     *,
@@ -471,23 +577,25 @@ def repack(
     deadline: float | None = None,
     keep_every: float | None = None,
 ) -> dict[str, Any]:
-    """Write what is in some files, open or opened by URL and options, to a new one; ROOT shows `name`.
+    """Write the contents of some files to a new one, which ROOT shows as `name`.
 
-    cluster: ("entries", number) or ("bytes", as stored in the inputs). choices: of a tree, the paths of its
-    branches and, for each input that has it, the ranges of its entries; None for all. sets: trees of which
-    equal ones are written once. keep_every: seconds between the states that a later run can go on from; 10 by
-    default. Gives the fields of `sapwood.repacking.RepackReport`; times in nanoseconds.
+    cluster: ("entries", number) or ("bytes", as stored in the inputs). choices: the path of a tree, the paths
+    of its branches and, for each input that has it, ranges of its entries; None for all. sets: trees that are
+    written once where inputs have the same. keep_every: seconds between saved states, from which a later run
+    can resume; 10 by default. Returns the fields of `sapwood.repacking.RepackReport`; times in nanoseconds.
     """
 
-def split_branches(column: str, storage: tuple[Any, ...], place: int) -> list[tuple[str, tuple[Any, ...]]]:
-    """Names and storage of the branches of a column of split objects, of which the first has this place in
-    its tree. storage: ("object", class, members) or, of vectors, ("objects", class, members), where a
-    member is (name, storage). The members' own branches are stored as ("member", place of the branch of
-    the objects, numbers of the members that lead to it)."""
+def split_branches(column: str, form: tuple[Any, ...], first: int) -> list[tuple[str, tuple[Any, ...]]]:
+    """Names and storage of the branches of a column of split objects; the index of the first is given.
+
+    form: ("object", class, members) or, for vectors, ("objects", class, members), where a member is (name,
+    storage). The branches of members are stored as ("member", index of the branch of the objects, numbers of
+    the members that lead to it).
+    """
 
 @final
 class Writer:
-    """A file that is written: nothing is at its place before `commit`. Thread-safe."""
+    """A file that is written; `commit` makes it appear. Thread-safe."""
 
     def __init__(
         self,
@@ -498,12 +606,12 @@ class Writer:
         compression: int = 505,
         threads: int | None = None,
     ) -> None:
-        """Write to a path or URL, or into an object with `write` and `seek`; ROOT shows `name`."""
+        """Write to a path or URL, or into an object with `write` and `seek`; ROOT shows it as `name`."""
     @staticmethod
     def update(target: str, *, compression: int = 505, threads: int | None = None) -> Writer:
         """Add to a local file."""
     def paths(self) -> list[tuple[str, str]]:
-        """Paths and classes of what is in the file, but for trees that are being written."""
+        """Paths and classes of the contents of the file, except trees that are being written."""
     def directory(self, path: str) -> None:
         """Make the directories of a path."""
     def tree(
@@ -514,19 +622,21 @@ class Writer:
         branches: Sequence[tuple[str, str | None, tuple[Any, ...], int, int]],
         cluster: tuple[str, int],
     ) -> int:
-        """A new tree; its number. Branches: (name, title, storage, ROOT's number of the compression, bytes of
-        a basket), where storage is ("numbers", dtype, dims), ("counted", dtype, dims, place of the counter),
-        ("text",), ("string",) or ("vector", item); an item is a dtype, ("string",) or ("vector", item). What
-        `split_branches` gives is storage, too.
-        cluster: ("entries", number) or ("bytes", after compression)."""
-    def tree_again(self, path: str) -> tuple[int, int, list[tuple[str, tuple[Any, ...]]]]:
-        """A tree that was in the file before: its number, its entries, name and storage of each branch."""
+        """Create a tree; returns its number.
+
+        branches: (name, title, storage, ROOT's number of the compression, bytes of a basket), where storage
+        is ("numbers", dtype, dims), ("counted", dtype, dims, index of the counter), ("text",), ("string",),
+        ("vector", item), or from `split_branches`; an item is a dtype, ("string",) or ("vector", item).
+        cluster: ("entries", number) or ("bytes", after compression).
+        """
+    def existing_tree(self, path: str) -> tuple[int, int, list[tuple[str, tuple[Any, ...]]]]:
+        """A tree of the updated file: its number, its entries, name and storage of each branch."""
     def extend(self, tree: int, entries: int, columns: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
         """Add entries: the buffers of a column for each branch, as bytes; see `arrays.column.Column`."""
     def object(self, directory: str, class_name: str, name: str, title: str, members: Any) -> None:
         """Write an object. A value is None, a number, a text, an array, a dict of members, or a list of
         (class, value)."""
     def commit(self) -> int:
-        """Complete the file, and put it in its place; the number of its bytes."""
+        """Finish the file, and move it into place; returns the number of its bytes."""
     def abandon(self) -> None:
-        """Leave the place as it was."""
+        """Leave the target unchanged."""

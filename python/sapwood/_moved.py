@@ -1,7 +1,7 @@
-"""Modules under the names that they had before: old imports and old pickles find them.
+"""Old names of modules, so that old imports and old pickles still work.
 
-Only what users could name is here: modules that the documentation named, and those with classes whose
-instances are pickled. Both names mean the same module.
+The table contains only names that users could depend on: modules that the documentation named, and modules
+with classes whose instances are pickled. Both names refer to the same module.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ NOW = {
     "verifying": "report.verifying",
     "xaod": "integrations.xaod",
 }
-"""Old name to new name, both within the package; the modules inside of a package moved with it."""
+"""Old name to new name, both within the package. The modules inside a package moved with it."""
 
 
 def name_now(name: str) -> str | None:
-    """The name that a module has now, or None if it has no other.
+    """The new name of a module, or None if its name has not changed.
 
     >>> name_now("sapwood.tree"), name_now("sapwood.edm.names"), name_now("sapwood.errors")
     ('sapwood.model.tree', 'sapwood.integrations.edm.names', None)
@@ -64,7 +64,7 @@ def name_now(name: str) -> str | None:
 
 
 def spec_of(name: str) -> ModuleSpec | None:
-    """How a module with an old name is loaded; None for any other."""
+    """The import spec of a module with an old name, or None for any other name."""
     now = name_now(name)
     return None if now is None else ModuleSpec(name, cast("Loader", _Alias(now)))
 
@@ -76,8 +76,8 @@ class _Alias:
         self._name = name
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """There is nothing to make."""
+        """Creates no module, so that the import machinery makes an empty one."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Puts the module that is meant in the place of the empty one."""
+        """Replaces the empty module by the one with the new name."""
         sys.modules[module.__name__] = importlib.import_module(self._name)

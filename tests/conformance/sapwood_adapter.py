@@ -26,7 +26,7 @@ class Tree:
             return self.tree[f"/{name}"].array(entry_start=entry_start, entry_stop=entry_stop)
         except SapwoodError as error:
             # compare.py keeps the first 150 characters: not those that name the branch.
-            cause = re.sub(r"^branch '.*?'( is of type '.*?')?: ", "", str(error))
+            cause = re.sub(r"^(cannot read )?branch '.*?'( of type '.*?')?: ", "", str(error))
             raise type(error)(cause) from None
 
 

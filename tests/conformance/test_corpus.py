@@ -33,7 +33,7 @@ def test_the_corpus_was_compared(verdicts: list[Verdict]) -> None:
     assert sum(one["verdict"] in GOOD for one in branches) > 0.9 * len(branches)
 
 
-def test_what_uproot_reads_is_read(verdicts: list[Verdict]) -> None:
+def test_branches_that_uproot_reads(verdicts: list[Verdict]) -> None:
     refused = [one for one in of_trees(verdicts) if one["verdict"] in {"cand-raises", "cand-missing"}]
     assert not refused, lines(refused)
 
@@ -49,7 +49,7 @@ def test_most_of_what_only_root_reads_is_read(verdicts: list[Verdict]) -> None:
     assert len(missed) <= 0.2 * len(known), lines(missed)
 
 
-def test_what_is_refused_is_refused_by_name(verdicts: list[Verdict]) -> None:
+def test_refusals_name_their_subject(verdicts: list[Verdict]) -> None:
     refused = [one for one in verdicts if one["verdict"] in {"cand-raises", "both-raise"}]
     odd = [one for one in refused if not one["cand_err"].startswith("UnsupportedTypeError")]
     assert not odd, lines(odd)

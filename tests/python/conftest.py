@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 import postgres_server
+import pytest
+import root_peer
+import s3_server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CORPUS = Path(os.environ.get("SAPWOOD_CORPUS", REPOSITORY.parent / "shared" / "corpus"))
@@ -81,3 +81,39 @@ def postgres() -> Iterator[postgres_server.Server]:
         pytest.skip(lack)
     with postgres_server.postgres_server() as server:
         yield server
+
+
+@pytest.fixture
+def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An environment without credentials other than those that the test sets."""
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_", "XDG_RUNTIME_DIR")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture
+def s3(no_credentials: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[s3_server.Server]:
+    """An S3 server, and an environment with its address and keys."""
+    with s3_server.s3_server() as server:
+        for name, value in server.variables.items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+@pytest.fixture
+def silent_server() -> Iterator[str]:
+    """Host and port of a server that accepts connections and never answers."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[root_peer.Judge]:
+    """ROOT, which compares all branches, entry by entry."""
+    judge = root_peer.Judge(root_peer.needs_root())
+    yield judge
+    judge.close()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
 import signal
 import subprocess
@@ -26,7 +25,6 @@ import sapwood
 from sapwood import errors, stripe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 EVENTS = 50
 """Events of a job."""
 PATIENCE = 240.0
@@ -113,18 +111,6 @@ def jobs_of(place: str, database: str = "", version: int | None = None) -> list[
     for name, expected in columns(found).items():
         assert ak.array_equal(arrays[name], expected), name
     return jobs
-
-
-@contextlib.contextmanager
-def proxy(address: str, *options: str) -> Iterator[str]:
-    """A link to a server that does what it should not; its address."""
-    command = [str(TESTKIT), "proxy", "--server", address, *options]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin and process.stdout
-        try:
-            yield json.loads(process.stdout.readline())["address"]
-        finally:
-            process.stdin.close()
 
 
 @contextlib.contextmanager

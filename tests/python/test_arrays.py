@@ -1,4 +1,4 @@
-"""Reading branches and expressions: the same as uproot, in every library."""
+"""Branches and expressions have the values that uproot reads, in every array library."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_a_constant_is_repeated(ours: sapwood.Tree) -> None:
     assert len(ours.arrays("run", "1")) == 1000 and len(ours.arrays("run", "0", library="np")["run"]) == 0
 
 
-def test_what_does_not_exist_is_named(ours: sapwood.Tree) -> None:
+def test_missing_branches_are_named(ours: sapwood.Tree) -> None:
     for arguments in (["muon_pt"], ["muon_pt * 2"], ["run", "1 + get('muon_pt')"]):
         with pytest.raises(errors.KeyInFileError, match="'Muon_pt'"):
             ours.arrays(arguments)

@@ -1,10 +1,7 @@
-"""Background events: the same ones by the same seed, all of them, from files that are fetched ahead."""
+"""Background events: reproducible by seed, complete, and read ahead from many files."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import testkit
 
 import sapwood
 from sapwood import errors
@@ -20,8 +18,6 @@ from sapwood import errors
 ak = pytest.importorskip("awkward")
 uproot = pytest.importorskip("uproot")
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 FILES, CLUSTERS, PER_CLUSTER = 3, 4, 25
 POOL = FILES * CLUSTERS * PER_CLUSTER
 
@@ -29,17 +25,8 @@ POOL = FILES * CLUSTERS * PER_CLUSTER
 @pytest.fixture
 def served(pool: Path) -> Iterator[str]:
     """The URL of the pool."""
-    if not TESTKIT.is_file():
-        pytest.skip(f"no test server in {TESTKIT} (make build)")
-    with subprocess.Popen(
-        [str(TESTKIT), "serve", "--root", str(pool)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None
-        yield str(json.loads(process.stdout.readline())["url"])
-        process.stdin.close()
+    with testkit.serving(pool) as server:
+        yield server.url
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +154,7 @@ def test_the_next_clusters_are_read_before_they_are_asked_for(served: str) -> No
 @pytest.mark.parametrize(
     "options", [{"seed": -1}, {"mode": "sideways"}, {"most_entries": 0}, {"expressions": "no_such_branch"}]
 )
-def test_what_cannot_be_is_refused(pool: Path, options: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(pool: Path, options: dict[str, Any]) -> None:
     with pytest.raises(errors.SapwoodError), background(pool, **options) as events:
         events.take(1)
 

@@ -1,4 +1,4 @@
-"""Damaged files: a typed error with the place, or the data; never a crash, never another exception."""
+"""Damaged files give a typed error with its position, or the data; never a crash or an untyped exception."""
 
 from __future__ import annotations
 

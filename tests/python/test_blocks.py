@@ -1,4 +1,4 @@
-"""Lazy download and the cache: the same arrays, each block fetched once, nothing wrong, whatever happens."""
+"""Lazy download and the cache: right arrays, each block fetched once, under every fault."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import numpy as np
 import pytest
+import testkit
 from numpy.testing import assert_array_equal
+from testkit import Running
 
 import sapwood
 from sapwood import cache, errors
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 BLOCK = 65536
 ENTRIES = 200_000
 COLUMNS = [f"x{i}" for i in range(5)]
@@ -45,34 +44,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Server:
-    """A server of that file, and what it counted."""
-
-    def __init__(self, url: str, control: str) -> None:
-        self.url, self.control = url, control
-
-    def counts(self) -> dict[str, int]:
-        """Since the last call."""
-        with urlopen(f"{self.control}/__reset__", timeout=10) as answer:
-            counted: dict[str, int] = json.load(answer)
-        return counted
-
-
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[Server]:
+def serving(folder: Path) -> Iterator[Running]:
     """A server of a folder, in which the file is."""
-    if not TESTKIT.is_file():
-        pytest.skip(f"no test server in {TESTKIT} (make build)")
-    command = [str(TESTKIT), "serve", "--root", str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        places = json.loads(process.stdout.readline())
-        yield Server(f"{places['url']}/far.root:Events", places["control"])
-        process.communicate()
+    with testkit.serving(folder) as server:
+        yield Running(f"{server.url}/far.root:Events", server.control)
 
 
 @pytest.fixture
-def server(folder: Path) -> Iterator[Server]:
+def server(folder: Path) -> Iterator[Running]:
     with serving(folder) as server:
         yield server
 
@@ -95,7 +75,7 @@ def assert_same(found: dict[str, Any], right: dict[str, Any]) -> None:
         assert_array_equal(values, right[name])
 
 
-def test_each_block_is_fetched_once(server: Server, right: dict[str, Any], folder: Path) -> None:
+def test_each_block_is_fetched_once(server: Running, right: dict[str, Any], folder: Path) -> None:
     size = (folder / "far.root").stat().st_size
     with sapwood.open(server.url, lazy_download=BLOCK) as tree:
         opening = tree.file.report().fetched_bytes
@@ -112,10 +92,10 @@ def test_each_block_is_fetched_once(server: Server, right: dict[str, Any], folde
     assert (again.requests, again.fetched_bytes) == (whole.requests, whole.fetched_bytes)
     assert again.block_bytes - whole.block_bytes > 0.9 * size
     assert again.unplanned_reads == 0
-    assert again.fetched_bytes <= server.counts()["bytes_sent"] < 1.2 * size + 500_000
+    assert again.fetched_bytes <= server.counts_since()["bytes_sent"] < 1.2 * size + 500_000
 
 
-def test_blocks_of_replicas(server: Server, folder: Path, right: dict[str, Any], tmp_path: Path) -> None:
+def test_blocks_of_replicas(server: Running, folder: Path, right: dict[str, Any], tmp_path: Path) -> None:
     with serving(folder) as other:
         options = {
             "replicas": [other.url.removesuffix(":Events")],
@@ -123,7 +103,7 @@ def test_blocks_of_replicas(server: Server, folder: Path, right: dict[str, Any],
             "cache": tmp_path,
         }
         assert_same(read(server.url, **options)[0], right)
-        sent = server.counts()["bytes_sent"] + other.counts()["bytes_sent"]
+        sent = server.counts_since()["bytes_sent"] + other.counts_since()["bytes_sent"]
         assert sent < 2 * (folder / "far.root").stat().st_size
         found, report = read(server.url, **options, cache_max_age=60)
     assert_same(found, right)
@@ -131,7 +111,7 @@ def test_blocks_of_replicas(server: Server, folder: Path, right: dict[str, Any],
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
-def test_after_a_fork_each_process_has_its_own_blocks(server: Server, right: dict[str, Any]) -> None:
+def test_after_a_fork_each_process_has_its_own_blocks(server: Running, right: dict[str, Any]) -> None:
     program = textwrap.dedent(
         f"""
         import os, sys, zlib, sapwood
@@ -157,7 +137,7 @@ def checks(arrays: dict[str, Any]) -> list[tuple[str, int]]:
     return [(name, zlib.crc32(values.tobytes())) for name, values in arrays.items()]
 
 
-def test_the_disk_that_it_takes_is_bounded(server: Server, right: dict[str, Any]) -> None:
+def test_the_disk_that_it_takes_is_bounded(server: Running, right: dict[str, Any]) -> None:
     with sapwood.open(server.url, lazy_download=BLOCK, scratch_size=4 * BLOCK) as tree:
         for _ in range(2):
             for step in tree.iterate(["x0", "x3"], step_size=30_000, library="np", report=True):
@@ -166,7 +146,7 @@ def test_the_disk_that_it_takes_is_bounded(server: Server, right: dict[str, Any]
 
 
 @pytest.mark.parametrize("way", ["iterate", "concatenate", "lazy", "pickled"])
-def test_every_way_of_reading(server: Server, right: dict[str, Any], way: str) -> None:
+def test_every_way_of_reading(server: Running, right: dict[str, Any], way: str) -> None:
     options: dict[str, Any] = {"lazy_download": "100 kB"}
     if way == "iterate":
         steps = sapwood.iterate([server.url] * 2, ["x1"], step_size=70_000, library="np", **options)
@@ -184,35 +164,35 @@ def test_every_way_of_reading(server: Server, right: dict[str, Any], way: str) -
         with sapwood.open(server.url, **options) as tree:
             copy = pickle.loads(pickle.dumps(tree))
         with copy:
-            assert copy.file.options.blocks == tree.file.options.blocks
+            assert copy.file.options.lazy_download == tree.file.options.lazy_download
             assert_same(copy.arrays(library="np"), right)
             assert copy.file.report().block_bytes >= 0
 
 
 def test_the_second_time_comes_from_the_cache(
-    server: Server, right: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Running, right: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {"lazy_download": BLOCK, "cache": tmp_path / "cache"}
     assert_same(read(server.url, **options)[0], right)
-    assert server.counts()["bytes_sent"] > 4_000_000
+    assert server.counts_since()["bytes_sent"] > 4_000_000
     found, report = read(server.url, **options)
     assert_same(found, right)
     # Which version it is was asked: with a request for a few bytes. (To a server that looks far, connections
     # are made ahead, with a byte each.)
     assert report.fetched_bytes <= 8192
-    assert server.counts()["bytes_sent"] < 100_000
+    assert server.counts_since()["bytes_sent"] < 100_000
     for age in (3600, timedelta(hours=1), float("inf")):
         found, report = read(server.url, **options, cache_max_age=age)
         assert_same(found, right)
-        assert (server.counts()["requests"], report.requests, report.fetched_bytes) == (0, 0, 0)
+        assert (server.counts_since()["requests"], report.requests, report.fetched_bytes) == (0, 0, 0)
     monkeypatch.setenv("SAPWOOD_CACHE", str(tmp_path / "cache"))
     read(server.url, lazy_download=BLOCK, cache_max_age=3600)
-    assert server.counts()["requests"] == 0
+    assert server.counts_since()["requests"] == 0
     read(server.url, ["x1"], cache=False)
-    assert server.counts()["bytes_sent"] > ENTRIES * 4
+    assert server.counts_since()["bytes_sent"] > ENTRIES * 4
 
 
-def test_eight_processes_share_one_cache(server: Server, right: dict[str, Any], tmp_path: Path) -> None:
+def test_eight_processes_share_one_cache(server: Running, right: dict[str, Any], tmp_path: Path) -> None:
     program = textwrap.dedent(
         f"""
         import sys, zlib, sapwood
@@ -233,14 +213,14 @@ def test_eight_processes_share_one_cache(server: Server, right: dict[str, Any], 
     with ThreadPoolExecutor(8) as pool:
         checks = set(pool.map(run, range(8)))
     assert len(checks) == 1
-    sent = server.counts()["bytes_sent"]
+    sent = server.counts_since()["bytes_sent"]
     size = right["x0"].nbytes * len(COLUMNS)
     # Each opens for itself, with the tail; the blocks come once.
     assert sent < 1.2 * size + 8 * 400_000
     assert_same(read(server.url, lazy_download=BLOCK, cache=tmp_path)[0], right)
 
 
-def test_a_writer_that_is_killed_does_no_harm(server: Server, right: dict[str, Any], tmp_path: Path) -> None:
+def test_a_writer_that_is_killed_does_no_harm(server: Running, right: dict[str, Any], tmp_path: Path) -> None:
     program = textwrap.dedent(
         f"""
         import sapwood, sapwood.cache
@@ -262,7 +242,7 @@ def test_a_writer_that_is_killed_does_no_harm(server: Server, right: dict[str, A
 
 
 def test_damage_is_seen_and_mended(
-    server: Server, right: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    server: Running, right: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = {"lazy_download": BLOCK, "cache": tmp_path}
     read(server.url, **options)
@@ -271,7 +251,7 @@ def test_damage_is_seen_and_mended(
     whole = blocks[3].read_bytes()
     blocks[3].write_bytes(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
     blocks[5].write_bytes(whole[: len(whole) // 2])
-    server.counts()
+    server.counts_since()
     with caplog.at_level(logging.WARNING, logger="sapwood"):
         found, report = read(server.url, **options)
     assert_same(found, right)
@@ -280,7 +260,7 @@ def test_damage_is_seen_and_mended(
     assert cache.verify(tmp_path).damaged == ()
 
 
-def test_the_cache_keeps_to_its_size(server: Server, right: dict[str, Any], tmp_path: Path) -> None:
+def test_the_cache_keeps_to_its_size(server: Running, right: dict[str, Any], tmp_path: Path) -> None:
     options = {"lazy_download": BLOCK, "cache": tmp_path, "cache_size": 20 * BLOCK}
     with sapwood.open(server.url, **options) as one, sapwood.open(server.url, **options) as other:
         for tree in (one, other, one):
@@ -289,7 +269,7 @@ def test_the_cache_keeps_to_its_size(server: Server, right: dict[str, Any], tmp_
     assert BLOCK < kept <= 20 * BLOCK + 4096
 
 
-def test_a_full_disk_is_done_without(server: Server, folder: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_done_without(server: Running, folder: Path, tmp_path: Path) -> None:
     # Files cannot be larger than this: it fails as a full disk does, in the middle of a block.
     program = textwrap.dedent(
         f"""
@@ -335,7 +315,7 @@ def test_a_file_that_was_replaced_is_another_one(tmp_path: Path) -> None:
         assert len(read(server.url, **options)[0]["x"]) == 10
 
 
-def test_local_files_are_read_as_ever(events_file: Path, tmp_path: Path) -> None:
+def test_local_files_are_read_as_before(events_file: Path, tmp_path: Path) -> None:
     found, report = read(f"{events_file}:Events", ["run"], lazy_download=True, cache=tmp_path)
     assert_array_equal(found["run"], np.arange(1000))
     assert report.block_bytes == 0
@@ -366,13 +346,13 @@ def test_the_options_are_shown(events_file: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("SAPWOOD_CACHE", str(tmp_path))
     monkeypatch.setenv("SAPWOOD_CACHE_SIZE", "5 GB")
     with sapwood.open(events_file) as file:
-        blocks = file.options.blocks
-    assert (blocks.cache, blocks.cache_size, blocks.block) == (str(tmp_path), 5_000_000_000, None)
+        blocks = file.options.lazy_download
+    assert (blocks.cache, blocks.cache_size, blocks.block_size) == (str(tmp_path), 5_000_000_000, None)
     with sapwood.open(events_file, lazy_download=False) as file:
-        assert file.options.blocks is None
+        assert file.options.lazy_download is None
 
 
-def test_looking_after_a_cache(server: Server, tmp_path: Path) -> None:
+def test_looking_after_a_cache(server: Running, tmp_path: Path) -> None:
     read(server.url, ["x1"], lazy_download=BLOCK, cache=tmp_path)
     [kept] = cache.contents(tmp_path)
     assert kept.url == server.url.removesuffix(":Events")
@@ -387,7 +367,7 @@ def test_looking_after_a_cache(server: Server, tmp_path: Path) -> None:
     assert cache.contents(tmp_path) == []
 
 
-def test_looking_after_a_cache_on_the_command_line(server: Server, tmp_path: Path) -> None:
+def test_looking_after_a_cache_on_the_command_line(server: Running, tmp_path: Path) -> None:
     testing = pytest.importorskip("typer.testing")
     from sapwood.cli._app import app
 

@@ -1,4 +1,4 @@
-"""The processing chain: what comes out is what went in, and what is told of it is so."""
+"""The processing chain: outputs equal inputs, and the report is correct."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_as_many_events_as_are_asked_for(source: str, tmp_path: Path) -> None:
         ({"source": "missing.root:Events"}, FileNotFoundError),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_arguments_are_refused(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], error: type
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,31 +1,23 @@
-"""Reading over s3://, from a real server: the same arrays, few round trips, globs, typed errors."""
+"""Reading over s3:// from a real server: right arrays, few round trips, globs, typed errors."""
 
 from __future__ import annotations
 
 import contextlib
 import http.server
-import json
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
+import s3_server
+import testkit
 from numpy.testing import assert_array_equal
+from testkit import Running
 
 import sapwood
 from sapwood import errors
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
-
-sys.path.append(str(REPOSITORY / "scripts"))
-import s3_server  # noqa: E402
 
 needs_server = pytest.mark.skipif(
     s3_server.missing() is not None, reason=f"s3:// is not tested: {s3_server.missing()}"
@@ -42,14 +34,7 @@ def server(events_file: Path) -> Iterator[s3_server.Server]:
         yield server
 
 
-@pytest.fixture(autouse=True)
-def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No credentials but those that a test sets."""
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+pytestmark = pytest.mark.usefixtures("no_credentials")
 
 
 @pytest.fixture
@@ -61,21 +46,13 @@ def known(server: s3_server.Server, monkeypatch: pytest.MonkeyPatch) -> s3_serve
 
 
 @pytest.fixture
-def proxied(server: s3_server.Server) -> Iterator[Callable[..., tuple[str, str]]]:
+def proxied(server: s3_server.Server) -> Iterator[Callable[..., Running]]:
     """Puts distance or a fault before the server; gives the endpoint and where counts are."""
-    if not TESTKIT.is_file():
-        pytest.skip(f"no delay line in {TESTKIT} (make build)")
     with contextlib.ExitStack() as stack:
 
-        def start(*options: str) -> tuple[str, str]:
-            command = [str(TESTKIT), "proxy", "--server", server.address, *options]
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            stack.callback(process.wait, 10)
-            assert process.stdin is not None and process.stdout is not None
-            stack.callback(process.stdin.close)
-            stack.callback(process.stdout.close)
-            ready = json.loads(process.stdout.readline())
-            return f"http://{ready['address']}", ready["control"]
+        def start(*options: str) -> Running:
+            proxy = stack.enter_context(testkit.proxying(server.address, *options))
+            return Running(f"http://{proxy.url}", proxy.control)
 
         yield start
 
@@ -92,17 +69,16 @@ def test_the_same_arrays_as_from_disk(known: s3_server.Server, events_file: Path
 
 @needs_server
 def test_opening_and_three_columns_cost_two_round_trips(
-    known: s3_server.Server, proxied: Callable[..., tuple[str, str]]
+    known: s3_server.Server, proxied: Callable[..., Running]
 ) -> None:
-    endpoint, control = proxied("--rtt-ms", "50")
+    proxy = proxied("--rtt-ms", "50")
     for _ in range(2):
-        with sapwood.open(f"{URL}:Events", endpoint=endpoint) as tree:
+        with sapwood.open(f"{URL}:Events", endpoint=proxy.url) as tree:
             tree.arrays(["run", "met", "Muon_pt"], library="np")
             report = tree.file.report()
     assert report.round_trips <= 2
-    with urlopen(f"{control}/__reset__") as answer:
-        # Twice all of it, as the server's side saw it.
-        assert json.load(answer)["round_trips"] <= 4
+    # Both times together, as the server saw it.
+    assert proxy.counts()["round_trips"] <= 4
 
 
 @needs_server
@@ -131,7 +107,9 @@ def test_options_under_the_names_of_other_libraries(server: s3_server.Server) ->
 
 
 @needs_server
-def test_what_is_no_secret_is_pickled(known: s3_server.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_without_secrets_are_pickled(
+    known: s3_server.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     with sapwood.open(URL, endpoint=known.endpoint) as file:
         state = pickle.dumps(file)
@@ -170,9 +148,9 @@ def test_refusals(server: s3_server.Server, known: s3_server.Server) -> None:
 @needs_server
 @pytest.mark.parametrize("fault", ["--close-after", "--stall-after"])
 def test_faults_end_with_a_typed_error(
-    known: s3_server.Server, proxied: Callable[..., tuple[str, str]], fault: str
+    known: s3_server.Server, proxied: Callable[..., Running], fault: str
 ) -> None:
-    endpoint, _ = proxied(fault, "1000")
+    endpoint = proxied(fault, "1000").url
     start = time.monotonic()
     with pytest.raises((errors.NetworkError, errors.DeadlineError)):
         sapwood.open(URL, endpoint=endpoint, deadline=2)
@@ -194,7 +172,7 @@ def test_public_buckets() -> None:
 def test_options_are_checked() -> None:
     with pytest.raises(errors.UsageError, match="two halves"):
         sapwood.open(URL, key="k")
-    with pytest.raises(TypeError, match="'anonymous' is a bool"):
+    with pytest.raises(TypeError, match="'anonymous' must be a bool"):
         sapwood.open(URL, anonymous="yes")
     with pytest.raises(TypeError) as refused:
         sapwood.open(URL, key="k", secret=b"hidden")

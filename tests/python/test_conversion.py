@@ -1,4 +1,4 @@
-"""From columns to the arrays of each library."""
+"""Columns become arrays of each library."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Tokens and certificates over https, from a server of the standard library."""
+"""Tokens and certificates over https, with a server from the standard library."""
 
 from __future__ import annotations
 
 import contextlib
 import http.server
-import os
 import ssl
 import subprocess
 import threading
@@ -19,13 +18,7 @@ from sapwood import errors
 CONTENT = b"this is no ROOT file, but it has bytes"
 
 
-@pytest.fixture(autouse=True)
-def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No credentials but those that a test sets."""
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "BEARER_TOKEN", "X509_", "XDG_RUNTIME_DIR")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("no_credentials")
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Deadlines of every call, on every step of it; Ctrl-C in waits; what is told and counted of retries."""
+"""Deadlines hold in every step of every call; Ctrl-C interrupts waits; retries are logged and counted."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import http_fake as web
 import numpy as np
 import pytest
+import xrootd_fake as root
 
 import sapwood
 from sapwood import _core, errors
-
-sys.path.append(str(Path(__file__).parent))
-import http_fake as web
-import xrootd_fake as root
 
 HAS_XROOTD = bool(list(Path(_core.__file__ or "").parent.glob("_xrdcl*.so")))
 needs_xrootd = pytest.mark.skipif(
@@ -150,7 +148,7 @@ def slow_names(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param("root://silent.test//*.root:t", marks=needs_xrootd),
     ],
 )
-def test_names_that_nobody_looks_up(slow_names: Path, url: str) -> None:
+def test_names_that_are_not_looked_up(slow_names: Path, url: str) -> None:
     code = """
         import sapwood, sys
         try:
@@ -287,7 +285,7 @@ def test_ctrl_c_ends_a_wait(content: bytes, protocol: str, wait: str) -> None:
 
 
 @needs_xrootd
-def test_closing_waits_for_nobody(content: bytes) -> None:
+def test_closing_never_waits(content: bytes) -> None:
     code = """
         import sapwood, sys, time
         files = [sapwood.open(sys.argv[1], deadline=30) for _ in range(3)]

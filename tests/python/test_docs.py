@@ -1,4 +1,4 @@
-"""Examples in docstrings are true."""
+"""Examples in docstrings are correct."""
 
 from __future__ import annotations
 

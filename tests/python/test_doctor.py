@@ -1,4 +1,4 @@
-"""`sapwood doctor`: the steps, in words and as JSON, and the exit code of the first that fails."""
+"""`sapwood doctor`: its steps as text and as JSON, and the exit code of the first failure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_exit_code_is_that_of_the_first_failure(target: str, code: int, step
     assert json.loads(answer.stdout)["ok"] is False
 
 
-def test_what_is_no_root_file(tmp_path: Path) -> None:
+def test_other_files_than_root_files(tmp_path: Path) -> None:
     file = tmp_path / "notes.root"
     file.write_text("these are notes")
     answer = doctor(str(file))
@@ -76,7 +76,7 @@ def test_credentials_are_named_and_never_shown() -> None:
         assert secret not in answer.stdout + answer.stderr
 
 
-def test_no_step_takes_longer_than_told() -> None:
+def test_no_step_takes_longer_than_its_deadline() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()

@@ -1,13 +1,13 @@
-"""What README and documents tell people to type works."""
+"""The examples in the README and the documentation work."""
 
 from __future__ import annotations
 
 import re
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
+import nano_like
 import pytest
 from typer.testing import CliRunner
 
@@ -30,11 +30,6 @@ GENERATED = ROOT / "docs" / "reference" / "command-line.md"
 @pytest.fixture(scope="module")
 def nano(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of the demo, with fewer events."""
-    sys.path.insert(0, str(ROOT / "scripts"))
-    try:
-        import nano_like
-    finally:
-        sys.path.pop(0)
     path = tmp_path_factory.mktemp("documents") / "nano.root"
     nano_like.write(path, 2000)
     return path

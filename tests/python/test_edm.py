@@ -108,21 +108,21 @@ def test_the_latest_process_wins(events: edm.Events) -> None:
 
 
 def test_without_a_history_the_process_must_be_said(plain: edm.Events) -> None:
-    with pytest.raises(KeyInFileError, match="means 2 products") as caught:
+    with pytest.raises(KeyInFileError, match="matches 2 products") as caught:
         plain["slimmedMuons"]
     assert caught.value.keys == ["patMuons_slimmedMuons__RECO.", "patMuons_slimmedMuons__PAT."]
     assert "process=" in (caught.value.hint or "")
     assert plain.product("slimmedMuons", process="PAT").name.process == "PAT"
 
 
-def test_what_is_ambiguous_is_listed(events: edm.Events) -> None:
+def test_ambiguous_names_are_listed(events: edm.Events) -> None:
     with pytest.raises(KeyInFileError, match=r"ints_flags_first_PAT\., ints_flags_second_PAT\."):
         events["flags"]
-    with pytest.raises(KeyInFileError, match="means 2 products"):
+    with pytest.raises(KeyInFileError, match="matches 2 products"):
         events["vector<reco::Track>"]
 
 
-def test_what_is_absent_is_told_with_what_is_near(events: edm.Events) -> None:
+def test_missing_names_are_reported_with_suggestions(events: edm.Events) -> None:
     with pytest.raises(KeyInFileError, match="slimmedMuons") as caught:
         events["slimedMuon"]
     assert "slimmedMuons" in caught.value.keys
@@ -181,7 +181,7 @@ def test_members_are_columns_of_the_tree(events: edm.Events) -> None:
         assert chunk[column.path].to_list() == column.array().to_list()
 
 
-def test_an_unknown_member_is_told_with_what_is_near(events: edm.Events) -> None:
+def test_an_unknown_member_is_reported_with_suggestions(events: edm.Events) -> None:
     with pytest.raises(KeyInFileError, match="chi2_"):
         events["generalTracks"]["chi_2"]
 
@@ -378,4 +378,4 @@ def test_the_command_line_sorts_filters_and_speaks_json() -> None:
 def test_the_command_line_refuses_other_files(events_file: Path) -> None:
     result = CliRunner().invoke(app, ["show", "--edm", str(events_file)])
     assert result.exit_code == 2
-    assert "no CMS EDM file" in result.stderr
+    assert "not a CMS EDM file" in result.stderr

@@ -1,4 +1,4 @@
-"""Cuts in two stages and entry lists: what a mask would leave, from the baskets that are needed for it."""
+"""Two-stage cuts and entry lists equal a mask, and read only the baskets that they need."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def two_stages_always(monkeypatch: pytest.MonkeyPatch) -> None:
     """The files of tests are too small for two stages to be worth it."""
-    monkeypatch.setattr(stages, "COSTS", {"least_bytes": 1, "many_percent": 200})
+    monkeypatch.setattr(stages, "THRESHOLDS", {"least_bytes": 1, "many_percent": 200})
 
 
 def same(one: Any, other: Any) -> bool:
@@ -125,7 +125,7 @@ def test_two_stages_give_what_one_gives(path: Path, library: str) -> None:
             steps = list(tree.iterate(columns, cut, step_size=number.choice([90, 700, "20 kB"]), **arguments))
             skipped += tree.file.report().skipped_bytes - before
             with pytest.MonkeyPatch.context() as context:
-                context.setattr(stages, "COSTS", {"least_bytes": 2**62})
+                context.setattr(stages, "THRESHOLDS", {"least_bytes": 2**62})
                 plain = tree.arrays(columns, cut, **arguments)
             assert same(staged, plain), (columns, cut, arguments)
             if steps and library == "ak" and arguments["how"] is None:
@@ -198,7 +198,7 @@ def test_entries_that_are_not_there_are_refused(path: Path, entries: Any) -> Non
 
 
 @pytest.mark.parametrize("entries", [[1.5], "abc", [[1, 2]], 7])
-def test_what_is_no_entry_list_is_a_type_error(path: Path, entries: Any) -> None:
+def test_invalid_entry_lists_are_type_errors(path: Path, entries: Any) -> None:
     with sapwood.open(f"{path}:Events") as tree, pytest.raises(TypeError):
         tree.arrays(["energy"], entries=entries)
 
@@ -206,7 +206,7 @@ def test_what_is_no_entry_list_is_a_type_error(path: Path, entries: Any) -> None
 def test_many_files_are_cut_in_two_stages(path: Path) -> None:
     arguments: dict[str, Any] = {"cut": "number % 500 < 20", "library": "np"}
     with pytest.MonkeyPatch.context() as context:
-        context.setattr(stages, "COSTS", {"least_bytes": 2**62})
+        context.setattr(stages, "THRESHOLDS", {"least_bytes": 2**62})
         plain = sapwood.concatenate(
             [f"{path}:Events"] * 2, COLUMNS, entry_start=50, entry_stop=3100, **arguments
         )
@@ -235,7 +235,7 @@ def test_objects_and_groups_are_cut_in_two_stages(file: Path) -> None:
                 wanted = [one.path for one in tree.branches if one.unsupported is None]
                 staged = tree.arrays(wanted, cut, how=dict)
                 with pytest.MonkeyPatch.context() as context:
-                    context.setattr(stages, "COSTS", {"least_bytes": 2**62})
+                    context.setattr(stages, "THRESHOLDS", {"least_bytes": 2**62})
                     plain = tree.arrays(wanted, cut, how=dict)
                 for key, array in plain.items():
                     assert str(ak.type(staged[key])) == str(ak.type(array)), key

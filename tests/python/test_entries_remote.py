@@ -1,23 +1,18 @@
-"""Cuts and entry lists over HTTP: the bytes that they save, and how many round trips they cost."""
+"""Cuts and entry lists over HTTP: bytes saved, and round trips."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
+import testkit
 from numpy.testing import assert_array_equal
 
 import sapwood
 
 uproot = pytest.importorskip("uproot")
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 CLUSTERS, PER_CLUSTER, VALUES = 20, 100, 800
 BASKET = PER_CLUSTER * VALUES * 8  # bytes
 
@@ -25,8 +20,6 @@ BASKET = PER_CLUSTER * VALUES * 8  # bytes
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A file of 20 clusters of 640 kB that nothing compresses, behind a round trip of 10 ms."""
-    if not TESTKIT.is_file():
-        pytest.skip(f"no test server in {TESTKIT} (make build)")
     folder = tmp_path_factory.mktemp("remote")
     random = np.random.default_rng(2)
     with uproot.recreate(folder / "wide.root", compression=None) as file:
@@ -34,15 +27,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for cluster in range(CLUSTERS):
             numbers = np.arange(PER_CLUSTER) + cluster * PER_CLUSTER
             tree.extend({"number": numbers, "wide": random.random((PER_CLUSTER, VALUES))})
-    with subprocess.Popen(
-        [str(TESTKIT), "serve", "--root", str(folder), "--rtt-ms", "10"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None
-        yield str(json.loads(process.stdout.readline())["url"]) + "/wide.root:Events"
-        process.stdin.close()
+    with testkit.serving(folder, "--rtt-ms", "10") as server:
+        yield f"{server.url}/wide.root:Events"
 
 
 def test_a_cut_costs_one_more_round_trip_and_saves_bytes(url: str) -> None:

@@ -1,4 +1,4 @@
-"""The tree of exceptions and its stable codes."""
+"""The hierarchy of exceptions, and their stable codes."""
 
 from __future__ import annotations
 

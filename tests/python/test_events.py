@@ -1,4 +1,4 @@
-"""Events one by one: their values are those of the arrays, whatever is touched when."""
+"""Events have the values of the arrays, in whatever order columns are used."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_one_of_them(tree: Any) -> None:
         events[800]
     with pytest.raises(IndexError):
         events[[5, 800]]
-    with pytest.raises(TypeError, match="chosen by"):
+    with pytest.raises(TypeError, match="the index of events"):
         events[[0.5]]
 
 

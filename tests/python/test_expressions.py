@@ -1,4 +1,4 @@
-"""Expressions over branches: Python's syntax, ROOT's spelling, nothing dangerous."""
+"""Expressions over branches: Python syntax, ROOT spelling, nothing dangerous."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ def test_per_entry_functions_of_root() -> None:
         "+".join(["x"] * 4_000),
     ],
 )
-def test_what_is_not_arithmetic_is_refused(text: str) -> None:
+def test_expressions_other_than_arithmetic_are_refused(text: str) -> None:
     with pytest.raises((errors.UsageError, SyntaxError)):
         value(text)
 
 
 @pytest.mark.parametrize("text", ["", "x +", "x; n", "x = 1", "import os", "sqrt(", "x ? 1 : 2"])
-def test_what_is_no_expression_is_a_syntax_error(text: str) -> None:
+def test_invalid_expressions_are_syntax_errors(text: str) -> None:
     with pytest.raises(SyntaxError):
         value(text)
 
@@ -132,9 +132,11 @@ def test_huge_powers_of_plain_numbers_end_at_once() -> None:
         value("9**9**9**9")
 
 
-def test_an_unknown_function_names_the_nearest() -> None:
-    with pytest.raises(errors.UsageError, match="sqrt"):
+def test_an_unknown_function_suggests_others() -> None:
+    with pytest.raises(errors.UsageError, match=r"unknown function 'sqrtt'.*; did you mean 'sqrt'"):
         value("sqrtt(x)")
+    with pytest.raises(errors.UsageError, match=r"unknown function 'open'.*; available: abs, sqrt, "):
+        value("open(x)")
 
 
 def test_uproots_functions_are_all_there() -> None:

@@ -1,4 +1,4 @@
-"""What goes wrong between here and a server: every fault, on every protocol that it happens on, ends in time.
+"""Network faults, each on every protocol where it can occur: all of them end in time.
 
 ``MATRIX`` says how: with the right data, or with an error of a type that says what happened.
 """
@@ -11,22 +11,19 @@ import shutil
 import socket
 import ssl
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import http_fake as web
 import numpy as np
 import pytest
+import xrootd_fake as root
 
 import sapwood
 from sapwood import _core, errors
-
-sys.path.append(str(Path(__file__).parent))
-import http_fake as web
-import xrootd_fake as root
 
 HAS_XROOTD = bool(list(Path(_core.__file__ or "").parent.glob("_xrdcl*.so")))
 needs_xrootd = pytest.mark.skipif(
@@ -156,14 +153,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return both
 
 
-@pytest.fixture(autouse=True)
-def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No credentials but those that a test sets."""
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+pytestmark = pytest.mark.usefixtures("no_credentials")
 
 
 @contextlib.contextmanager
@@ -321,7 +311,9 @@ def test_errors_say_what_to_do(
     assert words.format(port=port) in str(caught.value)
 
 
-def test_a_server_without_a_trusted_certificate_is_told_at_once(content: bytes, certificate: Path) -> None:
+def test_a_server_without_a_trusted_certificate_is_reported_at_once(
+    content: bytes, certificate: Path
+) -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate)
     with web.FakeServer(content, tls) as server, pytest.raises(BROKEN, match="X509_CERT_DIR"):
@@ -329,7 +321,7 @@ def test_a_server_without_a_trusted_certificate_is_told_at_once(content: bytes, 
 
 
 @needs_xrootd
-def test_the_words_of_a_server_are_told(
+def test_the_message_of_a_server_is_shown(
     content: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("X509_USER_PROXY", str(tmp_path / "no-proxy"))

@@ -1,4 +1,4 @@
-"""Filters by glob, regular expression, function, or several of these."""
+"""Filters by glob, regular expression or function, or a list of these."""
 
 import re
 

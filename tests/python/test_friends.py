@@ -1,23 +1,20 @@
-"""Friends, and baskets that lie in another file."""
+"""Friends, and baskets in other files."""
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import testkit
 
 import sapwood
 from sapwood.errors import FileNotFoundError, KeyInFileError, UnsupportedTypeError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TREES = REPOSITORY / "tests" / "data" / "trees"
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 
 
 @pytest.fixture
@@ -72,13 +69,8 @@ def test_closing_a_tree_closes_its_friends() -> None:
 @pytest.fixture
 def served() -> Iterator[str]:
     """The URL of a server of the trees."""
-    if not TESTKIT.is_file():
-        pytest.skip(f"no test server in {TESTKIT} (make build)")
-    command = [str(TESTKIT), "serve", "--root", str(TREES)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None and process.stdout is not None
-        yield json.loads(process.stdout.readline())["url"]
-        process.stdin.close()
+    with testkit.serving(TREES) as server:
+        yield server.url
 
 
 def test_friends_and_baskets_are_found_beside_a_remote_file(served: str) -> None:

@@ -1,4 +1,4 @@
-"""Histograms say what ROOT says of them: bin by bin, in all error modes."""
+"""Histograms agree with ROOT bin by bin, in all error modes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_errors_of_a_profile_by_any_option(file: Any) -> None:
 def test_entries_that_are_not_in_bins_yet_are_no_zeros(file: Any) -> None:
     histogram = file["h1D"]
     members = {**histogram.members, "fBuffer": np.array([2.0, 1.0, 0.5, 1.0, 0.25])}
-    with pytest.raises(UnsupportedTypeError, match="before its entries were put into bins"):
+    with pytest.raises(UnsupportedTypeError, match="before its entries were filled into bins"):
         Histogram("TH1D", members).values()
 
 
@@ -145,7 +145,7 @@ def test_to_hist(file: Any, name: str) -> None:
         np.testing.assert_allclose(made.variances(flow=True), histogram.variances(flow=True)[inside])
 
 
-def test_what_is_missing_is_named(file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named(file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "boost_histogram", None)

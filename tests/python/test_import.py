@@ -1,4 +1,4 @@
-"""Importing is light, and NumPy is the only hard dependency."""
+"""Importing sapwood is light, and NumPy is the only required dependency."""
 
 from __future__ import annotations
 

@@ -325,3 +325,15 @@ def test_a_step_is_read_when_it_is_asked_for_if_nothing_is_to_be_read_ahead_or_a
     environment = {**os.environ, variable: value}
     done = subprocess.run(call, capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_object_that_is_not_a_tree_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "histogram.root"
+    with sapwood.recreate(path) as file:
+        file["h"] = np.histogram([1.0, 2.0])
+    with pytest.raises(errors.UsageError, match="h is not a tree"):
+        list(sapwood.iterate(f"{path}:h"))
+    with pytest.raises(errors.UsageError, match="is not a tree"):
+        sapwood.edm.open(f"{path}:h")
+    with pytest.raises(errors.UsageError, match="a whole file is required"):
+        sapwood.repack(f"{path}:h", tmp_path / "out.root")

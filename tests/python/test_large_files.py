@@ -1,20 +1,17 @@
-"""Files beyond 2 GB, where offsets get 8 bytes, and beyond 4 GB, which 4 cannot tell: most of it is holes."""
+"""Sparse files beyond 2 GB, where offsets need 8 bytes, and beyond 4 GB."""
 
 from __future__ import annotations
 
 import struct
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import uproot
+from root_peer import read_by_root
 
 import sapwood
-
-sys.path.append(str(Path(__file__).parent))
-from root_peer import read_by_root
 
 ak = pytest.importorskip("awkward")
 

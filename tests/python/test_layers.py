@@ -1,25 +1,14 @@
-"""The order of Python packages: what scripts/check_python_layers.py finds, and that `make layers` runs it."""
+"""scripts/check_python_layers.py finds imports against the order of packages, and `make layers` runs it."""
 
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
-from types import ModuleType
 
+import check_python_layers
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def checker() -> ModuleType:
-    sys.path.insert(0, str(REPOSITORY / "scripts"))
-    try:
-        import check_python_layers
-    finally:
-        sys.path.pop(0)
-    return check_python_layers
 
 
 @pytest.fixture
@@ -48,8 +37,8 @@ def add(package: Path, name: str, text: str) -> None:
     file.write_text(f"{file.read_text(encoding='utf-8') if file.exists() else ''}{text}\n", encoding="utf-8")
 
 
-def test_the_package_is_in_order(checker: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    assert checker.main() == 0, capsys.readouterr().err
+def test_the_package_is_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check_python_layers.main() == 0, capsys.readouterr().err
 
 
 def test_make_layers_runs_every_check() -> None:
@@ -60,8 +49,8 @@ def test_make_layers_runs_every_check() -> None:
     assert {"layers", "python_layers", "module_cycles"} <= set(loop.replace(";", " ").split())
 
 
-def test_a_sound_package_has_no_problems(checker: ModuleType, package: Path) -> None:
-    assert checker.problems(package, ORDER) == []
+def test_a_sound_package_has_no_problems(package: Path) -> None:
+    assert check_python_layers.problems(package, ORDER) == []
 
 
 @pytest.mark.parametrize(
@@ -73,10 +62,10 @@ def test_a_sound_package_has_no_problems(checker: ModuleType, package: Path) -> 
         "try:\n    from plant.middle.tree import Tree\nexcept ImportError:\n    pass",
     ],
 )
-def test_a_circle_is_printed_module_by_module(checker: ModuleType, package: Path, text: str) -> None:
+def test_a_cycle_is_printed_module_by_module(package: Path, text: str) -> None:
     add(package, "low/words.py", text)
-    circle = next(one for one in checker.problems(package, ORDER) if "circle" in one)
-    _, *steps = circle.split("\n")
+    cycle = next(one for one in check_python_layers.problems(package, ORDER) if "cycle" in one)
+    _, *steps = cycle.split("\n")
     line = 1 + len(text.split("import")[0].split("\n"))
     assert sorted(steps) == [
         f"  plant/low/words.py:{line}: plant.low.words imports plant.middle.tree",
@@ -84,61 +73,63 @@ def test_a_circle_is_printed_module_by_module(checker: ModuleType, package: Path
     ]
 
 
-def test_a_longer_circle_is_found_once(checker: ModuleType, package: Path) -> None:
+def test_a_longer_cycle_is_found_once(package: Path) -> None:
     add(package, "top.py", "from . import other")
     add(package, "other.py", "def late():\n    from .low import more")
     add(package, "low/more.py", "import plant.top")
     order = [*ORDER[:-1], "other", ""]
-    (circle,) = (one for one in checker.problems(package, order) if "circle" in one)
-    assert [line.split(": ")[0].strip() for line in circle.split("\n")[1:]] == [
+    (cycle,) = (one for one in check_python_layers.problems(package, order) if "cycle" in one)
+    assert [line.split(": ")[0].strip() for line in cycle.split("\n")[1:]] == [
         "plant/low/more.py:1",
         "plant/top.py:2",
         "plant/other.py:2",
     ]
 
 
-def test_an_import_upward_is_refused(checker: ModuleType, package: Path) -> None:
+def test_an_import_upward_is_refused(package: Path) -> None:
     add(package, "low/more.py", "\n\ndef late():\n    from ..top import Tree")
-    assert checker.problems(package, ORDER) == [
+    assert check_python_layers.problems(package, ORDER) == [
         "plant/low/more.py:4: plant.low.more imports plant.top, which is not above it in the table"
     ]
 
 
-def test_nobody_imports_the_whole_package(checker: ModuleType, package: Path) -> None:
+def test_no_module_imports_the_whole_package(package: Path) -> None:
     add(package, "top.py", "def late():\n    import plant")
-    (problem,) = checker.problems(package, ORDER)
+    (problem,) = check_python_layers.problems(package, ORDER)
     assert problem == "plant/top.py:3: plant.top imports plant, which is not above it in the table"
 
 
-def test_the_packages_around_a_module_are_imported_with_it(checker: ModuleType, package: Path) -> None:
+def test_the_packages_around_a_module_are_imported_with_it(package: Path) -> None:
     # Python runs ``middle/__init__`` before ``middle/leaf``, which would import nothing itself.
     add(package, "middle/leaf.py", "")
     add(package, "low/words.py", "from ..middle.leaf import x")
-    assert any("plant.low.words imports plant.middle," in one for one in checker.problems(package, ORDER))
-
-
-def test_a_module_is_imported_by_its_own_name(checker: ModuleType, package: Path) -> None:
-    # Old names are for users: behind one, an import upward would not be seen.
-    add(package, "low/words.py", "from ..gone import Tree")
-    (problem,) = checker.problems(package, ORDER)
-    assert (
-        problem
-        == "plant/low/words.py:2: plant.low.words imports plant.gone, which is not there (by this name)"
+    assert any(
+        "plant.low.words imports plant.middle," in one for one in check_python_layers.problems(package, ORDER)
     )
 
 
-def test_imports_for_types_do_not_count(checker: ModuleType, package: Path) -> None:
+def test_a_module_is_imported_by_its_own_name(package: Path) -> None:
+    # Old names are for users: behind one, an import upward would not be seen.
+    add(package, "low/words.py", "from ..gone import Tree")
+    (problem,) = check_python_layers.problems(package, ORDER)
+    assert (
+        problem
+        == "plant/low/words.py:2: plant.low.words imports plant.gone, which does not exist by this name"
+    )
+
+
+def test_imports_for_types_do_not_count(package: Path) -> None:
     text = "if TYPE_CHECKING:\n    from ..middle.tree import Tree\nelse:\n    from .. import _core"
     add(package, "low/words.py", text)
-    assert checker.problems(package, ORDER) == []
+    assert check_python_layers.problems(package, ORDER) == []
 
 
-def test_the_table_and_the_package_are_the_same(checker: ModuleType, package: Path) -> None:
-    found = checker.problems(package, ["low", "gone", "top", ""])
-    assert "plant/middle is missing in the table" in found
-    assert "plant/gone is in the table, but not there" in found
+def test_the_table_and_the_package_are_the_same(package: Path) -> None:
+    found = check_python_layers.problems(package, ["low", "gone", "top", ""])
+    assert "plant/middle is missing from the table" in found
+    assert "plant/gone is in the table, but does not exist" in found
 
 
-def test_rows_are_read_from_the_table(checker: ModuleType) -> None:
+def test_rows_are_read_from_the_table() -> None:
     text = "| `crates/core` | x |\n| `sapwood/low` | its role |\n| `sapwood/top` | a |\n| `sapwood` | all |\n"
-    assert checker.table(text) == ["low", "top", ""]
+    assert check_python_layers.table(text) == ["low", "top", ""]

@@ -1,4 +1,4 @@
-"""Virtual arrays: the same as arrays that were read, and read when they are touched."""
+"""Virtual arrays equal arrays, and are read on first access."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_as_uproot_does_it(events_file: Path) -> None:
     assert set(logs[0]) == set(logs[1]) == {"met", "Muon_pt"}
 
 
-def test_what_virtual_arrays_cannot_do(tree: Any) -> None:
+def test_limits_of_virtual_arrays(tree: Any) -> None:
     for arguments in (
         {"expressions": "met"},
         {"cut": "met > 5"},

@@ -1,4 +1,4 @@
-"""Random sequences of touches, kept events and readers side by side: always the values of the arrays."""
+"""Random sequences of accesses, kept events and concurrent readers always give the values of the arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of the objects in a branch, as columns of their own."""
+"""Members of the objects in a branch as columns of their own."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_member_can_be_pickled(tracks: sapwood.Tree) -> None:
         assert copy.array(library="np").tolist() == member.array(library="np").tolist()
 
 
-def test_members_that_cannot_be_read_are_told(corpus: Path) -> None:
+def test_members_that_cannot_be_read_are_reported(corpus: Path) -> None:
     with sapwood.open(corpus / "skhep__uproot-mc10events.root")["Events"] as tree:
         branch = tree["Info"]
         ((path, reason),) = branch.skipped

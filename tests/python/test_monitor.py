@@ -1,4 +1,4 @@
-"""The collector behind `sapwood monitor`: packets of all kinds, what is kept of them, and the page."""
+"""The collector behind `sapwood monitor`: packets of all kinds, retention, and the page."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def packet(**changes: Any) -> Packet:
 
 
 class TestParse:
-    def test_what_cmssw_sends(self) -> None:
+    def test_packets_of_cmssw(self) -> None:
         found = parse(datagram())
         assert found == Packet(
             "T2_X", "xrd.a.example", "node1.batch.example", "/store/x.root", 500, 3, 4.0, 0, False, ""
         )
 
-    def test_what_sapwood_sends_more(self) -> None:
+    def test_additional_fields_of_packets(self) -> None:
         found = packet(
             server_port=1094,
             read_seconds=0.5,
@@ -88,7 +88,7 @@ class TestParse:
             datagram(file_lfn={"a": 1}),
         ],
     )
-    def test_what_is_malformed(self, wrong: bytes) -> None:
+    def test_malformed_packets(self, wrong: bytes) -> None:
         with pytest.raises(MalformedPacket):
             parse(wrong)
 

@@ -1,4 +1,4 @@
-"""What is told of reads: the log of the sources, the logger, exporters of figures, and who takes these."""
+"""Monitoring: the event log of sources, the logger, and exporters of figures."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import http_fake as web
 import numpy as np
 import pytest
 
@@ -28,9 +29,6 @@ from sapwood.monitoring._prometheus import Metrics
 from sapwood.monitoring._record import FileRecord
 from sapwood.monitoring._udp import Packets, host_and_port, logical_name
 from sapwood.report.sources import SourceUse, as_json
-
-sys.path.append(str(Path(__file__).parent))
-import http_fake as web
 
 ENTRIES = 50_000
 SECRET = "hush"
@@ -103,7 +101,7 @@ class TestStory:
         assert sum(event.times for event in log if event.event == "retried") >= 3
         assert {event.server for event in log} == {f"127.0.0.1:{server.port}"}
         (note,) = failure.value.__notes__
-        assert note.startswith("What happened at the sources:\n  0.") and "retried" in note
+        assert note.startswith("Events at the sources:\n  0.") and "retried" in note
         assert SECRET not in note + repr(log) + str(failure.value)
 
     def test_a_report_tells_it_too(self, server: web.FakeServer) -> None:
@@ -115,7 +113,7 @@ class TestStory:
         (source,) = report.sources
         assert source.failures == report.retries == 1
         assert source.fetched_bytes == sum(one.nbytes for one in report.timeline)
-        assert "retried 1 times" in str(report)
+        assert "retried 1 time" in str(report)
         document = json.loads(report.to_json())
         assert document["servers"][source.server]["events"] == {"opened": 1, "retried": 1}
         assert document["log"][1]["event"] == "retried"
@@ -172,7 +170,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 class TestJsonLines:
-    def test_a_file_is_told_of_when_it_is_closed(self, server: web.FakeServer, tmp_path: Path) -> None:
+    def test_a_file_is_exported_when_it_is_closed(self, server: web.FakeServer, tmp_path: Path) -> None:
         monitoring.jsonl(tmp_path / "log.jsonl")
         report = read(f"{server.url}/f.root?token={SECRET}")
         read(f"{server.url}/f.root")
@@ -192,7 +190,7 @@ class TestJsonLines:
         assert first["start"] <= first["end"] <= second["end"]
         assert first["unique_id"] != second["unique_id"]
 
-    def test_a_file_that_is_forgotten_is_told_of(self, path: Path) -> None:
+    def test_an_unreferenced_file_is_exported(self, path: Path) -> None:
         text = io.StringIO()
         monitoring.jsonl(text)
         file = sapwood.open(path)
@@ -202,12 +200,12 @@ class TestJsonLines:
         assert monitoring.flush(20)
         assert [one["event"] for one in lines(text.getvalue())] == ["closed"]
 
-    def test_files_that_are_never_closed_are_told_of_at_exit(self, path: Path, tmp_path: Path) -> None:
+    def test_files_that_are_never_closed_are_exported_at_exit(self, path: Path, tmp_path: Path) -> None:
         log = tmp_path / "log.jsonl"
         code = f"import sapwood; a = sapwood.open({str(path)!r}); b = sapwood.open({str(path)!r})"
         done = run(code, SAPWOOD_MONITORING=f"jsonl:{log}, nonsense:1, udp://127.0.0.1:1")
         assert [one["event"] for one in lines(log.read_text())] == ["closed", "closed"]
-        assert "SAPWOOD_MONITORING: nonsense:1: it should be udp://" in done.stderr
+        assert "SAPWOOD_MONITORING: nonsense:1: expected udp://" in done.stderr
 
     @pytest.mark.parametrize("method", ["fork", "spawn"])
     def test_processes_tell_of_their_own_files(self, path: Path, tmp_path: Path, method: str) -> None:
@@ -233,7 +231,7 @@ if __name__ == "__main__":
         assert [one["event"] for one in told] == ["closed"] * 3
         assert len({one["pid"] for one in told}) == 3
 
-    def test_open_files_are_told_of_if_asked(self, path: Path) -> None:
+    def test_open_files_are_exported_on_request(self, path: Path) -> None:
         text, told = io.StringIO(), threading.Event()
 
         class Both(monitoring.Exporter):
@@ -250,7 +248,7 @@ if __name__ == "__main__":
         events = [one["event"] for one in lines(text.getvalue())]
         assert events[0] == "open" and events[-1] == "closed" and events.count("closed") == 1
 
-    def test_nothing_is_told_after_stop(self, path: Path) -> None:
+    def test_nothing_is_exported_after_stop(self, path: Path) -> None:
         text = io.StringIO()
         exporter = monitoring.jsonl(text)
         monitoring.stop(exporter)

@@ -1,4 +1,4 @@
-"""coffea's NanoEvents over sapwood: what coffea reads by uproot, and only what is touched."""
+"""coffea's NanoEvents over sapwood: the values that coffea reads through uproot, and only columns in use."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_same_as_by_uproot(nano: Path, schema: str) -> None:
         assert ak.array_equal(ak.materialize(found.run), ak.materialize(expected.run))
 
 
-def test_what_was_touched_is_learned(nano: Path, tmp_path: Path) -> None:
+def test_used_columns_are_learned(nano: Path, tmp_path: Path) -> None:
     profile = sapwood.Profile(tmp_path / "profile.json")
     with sapwood.open(f"{nano}:Events") as tree, warnings.catch_warnings():
         warnings.simplefilter("ignore")

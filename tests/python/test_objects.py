@@ -1,4 +1,4 @@
-"""Any object of a file is Python values: numbers, text, lists, maps, and objects with members."""
+"""Objects of a file become Python values: numbers, text, lists, maps, and objects with members."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_values_of_all_forms() -> None:
     assert (record.class_name, record.a) == ("A", 3)
 
 
-def test_what_is_a_map_the_type_says() -> None:
+def test_the_type_name_tells_maps_from_lists_of_pairs() -> None:
     buffers = ([0, 2], [1, 1], [3, 4])
     assert item(PAIRS, *buffers, typename="map<int,int>") == {1: 4}
     assert item(PAIRS, *buffers, typename="std::multimap<int,int>") == [(1, 3), (1, 4)]
@@ -186,7 +186,7 @@ def test_types_of_members_include_those_of_bases() -> None:
     assert member_types([base, old, derived], "A") == {"b": "map<int,int>"}
 
 
-def test_damage_is_told(tmp_path: Path) -> None:
+def test_damage_is_reported(tmp_path: Path) -> None:
     """Whatever byte is broken, there is a value or a typed error: no crash, no other exception."""
     data = (DATA / "objects.root").read_bytes()
     random = np.random.default_rng(3)
@@ -207,13 +207,13 @@ def test_damage_is_told(tmp_path: Path) -> None:
     assert failures > 20
 
 
-def test_skipped_members_are_told(file: Any) -> None:
+def test_skipped_members_are_reported(file: Any) -> None:
     value = Object("A", {"x": 1}, (("y", "its class streams itself"),))
     assert value.skipped == (("y", "its class streams itself"),)
     assert file["vector"].skipped == ()
 
 
-def test_a_class_that_nobody_knows(corpus: Path) -> None:
+def test_an_unknown_class(corpus: Path) -> None:
     with sapwood.open(corpus / "skhep__uproot-issue-861.root") as file:
         with pytest.raises(UnsupportedTypeError, match="CalibrationCoefficient") as caught:
             file["Energy/Calibration_0"]

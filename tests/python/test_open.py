@@ -1,4 +1,4 @@
-"""Opening files and finding objects in them."""
+"""Opening files, and finding objects in them."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_forbidden_file_is_a_permission_error(events_file: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("content", [b"", b"root", b"hello world" * 100, b"PAR1" * 1000])
-def test_what_is_no_root_file_is_told_so(tmp_path: Path, content: bytes) -> None:
+def test_other_files_than_root_files_are_reported(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.root"
     path.write_bytes(content)
     with pytest.raises(errors.CorruptFileError) as caught:

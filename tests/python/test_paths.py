@@ -1,4 +1,4 @@
-"""What users write for files."""
+"""The ways to name files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles: what was learned is kept, added up, and never in the way."""
+"""Profiles: they are saved, added up, and never cause failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 import sapwood
 from sapwood import Profile, errors
-from sapwood.lazy.profile import MOST_WINDOWS, profile_folder, profile_path, schema_digest
+from sapwood.lazy.profile import MAX_WINDOWS, profile_folder, profile_path, schema_digest
 
 SCHEMA = "0f2e41bd"
 
@@ -33,7 +33,7 @@ def test_names_and_paths(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert profile_path("z.json") == Path("z.json")
     assert profile_path(Path("z")) == Path("z")
     for name in ("", "..", "a b", "naïve?", "-"[:0]):
-        with pytest.raises(errors.UsageError, match="no name"):
+        with pytest.raises(errors.UsageError, match="invalid profile name"):
             profile_path(name)
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/home/somebody")
@@ -86,12 +86,12 @@ def test_several_processes_at_once() -> None:
 
 def test_old_counts_fade() -> None:
     profile = Profile.load("old")
-    profile.add("Events", SCHEMA, {"a": (MOST_WINDOWS, MOST_WINDOWS), "rare": (1, MOST_WINDOWS)})
+    profile.add("Events", SCHEMA, {"a": (MAX_WINDOWS, MAX_WINDOWS), "rare": (1, MAX_WINDOWS)})
     profile.save()
-    profile.add("Events", SCHEMA, {"a": (0, MOST_WINDOWS), "rare": (0, MOST_WINDOWS)})
+    profile.add("Events", SCHEMA, {"a": (0, MAX_WINDOWS), "rare": (0, MAX_WINDOWS)})
     profile.save()
     [use] = Profile.load("old").trees
-    assert use.columns == {"a": (MOST_WINDOWS // 2, MOST_WINDOWS)}
+    assert use.columns == {"a": (MAX_WINDOWS // 2, MAX_WINDOWS)}
 
 
 def test_merging() -> None:
@@ -104,7 +104,7 @@ def test_merging() -> None:
     out = io.StringIO()
     one.show(out)
     assert "50.0% of     4 windows  a" in out.getvalue() and "in memory" in out.getvalue()
-    assert "1 trees, 2 columns" in repr(one)
+    assert "1 tree, 2 columns" in repr(one)
 
 
 @pytest.mark.parametrize(
@@ -126,23 +126,23 @@ def test_merging() -> None:
         "\xff\xfe",
     ],
 )
-def test_a_damaged_file_is_told_and_left_alone(tmp_path: Path, text: str) -> None:
+def test_a_damaged_file_is_reported_and_left_alone(tmp_path: Path, text: str) -> None:
     path = tmp_path / "damaged.json"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.warns(errors.ProfileWarning, match="not used"):
+    with pytest.warns(errors.ProfileWarning, match="ignored the profile"):
         profile = Profile.load(path)
     assert profile.trees == []
     profile.add("Events", SCHEMA, {"a": (1, 1)})
-    with pytest.warns(errors.ProfileWarning, match="not saved"):
+    with pytest.warns(errors.ProfileWarning, match="cannot save"):
         profile.save()
     assert path.read_bytes() == text.encode("latin-1")
 
 
-def test_what_cannot_be_saved_is_told(tmp_path: Path) -> None:
+def test_a_failed_save_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     profile = Profile(tmp_path / "file" / "profile.json")
     profile.add("Events", SCHEMA, {"a": (1, 1)})
-    with pytest.warns(errors.ProfileWarning, match="not saved"):
+    with pytest.warns(errors.ProfileWarning, match="cannot save"):
         profile.save()
 
 

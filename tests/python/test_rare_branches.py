@@ -1,4 +1,4 @@
-"""Branches of kinds that few files hold, on a file that ROOT wrote with `tests/data/trees/make_rare.py`."""
+"""Rare kinds of branches, in a file that ROOT wrote with `tests/data/trees/make_rare.py`."""
 
 from __future__ import annotations
 

@@ -1,23 +1,19 @@
-"""Redirectors of XRootD: which servers they lead to, and when some of them fail."""
+"""XRootD redirectors: the servers that they name, some of which fail."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import xrootd_fake
+import xrootd_server
+from replica_file import ENTRIES, check, make
 
 import sapwood
 from sapwood import _core, errors
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path += [str(Path(__file__).parent), str(REPOSITORY / "scripts")]
-import xrootd_fake  # noqa: E402
-import xrootd_server  # noqa: E402
-from replica_file import ENTRIES, check, make  # noqa: E402
 
 HAS_CLIENT = any(Path(_core.__file__ or "").parent.glob("_xrdcl*.so"))
 pytestmark = pytest.mark.skipif(not HAS_CLIENT, reason="root:// is not tested: no XRootD client")
@@ -74,7 +70,7 @@ def test_a_server_that_fails_while_opening_is_excluded(
     assert "tried=127.0.0.1" in head.opened[-1]
 
 
-def test_what_a_redirector_does_not_find_is_not_there(xrootd: XRootD) -> None:
+def test_a_file_that_a_redirector_does_not_find_does_not_exist(xrootd: XRootD) -> None:
     head = xrootd(
         lambda number, before: xrootd_fake.error(3011, "no") if number == xrootd_fake.OPEN else None
     )
@@ -83,7 +79,7 @@ def test_what_a_redirector_does_not_find_is_not_there(xrootd: XRootD) -> None:
     assert len(head.opened) == 1
 
 
-def test_where_a_redirector_leads_to_silence_the_servers_that_it_names_are_opened(
+def test_located_servers_replace_a_silent_one(
     xrootd: XRootD,
 ) -> None:
     silent = xrootd(lambda number, before: xrootd_fake.silence if number == xrootd_fake.OPEN else None)

@@ -1,13 +1,10 @@
-"""Reading over HTTP: the same arrays, few round trips, deadlines that hold, and no secrets told."""
+"""Reading over HTTP: right arrays, few round trips, deadlines, and no secrets in output."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import pickle
 import signal
-import socket
 import subprocess
 import sys
 import textwrap
@@ -18,14 +15,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import testkit
 from numpy.testing import assert_array_equal
 
 import sapwood
 from sapwood import errors
 from sapwood.report import timeline as _timeline
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 
 Serve = Callable[..., str]
 
@@ -33,32 +28,13 @@ Serve = Callable[..., str]
 @pytest.fixture
 def serve(events_file: Path) -> Iterator[Serve]:
     """Serves the folder of the events over HTTP; takes the options of `sapwood-testkit serve`."""
-    if not TESTKIT.is_file():
-        pytest.skip(f"no test server in {TESTKIT} (make build)")
     with contextlib.ExitStack() as stack:
 
         def start(*options: str) -> str:
-            process = subprocess.Popen(
-                [str(TESTKIT), "serve", "--root", str(events_file.parent), *options],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            stack.callback(process.wait, 10)
-            stack.callback(process.stdin.close)
-            stack.callback(process.stdout.close)
-            return str(json.loads(process.stdout.readline())["url"]) + "/events.root"
+            server = stack.enter_context(testkit.serving(events_file.parent, *options))
+            return f"{server.url}/events.root"
 
         yield start
-
-
-@pytest.fixture
-def black_hole() -> Iterator[str]:
-    """The URL of a server that accepts and never answers."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/events.root"
 
 
 @pytest.mark.parametrize("behaviour", ["multi", "single", "single-first", "single-416", "ignore"])
@@ -108,7 +84,7 @@ def test_many_files_over_http(serve: Serve) -> None:
     assert pickle.loads(pickle.dumps(sapwood.open(f"{url}:Events"))).num_entries == 1000
 
 
-def test_what_is_not_there(serve: Serve) -> None:
+def test_a_missing_file(serve: Serve) -> None:
     url = serve().replace("events", "nothing")
     with pytest.raises(FileNotFoundError) as caught:
         sapwood.open(url)
@@ -116,7 +92,7 @@ def test_what_is_not_there(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("secret", ["http://user:sesame@{}", "http://{}?token=sesame"])
-def test_secrets_are_not_told(serve: Serve, secret: str) -> None:
+def test_secrets_are_not_shown(serve: Serve, secret: str) -> None:
     url = secret.format(serve().removeprefix("http://"))
     with sapwood.open({url: "Events"}) as tree:
         told: list[Any] = [
@@ -141,12 +117,13 @@ def test_secrets_are_not_told(serve: Serve, secret: str) -> None:
     assert "sesame" not in str(caught.value) + repr(vars(caught.value))
 
 
-def test_a_deadline_holds_where_a_server_never_answers(black_hole: str) -> None:
+def test_a_deadline_holds_where_a_server_never_answers(silent_server: str) -> None:
+    url = f"http://{silent_server}/events.root"
     start = time.monotonic()
     with pytest.raises(errors.DeadlineError) as caught:
-        sapwood.open(black_hole, deadline=0.5)
+        sapwood.open(url, deadline=0.5)
     assert 0.4 < time.monotonic() - start < 4
-    assert isinstance(caught.value, TimeoutError) and caught.value.url == black_hole
+    assert isinstance(caught.value, TimeoutError) and caught.value.url == url
 
 
 def test_a_deadline_of_one_read(serve: Serve, events_file: Path) -> None:
@@ -162,14 +139,15 @@ def test_a_deadline_of_one_read(serve: Serve, events_file: Path) -> None:
 
 
 @pytest.mark.parametrize("call", ["open(url, deadline=60)", "concatenate([url + ':t'] * 9, deadline=60)"])
-def test_ctrl_c_ends_a_wait(black_hole: str, call: str) -> None:
+def test_ctrl_c_ends_a_wait(silent_server: str, call: str) -> None:
+    url = f"http://{silent_server}/events.root"
     code = f"""
         import sapwood, signal, sys
         # Jobs in the background of a shell, such as a whole test run may be, are started with Ctrl-C ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         # Python may lose a Ctrl-C that comes while it imports a module, as the first use of these names does.
         sapwood.open, sapwood.concatenate
-        url = {black_hole!r}
+        url = {url!r}
         print("ready", flush=True)
         try:
             sapwood.{call}

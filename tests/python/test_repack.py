@@ -1,4 +1,4 @@
-"""Files out of files: repacked, slimmed, skimmed, merged."""
+"""Repacking, slimming, skimming and merging files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_values_stay_in_any_layout(events_file: Path, tmp_path: Path, layout: di
         assert ak.array_equal(by_uproot(events_file, tree), by_uproot(target, tree))
 
 
-def test_what_was_asked_for_is_in_the_file(events_file: Path, tmp_path: Path) -> None:
+def test_the_file_has_the_requested_layout(events_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.root"
     report = sapwood.repack(events_file, target, compression="lz4:4", basket_size=2000, cluster_entries=64)
     assert (report.copied_baskets, report.recompressed_baskets) == (0, 0)
@@ -118,7 +118,7 @@ def test_trees_are_joined(events_file: Path, tmp_path: Path, layout: dict[str, A
     assert len(arrays(target, "dir/sub/Runs")) == 15
 
 
-def test_the_longest_list_of_all_inputs_is_known(tmp_path: Path) -> None:
+def test_the_longest_list_of_all_inputs_is_recorded(tmp_path: Path) -> None:
     """Readers take no more items than fMaximum of the counter says."""
     parts = []
     for number, longest in enumerate((2, 9, 5)):
@@ -172,7 +172,7 @@ def test_nothing_is_written_over_what_is_read(events_file: Path, tmp_path: Path)
 
 def test_names_that_are_not_there(events_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.root"
-    with pytest.raises(UsageError, match=r"no branch of .* is left"):
+    with pytest.raises(UsageError, match="leave no branch of"):
         sapwood.repack(events_file, target, keep="Photon_*")
     with pytest.raises(KeyInFileError):
         sapwood.repack(events_file, target, trees=["Nothing"])

@@ -1,4 +1,4 @@
-"""Files of CMS, skimmed and merged: trees beside the events stay consistent with them."""
+"""Skimming and merging CMS files keeps the trees beside the events consistent with them."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def test_runs_and_luminosity_blocks_follow(
     assert found == (sorted(set(zip(*NUMBERS.values(), strict=True))) if blocks is None else blocks)
 
 
-def test_what_has_no_runs_cannot_be_followed(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no trees of runs"):
+def test_trees_without_runs_cannot_be_followed(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no trees 'Runs'"):
         sapwood.repack(DATA / "edm.root", tmp_path / "out.root", tree="Events", entries=(0, 5), follow=True)
 
 
-def test_what_files_have_in_common_is_there_once(nano: Path, tmp_path: Path) -> None:
+def test_common_sets_are_written_once(nano: Path, tmp_path: Path) -> None:
     target, other = tmp_path / "out.root", tmp_path / "other.root"
     report = sapwood.merge([nano, nano, nano], target)
     assert (report.trees["Events"], report.trees["ParameterSets"], report.trees["MetaData"]) == (36, 5, 1)
@@ -82,26 +82,26 @@ def test_what_files_have_in_common_is_there_once(nano: Path, tmp_path: Path) -> 
     assert sapwood.merge([nano, other], target, sets=(), overwrite=True).trees["ParameterSets"] == 10
 
 
-def test_what_differs_is_joined_and_told(nano: Path, tmp_path: Path) -> None:
+def test_different_sets_are_concatenated_and_reported(nano: Path, tmp_path: Path) -> None:
     target, other = tmp_path / "out.root", tmp_path / "other.root"
     sapwood.repack(nano, other, tree="ParameterSets", entries=(0, 3))
     report = sapwood.merge([nano, other, nano, other], target)
     assert column(target, "ParameterSets/blob") == [0, 1, 2, 3, 4, 0, 1, 2]
     assert report.trees["MetaData"] == 1
-    assert any("'ParameterSets' differs: of 4 files, there are 2" in note for note in report.notes)
+    assert any("'ParameterSets' has 2 different contents in 4 files" in note for note in report.notes)
 
 
 def test_edm_files_are_merged(tmp_path: Path) -> None:
     target = tmp_path / "out.root"
     report = sapwood.merge([DATA / "edm.root", DATA / "edm.root"], target)
     assert (report.trees["Events"], report.trees["MetaData"], report.trees["ParameterSets"]) == (60, 1, 2)
-    assert any("that of the first file" in note for note in report.notes)
+    assert any("describes the first file" in note for note in report.notes)
 
 
-def test_whose_index_an_edm_file_has_is_told(tmp_path: Path) -> None:
+def test_a_foreign_index_of_an_edm_file_is_reported(tmp_path: Path) -> None:
     source, target = DATA / "edm.root", tmp_path / "out.root"
     (note,) = sapwood.repack(source, target, entries=(0, 5)).notes
-    assert "that of the source" in note
+    assert "describes the source" in note
     # The index is right if all entries are there; and where there is none, nothing is told.
     assert not sapwood.repack(source, target, compression="lz4:4", overwrite=True).notes
     assert not sapwood.repack(source, target, entries=(0, 5), trees=["Events"], overwrite=True).notes

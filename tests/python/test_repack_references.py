@@ -1,17 +1,12 @@
-"""Objects that refer to each other inside an entry: they do so in files of any layout, as ROOT reads them."""
+"""Objects that refer to each other inside an entry still do so in every layout, as ROOT reads them."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-from sapwood import stripe
-
-sys.path.append(str(Path(__file__).parent))
 from references import Original
 from root_peer import needs_root, write_by_root
+
+from sapwood import stripe
 
 pytest.importorskip("awkward")
 

@@ -1,4 +1,4 @@
-"""One file at several places: which places follow from what is given, and what is refused."""
+"""The locations of replicas that follow from each kind of argument, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_records_of_rucio_are_handed_on() -> None:
 
 
 @pytest.mark.parametrize("given", [7, [7], [""], {"/a": 7}, lambda name: replicas(lambda name: [])])
-def test_what_is_no_replica_is_refused(given: Any) -> None:
+def test_invalid_replicas_are_refused(given: Any) -> None:
     with pytest.raises(TypeError, match=r"URL|not iterable|function"):
         found = replicas(given)
         assert found is not None
@@ -54,7 +54,7 @@ def test_what_is_no_replica_is_refused(given: Any) -> None:
         replicas([{"name": "x.root"}])
 
 
-def test_a_friend_lies_beside_each_replica() -> None:
+def test_a_friend_is_next_to_each_replica() -> None:
     found = replicas(["root://a//s/x.root", "http://b/", "list.meta4"])
     assert found is not None
     assert found.beside("y.root").items == ("root://a//s/y.root", "http://b/", "list.meta4")

@@ -1,4 +1,4 @@
-"""One file at several places: from which servers it is read, and when some of them fail."""
+"""Reading a file with several replicas: the choice of servers, some of which fail."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import logging
 import pickle
 import re
-import sys
 import tempfile
 import time
 import zlib
@@ -15,17 +14,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import http_fake
 import pytest
+import s3_server
+import xrootd_server
+from replica_file import ENTRIES, check, make
 
 import sapwood
 from sapwood import _core, errors
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path += [str(Path(__file__).parent), str(REPOSITORY / "scripts")]
-import http_fake  # noqa: E402
-import s3_server  # noqa: E402
-import xrootd_server  # noqa: E402
-from replica_file import ENTRIES, check, make  # noqa: E402
 
 HAS_CLIENT = any(Path(_core.__file__ or "").parent.glob("_xrdcl*.so"))
 needs_xrootd = pytest.mark.skipif(
@@ -107,7 +103,7 @@ def test_a_server_that_stops_is_left(web: Web) -> None:
     assert f"127.0.0.1:{other.port}" in file.report().by_server
 
 
-def test_a_server_that_is_left_is_told_of_by_one_line(web: Web, caplog: pytest.LogCaptureFixture) -> None:
+def test_dropping_a_server_is_logged_in_one_line(web: Web, caplog: pytest.LogCaptureFixture) -> None:
     one, other = web(), web()
     with caplog.at_level(logging.INFO, "sapwood"):
         file = sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"])
@@ -214,7 +210,7 @@ def test_a_metalink_states_a_checksum_that_servers_do_too(web: Web, tmp_path: Pa
                 file["t"].arrays(library="np", deadline=60)
 
 
-def test_where_no_place_has_it_the_error_says_so(web: Web) -> None:
+def test_the_error_says_that_no_replica_has_the_file(web: Web) -> None:
     one, other = web(), web()
     one.behave = other.behave = lambda request: missing
     with pytest.raises(errors.FileNotFoundError) as caught:

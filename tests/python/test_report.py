@@ -1,4 +1,4 @@
-"""A report says what reading a file cost: in numbers that fit each other, as text, JSON and a picture."""
+"""Reports of cost: consistent numbers, as text, as JSON and as a picture."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_timeline_holds_all_that_was_fetched(events_file: Path) -> None:
     assert (local[1].ranges, local[1].fetched_bytes) == (report.ranges, report.fetched_bytes)
 
 
-def test_decompression_and_decoding_are_told_apart(events_file: Path) -> None:
+def test_decompression_and_decoding_are_timed_separately(events_file: Path) -> None:
     with sapwood.open(f"{events_file}:Events") as tree:
         opened = tree.file.report()
         assert (opened.decompress_seconds, opened.decode_seconds) == (0, 0)
@@ -100,7 +100,7 @@ def test_idle_is_when_nothing_is_in_flight() -> None:
     assert [len(request.ranges) for request in requests_of(report)] == [1, 1, 2]
 
 
-def test_servers_are_told_apart() -> None:
+def test_servers_are_counted_separately() -> None:
     one, two = two_servers().by_server.values()
     assert (one.requests, one.ranges, one.fetched_bytes) == (2, 2, 200)
     assert (two.requests, two.ranges, two.fetched_bytes) == (1, 2, 100)
@@ -119,7 +119,7 @@ def test_reports_add_up() -> None:
     # On one clock: the second file was read in a gap of the first, the third two seconds later.
     assert total.elapsed_seconds == pytest.approx(3.5)
     assert total.idle_seconds == pytest.approx(0.3 + 2.0)
-    assert "3 files" in str(total) and "of c.root: 1 request" in str(total)
+    assert "3 files" in str(total) and "in c.root: 1 request" in str(total)
     with pytest.raises(TypeError):
         first + 1  # type: ignore[operator]
 

@@ -1,4 +1,4 @@
-"""What access patterns ask of real servers: requests, ranges and round trips, counted before the server."""
+"""Requests, ranges and round trips of access patterns, counted in front of real servers."""
 
 from __future__ import annotations
 

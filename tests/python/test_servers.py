@@ -1,4 +1,4 @@
-"""Real servers of files: nginx, also with TLS and WebDAV, and XRootD with TLS; read, listed and diagnosed."""
+"""Real servers: nginx, also with TLS and WebDAV, and XRootD with TLS; reading, listing, diagnosing."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import certificate
+import nginx_server
 import pytest
+import xrootd_server
 
 import sapwood
 from sapwood import _core
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.append(str(REPOSITORY / "scripts"))
-import certificate  # noqa: E402
-import nginx_server  # noqa: E402
-import xrootd_server  # noqa: E402
 
 NO_OPENSSL = certificate.missing()
 NO_WEB = nginx_server.missing()
@@ -90,8 +87,8 @@ def test_nginx_answers_several_ranges_in_one_request(folder: Path) -> None:
     with nginx_server.web_server(folder) as server:
         with sapwood.open(f"{server.url}/events.root:Events") as tree:
             assert len(tree.arrays(["run", "Jet_pt"], library="np")["run"]) == 1000
-        assert {status for _, status, _ in server.asked()} == {206}
-        assert max(ranges for _, _, ranges in server.asked()) > 1
+        assert {status for _, status, _ in server.requests()} == {206}
+        assert max(ranges for _, _, ranges in server.requests()) > 1
 
 
 @needs_web

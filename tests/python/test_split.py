@@ -1,4 +1,4 @@
-"""Split objects, put together again."""
+"""Split objects are reassembled."""
 
 from __future__ import annotations
 
@@ -82,5 +82,5 @@ def test_lists_that_do_not_fit_are_refused(tree: sapwood.Tree) -> None:
     columns = {leaf.key: column for leaf, column in zip(leaves, read, strict=True)}
     first = columns[leaves[0].key]
     columns[leaves[0].key] = BuiltColumn(first.form, 10, [first.buffers[0] * 2, *first.buffers[1:]])
-    with pytest.raises(UsageError, match="other numbers of items"):
+    with pytest.raises(UsageError, match="differ in length"):
         column_of(tracks, columns)

@@ -1,20 +1,17 @@
-"""Datasets that are written: files come out as they went in, products are replaced, versions kept."""
+"""Writing datasets: files come out as they went in, products are replaced, versions are kept."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import s3_server
 
 import sapwood
 from sapwood import errors, stripe
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
-import s3_server
 
 ak = pytest.importorskip("awkward")
 
@@ -157,7 +154,7 @@ class TestCare:
         (wrong,) = dataset.verify().wrong
         assert victim.name in wrong.object
 
-    def test_what_expired_is_collected(self, dataset: stripe.Dataset, tmp_path: Path) -> None:
+    def test_expired_versions_are_collected(self, dataset: stripe.Dataset, tmp_path: Path) -> None:
         dataset.tag("first")
         dataset.drop("met")
         dataset.expire(newest=1)

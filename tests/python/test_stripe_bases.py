@@ -1,20 +1,17 @@
-"""Datasets whose objects lie in several places, each reached in its own way."""
+"""Datasets with objects in several locations, each with options of its own."""
 
 from __future__ import annotations
 
 import os
 import pickle
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import s3_server
 
 import sapwood
 from sapwood import errors, stripe
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
-import s3_server
 
 
 def write(path: Path, first: int) -> str:
@@ -31,7 +28,7 @@ def files(place: Path) -> int:
     return sum(path.is_file() for path in place.rglob("*"))
 
 
-def test_objects_lie_in_several_places(tmp_path: Path) -> None:
+def test_objects_are_in_several_locations(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     dataset = stripe.create(here, write(tmp_path / "a.root", 0))
     with pytest.raises(errors.UsageError, match="no base"):
@@ -57,17 +54,17 @@ def test_options_of_places_are_checked_and_not_shown(tmp_path: Path) -> None:
     place = tmp_path / "data"
     stripe.create(place, write(tmp_path / "a.root", 0))
     secret = {"access_key_id": "me", "secret_access_key": "hunter2"}
-    with sapwood.open(place, bases={"s3://other/": secret}) as tree:
+    with sapwood.open(place, storage_rules={"s3://other/": secret}) as tree:
         assert "hunter2" not in repr(tree.file.options)
         with pytest.raises(errors.UsageError) as told:
             pickle.dumps(tree)
         assert "hunter2" not in str(told.value)
-    with sapwood.open(place, bases={"s3://other/": {"profile": "other"}}) as tree:
+    with sapwood.open(place, storage_rules={"s3://other/": {"profile": "other"}}) as tree:
         assert pickle.loads(pickle.dumps(tree)).num_entries == 100
     with pytest.raises(TypeError, match="did you mean 'profile'"):
-        sapwood.open(place, bases={"s3://other/": {"profil": "x"}})
+        sapwood.open(place, storage_rules={"s3://other/": {"profil": "x"}})
     with pytest.raises(errors.UsageError, match="two halves"):
-        sapwood.open(place, bases={"s3://other/": {"access_key_id": "me"}})
+        sapwood.open(place, storage_rules={"s3://other/": {"access_key_id": "me"}})
 
 
 @pytest.mark.skipif(s3_server.missing() is not None, reason="there is no S3 server here")
@@ -86,10 +83,10 @@ def test_each_place_is_reached_with_its_own_keys(tmp_path: Path, monkeypatch: py
             "AWS_SECRET_ACCESS_KEY": "secret_access_key",
         }
         own = {names[name]: value for name, value in server.variables.items() if name in names}
-        bases = {"s3://data/": own}
-        stripe.open(place, bases=bases).append(write(tmp_path / "b.root", 100), base=base)
-        with sapwood.open(place, bases=bases) as tree:
+        rules = {"s3://data/": own}
+        stripe.open(place, storage_rules=rules).append(write(tmp_path / "b.root", 100), base=base)
+        with sapwood.open(place, storage_rules=rules) as tree:
             assert tree["met"].array(library="np").tolist() == [event / 2 for event in range(200)]
-        assert stripe.open(place, bases=bases).verify().wrong == ()
+        assert stripe.open(place, storage_rules=rules).verify().wrong == ()
         for path in (path for path in place.rglob("*") if path.is_file()):
             assert own["secret_access_key"].encode() not in path.read_bytes()

@@ -1,4 +1,4 @@
-"""A cut passes over stripes by what is known of their values, and gives what it gives without."""
+"""Cuts skip stripes by the statistics of their values, and give the same result as without."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_only_batches_that_may_pass_are_asked_for(sorted_events: tuple[str, str]
     assert excluded(place, "luminosityBlock == 99") == (ENTRIES, ENTRIES // BATCH)
 
 
-def test_what_is_said_of_lists_passes_over_batches_too(sorted_events: tuple[str, str]) -> None:
+def test_statistics_of_lists_skip_batches(sorted_events: tuple[str, str]) -> None:
     source, place = sorted_events
     for cut, least in {
         "Any$(Jet_pt > 80)": 400,
@@ -237,7 +237,7 @@ def test_products_that_are_appended_added_and_replaced_have_statistics(tmp_path:
     assert excluded(data.url, "Half_x >= 90") == (190, 19)
 
 
-def test_what_is_known_is_shown(sorted_events: tuple[str, str]) -> None:
+def test_known_values_are_shown(sorted_events: tuple[str, str]) -> None:
     _, place = sorted_events
     data = stripe.open(place)
     [block] = data.statistics("luminosityBlock")
@@ -249,6 +249,6 @@ def test_what_is_known_is_shown(sorted_events: tuple[str, str]) -> None:
         data.statistics("luminosityBlocks")
     shown = CliRunner().invoke(app, ["stripe", "show", place, "--product", "MET", "--cut", "MET_pt < 0"])
     assert shown.exit_code == 0
-    assert f"passes over {ENTRIES} entries, {batches} batches" in shown.output
+    assert f"skips {ENTRIES} entries, {batches} batches" in shown.output
     values = shown.output.splitlines()[-1].split()
     assert values == ["MET_pt", str(ENTRIES), "0", "0.0", "48.0", str(batches), "of", str(batches)]

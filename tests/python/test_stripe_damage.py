@@ -1,25 +1,21 @@
-"""Any object of a dataset damaged in any way: what is read is exact, or a typed error says what is wrong."""
+"""With any object of a dataset damaged in any way, reads are exact or raise a typed error."""
 
 from __future__ import annotations
 
 import contextlib
 import random
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import s3_server
+import stripe_faults_work as work
 
 import sapwood
 from sapwood import errors, stripe
-
-sys.path.append(str(Path(__file__).resolve().parent))
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
-import s3_server
-import stripe_faults_work as work
 
 ak = pytest.importorskip("awkward")
 TYPED = (
@@ -105,7 +101,7 @@ def exact(place: Path | str, version: int | str | None, log: Any = None) -> None
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_what_is_damaged_is_exact_or_a_typed_error(
+def test_damaged_datasets_read_exactly_or_raise_a_typed_error(
     damage: Callable[[bytes, random.Random], bytes | None], whole: Path, tmp_path: Path
 ) -> None:
     place = tmp_path / "ttbar"
@@ -130,7 +126,7 @@ def test_what_is_damaged_is_exact_or_a_typed_error(
 
 
 @pytest.mark.skipif(s3_server.missing() is not None, reason="no S3 server")
-def test_what_is_damaged_in_a_bucket_is_exact_or_a_typed_error(
+def test_damaged_buckets_read_exactly_or_raise_a_typed_error(
     whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lottery, refused = random.Random(10), 0
@@ -157,7 +153,7 @@ def test_what_is_damaged_in_a_bucket_is_exact_or_a_typed_error(
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_what_is_damaged_in_a_log_in_a_database_is_exact_or_a_typed_error(
+def test_damaged_logs_in_databases_read_exactly_or_raise_a_typed_error(
     database: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     sqlalchemy = pytest.importorskip("sqlalchemy")

@@ -1,4 +1,4 @@
-"""Entries of datasets are found by luminosity blocks, and by run, luminosity block and event number."""
+"""Entries of datasets are found by luminosity block, and by run, luminosity block and event number."""
 
 import json
 from pathlib import Path
@@ -48,11 +48,11 @@ def test_events_are_found(dataset: Path) -> None:
 
 
 @pytest.mark.parametrize("mask", [{"x": [[1, 2]]}, {1: [[2, 1]]}, {1: [[1]]}])
-def test_what_is_no_mask_is_told(dataset: Path, mask: dict[str, list[list[int]]]) -> None:
+def test_an_invalid_mask_is_reported(dataset: Path, mask: dict[str, list[list[int]]]) -> None:
     with pytest.raises(ValueError, match="luminosity blocks"):
         stripe.select(dataset, mask)
 
 
-def test_a_dataset_that_does_not_name_its_events_is_told(dataset: Path) -> None:
+def test_a_dataset_that_does_not_name_its_events_is_reported(dataset: Path) -> None:
     with pytest.raises(sapwood.errors.KeyInFileError, match="does not say which events"):
         stripe.select(dataset.with_name("plain"), {1: [[1, 2]]})

@@ -1,4 +1,4 @@
-"""Whole datasets while servers die and answers are cut: nothing is lost, and nothing is there twice."""
+"""Datasets while servers die and answers are cut: nothing is lost, and nothing is duplicated."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ import contextlib
 import http.client
 import http.server
 import os
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from sapwood import errors, stripe
-
-sys.path.append(str(Path(__file__).resolve().parent))
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 import radosgw_server
 import s3_server
 import stripe_faults_work as work
+import testkit
+
+from sapwood import errors, stripe
 
 pytest.importorskip("awkward")
 RADOSGW = "SAPWOOD_RADOSGW" in os.environ and radosgw_server.missing() is None
@@ -70,7 +67,7 @@ class TestKilledServers:
                 gateways[0].start()
         work.check(place, [0, *jobs])
 
-    def test_what_is_read_while_servers_are_killed_is_right_or_an_error(
+    def test_reads_while_servers_are_killed_are_right_or_an_error(
         self, gateways: list[s3_server.Server], tmp_path: Path
     ) -> None:
         place = "s3://data/sets/ttbar"
@@ -181,7 +178,7 @@ class TestTwoGateways:
         work.check(place, [0, *jobs])
 
 
-@pytest.mark.skipif(not work.TESTKIT.exists(), reason=f"no {work.TESTKIT}")
+@testkit.needs_testkit
 class TestCutAnswers:
     """Connections end after so many bytes to the client, in the midst of headers and of bodies."""
 
@@ -192,8 +189,8 @@ class TestCutAnswers:
         place = "s3://data/sets/ttbar"
         stripe.create(place, work.write(tmp_path, 0), batch=20)
         made = [0]
-        with work.proxy(gateways[0].address, "--close-after", str(limit)) as address:
-            monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{address}")
+        with testkit.proxying(gateways[0].address, "--close-after", str(limit)) as proxy:
+            monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{proxy.url}")
             for job in (1, 2):
                 try:
                     dataset = stripe.open(place, deadline=20)

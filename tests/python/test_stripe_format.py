@@ -1,18 +1,15 @@
-"""The format of datasets is as docs/specs/stripe.md says: a reader that knows only this text reads them."""
+"""Datasets follow docs/specs/stripe.md: a reader written from that text alone reads them."""
 
 import io
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import stripe_faults_work as work
+import stripe_reader
 
 import sapwood
 from sapwood import _core
-
-sys.path.insert(0, str(Path(__file__).parent))
-import stripe_faults_work as work
-import stripe_reader
 
 GOLDEN = Path(__file__).parents[1] / "data" / "stripe-v1"
 
@@ -93,11 +90,11 @@ def test_a_dataset_is_read_by_a_reader_that_knows_only_the_text(tmp_path: Path) 
     with uproot.recreate(tmp_path / "in.root") as file:
         tree = file.mktree("Events", {**types, "Jet_pt": "var * float32"}, counter_name=lambda _: "nJet")
         tree.extend({**columns, "Jet_pt": ak.unflatten(pt, counts)})
-    writing = {"compression": None, "stripe_size": 2000, "batch": 144, "group": True, "pad": 0}
-    writing |= {"statistics": True, "threads": None, "who": None, "job": None, "parameters": {}}
+    options = _core.WriteOptions(stripe_size=2000, batch=144)
     place = _core.Stripes(str(tmp_path / "dataset"))
-    place.create("Events", [(str(tmp_path / "in.root"), {})], writing)
-    place.append([(str(tmp_path / "in.root"), {})], writing)
+    inputs = [(str(tmp_path / "in.root"), _core.OpenOptions())]
+    place.create("Events", inputs, options)
+    place.append(inputs, options)
 
     dataset = stripe_reader.Dataset(tmp_path / "dataset")
     assert [segment["entries"] for segment in dataset.description["segments"]] == [1000, 1000]

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import testkit
 
 pytest.importorskip("awkward")
-sys.path.append(str(Path(__file__).resolve().parent))
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 import s3_server
-import stripe_faults_work as work
 from stripe_database_faults import Faults
 from stripe_machine import Home, Machine
 
@@ -81,17 +78,17 @@ def test_every_call_of_the_database_may_fail(machine: Machine) -> None:
                 twin.check()
 
 
-@pytest.mark.skipif(not work.TESTKIT.exists(), reason=f"no {work.TESTKIT}")
+@testkit.needs_testkit
 @pytest.mark.parametrize("home", ["postgresql"], indirect=True)
 def test_connections_to_the_database_may_end_in_the_midst_of_answers(machine: Machine) -> None:
     from sapwood.catalog import DatabaseLog
 
     server = machine.home.database.rpartition("@")[2].partition("/")[0]
     for number, limit in enumerate(range(300, 6000, 30 if EVERYTHING else 900)):
-        with work.proxy(server, "--close-after", str(limit)) as address:
+        with testkit.proxying(server, "--close-after", str(limit)) as proxy:
             twin = machine.twin(number)
             operation = twin.lottery.choice(Machine.OPERATIONS)(twin)
-            log = DatabaseLog(twin.home.database.replace(server, address), twin.home.name)
+            log = DatabaseLog(twin.home.database.replace(server, proxy.url), twin.home.name)
             twin.through(log, operation, f"answers of {limit} bytes")
             twin.check()
 
@@ -100,7 +97,7 @@ def test_connections_to_the_database_may_end_in_the_midst_of_answers(machine: Ma
 @pytest.mark.parametrize(
     "home", ["objects", "sqlite", "postgresql", "s3"] if EVERYTHING else ["objects"], indirect=True
 )
-def test_who_is_killed_leaves_nothing_half_done(machine: Machine) -> None:
+def test_a_killed_process_leaves_nothing_half_done(machine: Machine) -> None:
     numbers, killed = itertools.count(), 0
     for make in Machine.OPERATIONS:
         after = 1

@@ -1,4 +1,4 @@
-"""Datasets of product stripes are read as the files they were made of, in a directory and in a bucket."""
+"""Datasets read like the files that they were made of, from a directory and from a bucket."""
 
 from __future__ import annotations
 
@@ -7,37 +7,27 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import s3_server
 
 import sapwood
 from sapwood import _core, errors
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
-import s3_server
 
 ak = pytest.importorskip("awkward")
 DATA = Path(__file__).resolve().parents[1] / "data"
 
 
-WRITING: dict[str, Any] = {
-    "statistics": True,
-    "compression": None, "stripe_size": None, "batch": None, "group": True, "pad": 0,
-    "threads": None, "who": None, "job": None, "parameters": {},
-}  # fmt: skip
-
-
 def create(place: str, file: Path, tree: str = "Events") -> None:
     """Creates a dataset of a file, in batches of 100 entries."""
-    _core.Stripes(place).create(tree, [(str(file), {})], WRITING | {"batch": 100})
+    _core.Stripes(place).create(tree, [(str(file), _core.OpenOptions())], _core.WriteOptions(batch=100))
 
 
 def append(place: str, file: Path) -> None:
     """Appends the entries of a file."""
-    _core.Stripes(place).append([(str(file), {})], WRITING | {"batch": 100})
+    _core.Stripes(place).append([(str(file), _core.OpenOptions())], _core.WriteOptions(batch=100))
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +114,7 @@ def test_objects_are_read_from_stripes_as_from_files(name: str, path: str | None
             assert same(other[name].array(), tree[name].array()), name
 
 
-def test_a_lost_object_is_told_and_all_others_are_read(tmp_path: Path, events_file: Path) -> None:
+def test_a_lost_object_is_reported_and_all_others_are_read(tmp_path: Path, events_file: Path) -> None:
     place = tmp_path / "ds"
     create(str(place), events_file)
     for file in place.glob("d/*/*"):
@@ -144,18 +134,7 @@ def requests_of_open(url: str) -> int:
 
 @pytest.mark.skipif(s3_server.missing() is not None, reason=f"s3:// is not tested: {s3_server.missing()}")
 class TestBucket:
-    @pytest.fixture
-    def server(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[s3_server.Server]:
-        for name in list(os.environ):
-            if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_")):
-                monkeypatch.delenv(name)
-        monkeypatch.setenv("HOME", str(tmp_path))
-        with s3_server.s3_server() as server:
-            for name, value in server.variables.items():
-                monkeypatch.setenv(name, value)
-            yield server
-
-    def test_a_dataset_in_a_bucket(self, server: s3_server.Server, events_file: Path) -> None:
+    def test_a_dataset_in_a_bucket(self, s3: s3_server.Server, events_file: Path) -> None:
         create("s3://data/sets/ttbar", events_file)
         expected = sapwood.open(f"{events_file}:Events").arrays()
         tree = sapwood.open("s3://data/sets/ttbar")
@@ -167,14 +146,12 @@ class TestBucket:
         with pytest.raises(FileNotFoundError, match="no dataset"):
             sapwood.open("s3://data/sets/nothing")
 
-    def test_a_server_that_is_gone_is_an_error_in_time(
-        self, server: s3_server.Server, events_file: Path
-    ) -> None:
+    def test_a_server_that_is_gone_is_an_error_in_time(self, s3: s3_server.Server, events_file: Path) -> None:
         create("s3://data/sets/ttbar", events_file)
         tree = sapwood.open("s3://data/sets/ttbar")
         assert len(tree["met"].array()) == tree.num_entries
-        assert server.process is not None
-        server.process.kill()
+        assert s3.process is not None
+        s3.process.kill()
         begin = time.monotonic()
         for name in ("weight", "vertex"):
             with pytest.raises(errors.SapwoodError):

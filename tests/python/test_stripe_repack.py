@@ -1,25 +1,21 @@
-"""Datasets are read by whatever writes files out of files: repacked, skimmed, merged, made datasets of."""
+"""Datasets as inputs of repack, skim and merge, and of other datasets."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from root_peer import Judge
 from typer.testing import CliRunner
 
 import sapwood
 from sapwood import edm, errors, stripe
 from sapwood.cli._app import app
 from sapwood.options.remote_glob import remote_glob
-
-sys.path.append(str(Path(__file__).parent))
-from root_peer import Judge, needs_root
 
 ak = pytest.importorskip("awkward")
 EDM = Path(__file__).resolve().parents[1] / "data" / "edm" / "edm.root"
@@ -67,14 +63,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 PARTS = [(0, 250), (250, 100), (350, 170)]
-
-
-@pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    """ROOT, which compares all branches, entry by entry."""
-    judge = Judge(needs_root())
-    yield judge
-    judge.close()
 
 
 def same(one: Path, other: Path, *trees: str) -> None:
@@ -227,7 +215,7 @@ def test_the_doctor_knows_datasets(place: Path) -> None:
     assert last["facts"]["entries"] == "250"
 
 
-def test_what_is_lost_is_told_and_nothing_is_written(place: Path, tmp_path: Path) -> None:
+def test_lost_data_is_reported_and_nothing_is_written(place: Path, tmp_path: Path) -> None:
     shutil.copytree(place / "data", tmp_path / "data")
     for path in (tmp_path / "data" / "list").iterdir():
         path.unlink()
@@ -261,7 +249,7 @@ class TestCms:
             assert out["MetaData"].num_entries == 1
 
 
-def test_what_is_read_beside_the_events_is_counted(place: Path) -> None:
+def test_reads_beside_the_events_are_counted(place: Path) -> None:
     with sapwood.open(place / "data").file as file:
         before = file.report()
         file["Runs"]["weight"].array()

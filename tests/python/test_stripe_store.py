@@ -1,19 +1,15 @@
-"""What a store must do before a dataset is created in it, asked of a server that does not."""
+"""A dataset is refused by a store that does not meet the requirements."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from sapwood import errors, stripe
-
-sys.path.append(str(Path(__file__).resolve().parent))
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 import s3_server
 import stripe_faults_work as work
+
+from sapwood import errors, stripe
 
 lack = s3_server.missing("s3s-fs")
 pytestmark = pytest.mark.skipif(lack is not None, reason=f"what stores must do is not tested: {lack}")

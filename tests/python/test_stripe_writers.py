@@ -1,4 +1,4 @@
-"""Many processes write one dataset, are killed, fork: in a directory, with the log there or in a database."""
+"""Many processes write one dataset, are killed, and fork; with the log in the store or in a database."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import stripe_faults_work as work
 
 import sapwood
 from sapwood import stripe
-
-sys.path.append(str(Path(__file__).resolve().parent))
-import stripe_faults_work as work
 
 pytest.importorskip("awkward")
 WRITERS = 8
@@ -71,7 +68,7 @@ def forked(place: str, log: str, folder: str, job: int, results: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_forks_of_who_has_written_write_and_read(place: str, log: str, tmp_path: Path) -> None:
+def test_forks_of_a_writer_write_and_read(place: str, log: str, tmp_path: Path) -> None:
     work.append(place, log, tmp_path, 1)
     assert work.jobs_of(place, log) == [0, 1]
     context = multiprocessing.get_context("fork")

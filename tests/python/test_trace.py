@@ -1,4 +1,4 @@
-"""`sapwood.trace`, `sapwood trace`: what a job does is recorded; `sapwood replay`: and done again."""
+"""`sapwood.trace` and `sapwood trace` record a job, and `sapwood replay` replays it."""
 
 from __future__ import annotations
 
@@ -14,28 +14,23 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import nano_like
 import pytest
+import testkit
 from typer.testing import CliRunner
 
 import sapwood
 from sapwood.cli._app import app
 from sapwood.errors import FileNotFoundError, SapwoodError, UsageError
-from sapwood.report.replaying import PRESETS, Line
+from sapwood.report.replaying import PRESETS, Link
 from sapwood.report.tracing import VARIABLE, summary
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 COLUMNS = ["run", "Muon_pt", "Jet_pt"]
 
 
 @pytest.fixture(scope="module")
 def nano(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of the demo's kind: some 3 MB, several clusters."""
-    sys.path.insert(0, str(REPOSITORY / "scripts"))
-    try:
-        import nano_like
-    finally:
-        sys.path.pop(0)
     path = tmp_path_factory.mktemp("trace") / "nano.root"
     nano_like.write(path, 20_000)
     return path
@@ -44,14 +39,8 @@ def nano(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def far(nano: Path) -> Iterator[str]:
     """Its URL at a server that is 30 ms away."""
-    if not TESTKIT.is_file():
-        pytest.skip(f"no {TESTKIT} (cargo build --release -p sapwood-testkit)")
-    command = [str(TESTKIT), "serve", "--root", str(nano.parent), "--rtt-ms", "30", "--mbit", "800"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        places = json.loads(server.stdout.readline())
-        yield f"{places['url'].rstrip('/')}/{nano.name}"
-        server.communicate("", timeout=10)
+    with testkit.serving(nano.parent, "--rtt-ms", "30", "--mbit", "800") as server:
+        yield f"{server.url}/{nano.name}"
 
 
 def only(told: dict[str, Any]) -> dict[str, Any]:
@@ -185,7 +174,7 @@ def test_a_recording_in_a_recording_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "b.swt").exists()
 
 
-def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+def test_other_files_than_recordings_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"no recording at all")
     with pytest.raises(SapwoodError, match="not a recording"):
@@ -201,7 +190,7 @@ def test_a_replay_makes_the_requests_of_the_job(far: str, tmp_path: Path) -> Non
         tree.arrays(["Muon_eta", "Muon_phi"])
         counts = tree.file.report()
     told = summary(path)
-    (cost,) = sapwood.replay(path, line=Line(rtt=0.03, bandwidth=100e6))
+    (cost,) = sapwood.replay(path, link=Link(rtt=0.03, bandwidth=100e6))
     assert cost.requests == only(told)["requests"] == counts.requests
     assert cost.bytes == only(told)["bytes"]
     assert 0.03 < cost.seconds < 3 * told["seconds"]
@@ -212,8 +201,8 @@ def test_policies_differ_as_they_should(nano: Path, tmp_path: Path) -> None:
     with sapwood.trace(tmp_path / "job.swt") as path:
         for _ in sapwood.iterate(f"{nano}:Events", COLUMNS, step_size=5_000):
             pass
-    line = Line(rtt=0.5, bandwidth=1e6)
-    costs = {one.policy: one for one in sapwood.replay(path, PRESETS, line=line)}
+    link = Link(rtt=0.5, bandwidth=1e6)
+    costs = {one.policy: one for one in sapwood.replay(path, PRESETS, link=link)}
     assert list(costs) == list(PRESETS)
     baskets = sum(one["baskets"] for one in only(summary(path))["operations"])
     assert costs["unmerged"].requests > costs["default"].requests
@@ -222,19 +211,19 @@ def test_policies_differ_as_they_should(nano: Path, tmp_path: Path) -> None:
     assert costs["gap-1M"].requests <= costs["default"].requests
     # What opening brought need not be fetched again.
     assert costs["default"].bytes <= costs["default"].wanted + opening(path)
-    twice = sapwood.replay(path, ["default"], line=Line(rtt=1.0, bandwidth=1e6))[0]
+    twice = sapwood.replay(path, ["default"], link=Link(rtt=1.0, bandwidth=1e6))[0]
     assert twice.seconds > costs["default"].seconds
-    fewer = sapwood.replay(path, ["unmerged,concurrency=1"], line=line)[0]
+    fewer = sapwood.replay(path, ["unmerged,concurrency=1"], link=link)[0]
     assert fewer.seconds > costs["unmerged"].seconds
 
 
 def test_a_file_may_be_at_several_places(nano: Path, tmp_path: Path) -> None:
     with sapwood.trace(tmp_path / "job.swt") as path:
         sapwood.open(f"{nano}:Events").arrays()
-    slow = Line(rtt=0.01, bandwidth=nano.stat().st_size / 10)
-    alone, two = sapwood.replay(path, ["default", "replicas"], line=slow)
+    slow = Link(rtt=0.01, bandwidth=nano.stat().st_size / 10)
+    alone, two = sapwood.replay(path, ["default", "replicas"], link=slow)
     assert alone.seconds > 9 and two.seconds < 0.8 * alone.seconds
-    (unequal,) = sapwood.replay(path, ["replicas"], line=slow, replicas=[Line(rtt=0.01, bandwidth=1e4)])
+    (unequal,) = sapwood.replay(path, ["replicas"], link=slow, replicas=[Link(rtt=0.01, bandwidth=1e4)])
     assert two.seconds < unequal.seconds < alone.seconds + 5
     with pytest.raises(SapwoodError, match="several places"):
         sapwood.replay(path, ["replicas"], source=str(nano))

@@ -1,4 +1,4 @@
-"""Trees and branches: what they say of themselves."""
+"""Attributes of trees and branches."""
 
 from __future__ import annotations
 

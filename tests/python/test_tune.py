@@ -1,4 +1,4 @@
-"""What is measured, kept, compared and recommended; and the report of it."""
+"""`tune`: measurements, resuming, comparisons, recommendations, and the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import sapwood
 from sapwood.cli._app import app
 from sapwood.errors import UsageError
-from sapwood.studies.tune.charts import Axis, Mark, Series, bars, chart, standalone
+from sapwood.studies.charts import Axis, Mark, Series, bars, chart, standalone
 from sapwood.studies.tune.goals import GOALS, combined, recommend
 from sapwood.studies.tune.harness import Harness
 from sapwood.studies.tune.journal import Journal
@@ -115,16 +115,16 @@ def test_goals_weigh_differently() -> None:
         assert found is not None
         chosen[goal.name] = found.best.point.compression
         assert found.command == found.best.point.command("in.root", "out.root")
-        assert "Compared with today: size" in found.reason
+        assert "Changes: size" in found.reason
     # Of two that are equally small, the archive takes the one that is written faster.
     assert chosen == {"archive": "lzma:4", "derivation": "lz4:1", "disk": "zstd:5", "wan": "zstd:5"}
 
 
-def test_what_is_best_already_stays() -> None:
+def test_the_best_layout_stays() -> None:
     best = LAYOUTS[-1]
     found = recommend(GOALS[3], LAYOUTS, best, ANALYSIS, "in.root")
     assert found is not None and found.best is best
-    assert found.command == "" and "better than what the file has" in found.reason
+    assert found.command == "" and "better than the current one" in found.reason
 
 
 def test_memory_and_failures_rule_layouts_out() -> None:
@@ -242,7 +242,7 @@ def test_baskets_and_compressions_are_compared_as_cms_did() -> None:
 
     run = study_run("cms2015", cost)
     baskets, *others = study_named("cms2015").findings(run)
-    assert baskets.now == "size +0.0 %, processor time of reading -9.0 %" and not baskets.agrees
+    assert baskets.now == "size +0.0 %, CPU time of reading -9.0 %" and not baskets.agrees
     reading = next(one for one in others if one.then.startswith("LZMA reads"))
     assert reading.agrees and "1.3 to 1.3 times" in reading.now
     html = replace(run, findings=[baskets, *others]).to_html()
@@ -263,22 +263,22 @@ def test_dimensions_are_chosen_by_name() -> None:
         "split",
         "basket size",
     ]
-    with pytest.raises(UsageError, match="no dimension 'baskets'; there are compression, basket-size"):
+    with pytest.raises(UsageError, match="unknown dimension 'baskets'; use compression, basket-size"):
         chosen_sweeps(planned, ["baskets"])
-    with pytest.raises(UsageError, match="the dimension 'split' is named twice"):
+    with pytest.raises(UsageError, match="the dimension 'split' is given twice"):
         chosen_sweeps(planned, ["split", "split"])
     # Without another file there is nothing that is split differently.
-    with pytest.raises(UsageError, match="there is no dimension 'split'"):
+    with pytest.raises(UsageError, match="unknown dimension 'split'"):
         chosen_sweeps(sweeps(TODAY, (), 1000), ["split"])
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--dimension", "speed"], "no dimension 'speed'"),
-        (["--dimension", "events", "--dimension", "events"], "'events' is named twice"),
-        (["--goal", "wan", "--goal", "wan"], "the goal 'wan' is named twice"),
-        (["--study", "lhcb"], "no study 'lhcb'"),
+        (["--dimension", "speed"], "unknown dimension 'speed'"),
+        (["--dimension", "events", "--dimension", "events"], "'events' is given twice"),
+        (["--goal", "wan", "--goal", "wan"], "the goal 'wan' is given twice"),
+        (["--study", "lhcb"], "unknown study 'lhcb'"),
         (["--variant", "a=x.root", "--variant", "a=y.root"], "two variants are named 'a'"),
         (["--variant", "=x.root"], "is not NAME=FILE"),
         (["--columns", "no_such_column"], "no_such_column"),
@@ -326,7 +326,7 @@ def test_the_command_that_is_recommended_can_be_run(tmp_path: Path) -> None:
         assert target.exists()
 
 
-def test_a_failure_is_told_and_measured_again(tmp_path: Path) -> None:
+def test_a_failure_is_reported_and_measured_again(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.jsonl", {})
     harness = Harness({"": tmp_path / "gone.root"}, "tree", tmp_path / "layouts", journal)
     harness.run([Sweep("one", (TODAY,), (ALL,))], rounds=1)

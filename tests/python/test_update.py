@@ -1,4 +1,4 @@
-"""Files that are there and are added to: what they held stays, whatever happens."""
+"""Adding to existing files never changes what they held."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 import uproot
+from root_peer import python_with_root, read_by_root
 
 import sapwood
 from sapwood.errors import FileNotFoundError, PermissionError, UnsupportedTypeError, UsageError
-
-sys.path.append(str(Path(__file__).parent))
-from root_peer import python_with_root, read_by_root
 
 ak = pytest.importorskip("awkward")
 
@@ -224,7 +222,7 @@ def test_a_second_object_of_a_name_is_its_next_cycle(path: Path) -> None:
         assert (found["notes/first"], found["notes/first;1"]) == ("another", "one")
 
 
-def test_what_ends_with_an_exception_changes_nothing(path: Path) -> None:
+def test_exceptions_change_nothing(path: Path) -> None:
     before = path.read_bytes()
     with pytest.raises(ZeroDivisionError), sapwood.update(path) as file:
         file["More"] = {"run": np.arange(100_000)}
@@ -313,7 +311,7 @@ assert numpy.array_equal(read, numpy.concatenate([values, -values]))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 @pytest.mark.parametrize("opener", ["recreate", "update"])
-def test_what_a_fork_does_with_a_large_file_leaves_that_of_its_parent(path: Path, opener: str) -> None:
+def test_a_fork_does_not_affect_a_large_file_of_its_parent(path: Path, opener: str) -> None:
     # It is written by a thread, which the fork does not have.
     call = [sys.executable, "-c", FORK, opener, str(path)]
     done = subprocess.run(call, capture_output=True, text=True, timeout=120)
@@ -327,14 +325,14 @@ def test_two_do_not_add_at_once(path: Path) -> None:
         first["a"] = "b"
 
 
-def test_what_cannot_be_added_to(path: Path, tmp_path: Path) -> None:
+def test_files_and_trees_that_cannot_be_extended(path: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         sapwood.update(tmp_path / "nothing.root")
     with pytest.raises(UsageError, match="directory"):
         sapwood.update(tmp_path)
     with pytest.raises(UnsupportedTypeError, match="s3://"):
         sapwood.update("s3://bucket/file.root")
-    with sapwood.update(path) as file, pytest.raises(UnsupportedTypeError, match="only be added to trees"):
+    with sapwood.update(path) as file, pytest.raises(UnsupportedTypeError, match="cannot add entries to"):
         file["notes/first"]
     if os.geteuid():
         path.chmod(0o400)

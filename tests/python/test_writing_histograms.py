@@ -1,19 +1,16 @@
-"""Histograms that are written: read again by sapwood, uproot and ROOT."""
+"""Written histograms are read by sapwood, uproot and ROOT."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import uproot
+from root_peer import read_by_root
 
 import sapwood
-
-sys.path.append(str(Path(__file__).parent))
-from root_peer import read_by_root
 
 hist = pytest.importorskip("hist")
 
@@ -91,7 +88,7 @@ def test_root_reads_them(written: Path) -> None:
     assert found["numpy"]["mean"] == pytest.approx((2 * 0.125 + 0.875) / 3)
 
 
-def test_what_was_read_is_written_as_it_was(written: Path, tmp_path: Path) -> None:
+def test_histograms_are_written_as_they_were_read(written: Path, tmp_path: Path) -> None:
     with sapwood.open(written) as read, sapwood.recreate(tmp_path / "copy.root") as file:
         names = [key for key in read.keys(cycle=False) if key not in ("dir",)]
         for name in names:
@@ -101,12 +98,12 @@ def test_what_was_read_is_written_as_it_was(written: Path, tmp_path: Path) -> No
             assert one[name] == other[name]
 
 
-def test_what_is_no_histogram_of_root(tmp_path: Path) -> None:
+def test_histograms_that_root_does_not_have(tmp_path: Path) -> None:
     four = hist.Hist.new.Reg(2, 0, 1).Reg(2, 0, 1).Reg(2, 0, 1).Reg(2, 0, 1).Double()
     with sapwood.recreate(tmp_path / "out.root") as file:
         with pytest.raises(sapwood.errors.UnsupportedTypeError, match="4 axes"):
             file["four"] = four
-        with pytest.raises(sapwood.errors.UsageError, match="bins and edges"):
+        with pytest.raises(sapwood.errors.UsageError, match="edges, not"):
             file["wrong"] = (np.zeros(3), np.zeros(3))
-        with pytest.raises(sapwood.errors.UsageError, match="must grow"):
+        with pytest.raises(sapwood.errors.UsageError, match="must increase"):
             file["falling"] = (np.zeros(2), np.array([0.0, 2.0, 1.0]))

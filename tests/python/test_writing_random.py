@@ -1,10 +1,9 @@
-"""Random trees: whatever type, compression, basket and cluster, what is read is what was written."""
+"""Random trees read as they were written, for any type, compression, basket and cluster size."""
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 import tempfile
 from itertools import chain
 from pathlib import Path
@@ -15,11 +14,9 @@ import pytest
 import uproot
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from root_peer import read_by_root
 
 import sapwood
-
-sys.path.append(str(Path(__file__).parent))
-from root_peer import read_by_root
 
 ak = pytest.importorskip("awkward")
 
@@ -129,7 +126,7 @@ SPLIT: dict[str, Any] = {
 @given(layouts)
 @example(SPLIT)
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_what_is_read_is_what_was_written(layout: dict[str, Any]) -> None:
+def test_values_read_as_they_were_written(layout: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "out.root"
         held = write(path, layout)

@@ -1,20 +1,15 @@
-"""Writing to s3://, to a real server: whole at the end, or not there at all."""
+"""Writing to s3:// on a real server: an object appears complete or not at all."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import s3_server
 
 import sapwood
 from sapwood import errors
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
-import s3_server
 
 pytest.importorskip("awkward")
 
@@ -23,26 +18,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[s3_server.Server]:
-    """A server, and an environment that names it and a key for it."""
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    with s3_server.s3_server() as server:
-        for name, value in server.variables.items():
-            monkeypatch.setenv(name, value)
-        yield server
-
-
 def numbers(entries: int) -> dict[str, np.ndarray]:
     """Columns that do not get smaller: 16 bytes an entry."""
     random = np.random.default_rng(1)
     return {name: random.integers(0, 2**63, entries) for name in ("x", "y")}
 
 
-def test_an_object_is_there_at_the_end(server: s3_server.Server, tmp_path: Path) -> None:
+def test_an_object_is_there_at_the_end(s3: s3_server.Server, tmp_path: Path) -> None:
     # 40 MB: several parts, and directories that are ended after they were sent.
     data, local = numbers(1_250_000), tmp_path / "local.root"
     for place in ("s3://data/out/file.root", str(local)):
@@ -59,14 +41,14 @@ def test_an_object_is_there_at_the_end(server: s3_server.Server, tmp_path: Path)
     assert all((arrays[name] == values).all() for name, values in data.items())
 
 
-def test_a_small_object(server: s3_server.Server) -> None:
+def test_a_small_object(s3: s3_server.Server) -> None:
     with sapwood.recreate("s3://data/small.root") as file:
         file["text"] = "hello"
     with sapwood.open("s3://data/small.root") as found:
         assert found["text"] == "hello"
 
 
-def test_an_object_is_replaced_on_demand_only(server: s3_server.Server, tmp_path: Path) -> None:
+def test_an_object_is_replaced_on_demand_only(s3: s3_server.Server, tmp_path: Path) -> None:
     local = tmp_path / "local.root"
     for place in ("s3://data/here.root", str(local)):
         with sapwood.recreate(place) as file:
@@ -86,7 +68,7 @@ def test_an_object_is_replaced_on_demand_only(server: s3_server.Server, tmp_path
     sapwood.create("s3://data/new.root").abandon()
 
 
-def test_what_is_given_up_is_not_there(server: s3_server.Server) -> None:
+def test_an_abandoned_object_does_not_exist(s3: s3_server.Server) -> None:
     with (
         pytest.raises(ZeroDivisionError),
         sapwood.recreate("s3://data/gone.root", compression="none") as file,
@@ -97,7 +79,7 @@ def test_what_is_given_up_is_not_there(server: s3_server.Server) -> None:
         sapwood.open("s3://data/gone.root")
 
 
-def test_the_old_object_stays_until_the_end(server: s3_server.Server) -> None:
+def test_the_old_object_stays_until_the_end(s3: s3_server.Server) -> None:
     url = "s3://data/kept.root"
     with sapwood.recreate(url) as file:
         file["text"] = "old"
@@ -109,8 +91,8 @@ def test_the_old_object_stays_until_the_end(server: s3_server.Server) -> None:
         assert new["Events"].num_entries == 1_000_000
 
 
-def test_what_cannot_be_written_is_told_at_once(
-    server: s3_server.Server, monkeypatch: pytest.MonkeyPatch
+def test_unwritable_targets_are_reported_at_once(
+    s3: s3_server.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(errors.FileNotFoundError, match="bucket"):
         sapwood.recreate("s3://nowhere/file.root")
@@ -120,9 +102,9 @@ def test_what_cannot_be_written_is_told_at_once(
     assert "wrongsecret" not in str(caught.value) + repr(caught.value.__cause__)
 
 
-def test_a_server_that_goes_away_is_an_error(server: s3_server.Server) -> None:
+def test_a_server_that_goes_away_is_an_error(s3: s3_server.Server) -> None:
     file = sapwood.recreate("s3://data/lost.root")
-    server.stop()
+    s3.stop()
     file["text"] = "hello"
     with pytest.raises((errors.NetworkError, errors.ServerError)):
         file.close()

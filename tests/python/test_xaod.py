@@ -74,7 +74,7 @@ def test_one_object_per_event(tree: sapwood.Tree) -> None:
     assert info.arrays().to_list() == expected
 
 
-def test_missing_names_are_told_with_what_is_near(tree: sapwood.Tree) -> None:
+def test_missing_names_are_reported_with_similar_ones(tree: sapwood.Tree) -> None:
     with pytest.raises(KeyInFileError, match="Electrons"):
         xaod.container(tree, "Electron")
     with pytest.raises(KeyInFileError, match="charge"):

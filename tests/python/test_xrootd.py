@@ -1,4 +1,4 @@
-"""Reading over root://, from real servers: the same arrays, few round trips, deadlines, typed errors."""
+"""Reading over root:// from real servers: right arrays, few round trips, deadlines, typed errors."""
 
 from __future__ import annotations
 
@@ -7,28 +7,23 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from urllib.request import urlopen
 
 import numpy as np
 import pytest
+import testkit
+import xrootd_server
 from numpy.testing import assert_array_equal
+from testkit import Running
+from timing import within
 
 import sapwood
 from sapwood import _core, errors
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
-
-sys.path.append(str(REPOSITORY / "scripts"))
-import xrootd_server  # noqa: E402
 
 SHIMS = list(Path(_core.__file__ or "").parent.glob("_xrdcl*.so"))
 NEEDED = xrootd_server.missing() or (None if SHIMS else "no XRootD client (make servers build)")
@@ -69,51 +64,16 @@ def own_server(folder: Path) -> Iterator[Callable[..., xrootd_server.Server]]:
         yield lambda **settings: stack.enter_context(xrootd_server.data_server(folder, **settings))
 
 
-class Link:
-    """A delay line before a server."""
-
-    def __init__(self, url: str, control: str) -> None:
-        self.url, self.control = url, control
-
-    def counts(self) -> dict[str, int]:
-        with urlopen(f"{self.control}/__stats__", timeout=10) as answer:
-            return dict(json.load(answer))
-
-
 @pytest.fixture
-def far(server: xrootd_server.Server) -> Iterator[Callable[..., Link]]:
+def far(server: xrootd_server.Server) -> Iterator[Callable[..., Running]]:
     """The server behind a link; takes the options of `sapwood-testkit proxy`."""
-    if not TESTKIT.is_file():
-        pytest.skip(f"no delay line in {TESTKIT} (make build)")
     with contextlib.ExitStack() as stack:
 
-        def start(*options: str) -> Link:
-            command = [str(TESTKIT), "proxy", "--server", f"127.0.0.1:{server.port}", *options]
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            assert process.stdin is not None and process.stdout is not None
-            stack.callback(process.wait, 10)
-            stack.callback(process.stdin.close)
-            stack.callback(process.stdout.close)
-            ready = json.loads(process.stdout.readline())
-            return Link(f"root://{ready['address']}/", ready["control"])
+        def start(*options: str) -> Running:
+            proxy = stack.enter_context(testkit.proxying(f"127.0.0.1:{server.port}", *options))
+            return Running(f"root://{proxy.url}/", proxy.control)
 
         yield start
-
-
-@pytest.fixture
-def black_hole() -> Iterator[str]:
-    """The URL of a server that accepts and never answers."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        yield f"root://127.0.0.1:{listener.getsockname()[1]}//events.root"
-
-
-@contextlib.contextmanager
-def within(seconds: float) -> Iterator[None]:
-    start = time.monotonic()
-    yield
-    assert time.monotonic() - start < seconds
 
 
 def run(code: str, *, seconds: float, **environment: str) -> str:
@@ -143,7 +103,7 @@ def test_the_same_arrays_as_from_disk(server: xrootd_server.Server, folder: Path
         assert tree.file.file_path == url
 
 
-def test_opening_and_three_columns_take_six_round_trips(far: Callable[..., Link]) -> None:
+def test_opening_and_three_columns_take_six_round_trips(far: Callable[..., Running]) -> None:
     link = far("--rtt-ms", "240")
     code = f"""
         import sapwood
@@ -160,7 +120,7 @@ def test_opening_and_three_columns_take_six_round_trips(far: Callable[..., Link]
     assert int(told) == 3  # open, head and tail, columns
 
 
-def test_much_from_afar_comes_over_several_connections(far: Callable[..., Link], folder: Path) -> None:
+def test_large_remote_reads_use_several_connections(far: Callable[..., Running], folder: Path) -> None:
     uproot = pytest.importorskip("uproot")
     values = np.arange(8 << 20, dtype="f8")
     with uproot.recreate(folder / "much.root", compression=None) as file:
@@ -190,21 +150,21 @@ def test_limits_of_vector_reads_are_the_server_s(own_server: Callable[..., xroot
     assert ranges(own_server(settings="xrd.buffers maxbsz 8m\n")) == 2
 
 
-def test_what_is_not_there(server: xrootd_server.Server) -> None:
+def test_a_missing_file(server: xrootd_server.Server) -> None:
     url = f"{server.url}//nothing.root"
     with pytest.raises(FileNotFoundError) as caught:
         sapwood.open(url)
     assert caught.value.url == url
 
 
-def test_what_may_not_be_read(server: xrootd_server.Server, folder: Path) -> None:
+def test_files_without_read_permission(server: xrootd_server.Server, folder: Path) -> None:
     (folder / "secret.root").write_bytes(b"root")
     (folder / "secret.root").chmod(0)
     with pytest.raises(PermissionError):
         sapwood.open(f"{server.url}//secret.root")
 
 
-def test_directories_and_relative_paths_are_told(server: xrootd_server.Server, folder: Path) -> None:
+def test_directories_and_relative_paths_are_reported(server: xrootd_server.Server, folder: Path) -> None:
     (folder / "sub.root").mkdir(mode=0o755, exist_ok=True)
     with pytest.raises(errors.UsageError):
         sapwood.open(f"{server.url}//sub.root")
@@ -212,23 +172,24 @@ def test_directories_and_relative_paths_are_told(server: xrootd_server.Server, f
         sapwood.open(f"{server.url}/events.root")
 
 
-def test_a_wrong_port_is_told_at_once() -> None:
+def test_a_wrong_port_is_reported_at_once() -> None:
     with within(8), pytest.raises(errors.NetworkError):
         sapwood.open(f"root://127.0.0.1:{xrootd_server.free_port()}//f.root")
 
 
-def test_an_unknown_host_is_told() -> None:
+def test_an_unknown_host_is_reported() -> None:
     with within(20), pytest.raises(errors.NetworkError):
         sapwood.open("root://no-such-host.invalid//f.root", deadline=15)
 
 
-def test_a_deadline_holds_where_a_server_never_answers(black_hole: str) -> None:
+def test_a_deadline_holds_where_a_server_never_answers(silent_server: str) -> None:
+    url = f"root://{silent_server}//events.root"
     with within(4), pytest.raises(errors.DeadlineError) as caught:
-        sapwood.open(black_hole, deadline=1)
-    assert isinstance(caught.value, TimeoutError) and caught.value.url == black_hole
+        sapwood.open(url, deadline=1)
+    assert isinstance(caught.value, TimeoutError) and caught.value.url == url
 
 
-def test_a_deadline_holds_where_answers_stop(far: Callable[..., Link]) -> None:
+def test_a_deadline_holds_where_answers_stop(far: Callable[..., Running]) -> None:
     link = far("--stall-after", "600000")
     with sapwood.open(f"{link.url}/large.root:t") as tree, within(4), pytest.raises(errors.DeadlineError):
         tree.arrays(library="np", deadline=1)
@@ -250,14 +211,14 @@ def test_a_deadline_holds_where_a_server_stands_still(
         assert len(tree["y"].array(library="np", deadline=30)) == ENTRIES
 
 
-def test_broken_answers_are_asked_for_again_and_then_told(far: Callable[..., Link]) -> None:
+def test_broken_answers_are_requested_again_and_then_reported(far: Callable[..., Running]) -> None:
     link = far("--close-after", "600000")
     with sapwood.open(f"{link.url}/large.root:t") as tree, within(20), pytest.raises(errors.NetworkError):
         tree.arrays(library="np", deadline=18)
     assert link.counts()["connections"] >= 4
 
 
-def test_a_server_that_died_is_told(own_server: Callable[..., xrootd_server.Server]) -> None:
+def test_a_server_that_died_is_reported(own_server: Callable[..., xrootd_server.Server]) -> None:
     server = own_server()
     with sapwood.open(f"{server.url}//large.root:t") as tree:
         server.kill()
@@ -275,7 +236,7 @@ def test_a_server_that_comes_back_is_found(folder: Path) -> None:
     tree.file.close()
 
 
-def test_a_file_that_changes_is_told(server: xrootd_server.Server, folder: Path) -> None:
+def test_a_file_that_changes_is_reported(server: xrootd_server.Server, folder: Path) -> None:
     path = folder / "changing.root"
     shutil.copyfile(folder / "large.root", path)
     with sapwood.open(f"{server.url}//changing.root:t") as tree:
@@ -333,7 +294,7 @@ def test_globs(server: xrootd_server.Server, folder: Path) -> None:
         entries("//nowhere/*.root")
 
 
-def test_secrets_are_not_told(server: xrootd_server.Server) -> None:
+def test_secrets_are_not_shown(server: xrootd_server.Server) -> None:
     url = f"{server.url}//events.root?authz=sesame"
     with sapwood.open({url: "Events"}) as tree:
         told = [tree.file.file_path, repr(tree), repr(tree.file), str(tree.file.report())]
@@ -344,7 +305,7 @@ def test_secrets_are_not_told(server: xrootd_server.Server) -> None:
 
 
 def test_the_end_of_the_process_closes_files_and_does_not_hang(
-    server: xrootd_server.Server, far: Callable[..., Link]
+    server: xrootd_server.Server, far: Callable[..., Running]
 ) -> None:
     stalled = far("--stall-after", "600000")
     code = """

@@ -1,20 +1,15 @@
-"""Servers of root:// that misbehave: each ends with the right data or a typed error, in time."""
+"""Misbehaving root:// servers: reads end in time with the right data or a typed error."""
 
 from __future__ import annotations
 
-import contextlib
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import xrootd_fake as fake
+from timing import within
 
 import sapwood
 from sapwood import _core, errors
-
-sys.path.append(str(Path(__file__).parent))
-import xrootd_fake as fake
 
 SHIMS = list(Path(_core.__file__ or "").parent.glob("_xrdcl*.so"))
 pytestmark = pytest.mark.skipif(
@@ -25,13 +20,6 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def content(events_file: Path) -> bytes:
     return events_file.read_bytes()
-
-
-@contextlib.contextmanager
-def within(seconds: float) -> Iterator[None]:
-    start = time.monotonic()
-    yield
-    assert time.monotonic() - start < seconds
 
 
 def runs(url: str, deadline: float = 20) -> int:
@@ -81,7 +69,7 @@ def test_a_redirect_loop_ends(content: bytes) -> None:
         runs(server.url)
 
 
-def test_a_connection_that_breaks_is_made_anew(content: bytes) -> None:
+def test_a_broken_connection_is_opened_again(content: bytes) -> None:
     def behave(number: int, before: int) -> fake.Answer | None:
         if number == fake.READV and before == 0:
             raise ConnectionError
@@ -92,14 +80,14 @@ def test_a_connection_that_breaks_is_made_anew(content: bytes) -> None:
         assert server.counts[fake.LOGIN] == 2
 
 
-def test_a_server_that_sends_too_little_is_told(content: bytes) -> None:
+def test_a_server_that_sends_too_little_is_reported(content: bytes) -> None:
     with fake.FakeServer(content, lambda *_: None) as server, within(21):
         server.cut = 1
         with pytest.raises((errors.ServerError, errors.NetworkError, errors.DeadlineError)):
             runs(server.url)
 
 
-def test_a_file_of_another_size_is_told(content: bytes) -> None:
+def test_a_file_of_another_size_is_reported(content: bytes) -> None:
     with fake.FakeServer(content, lambda *_: None) as server:
         tree = sapwood.open(f"{server.url}:Events", deadline=20)
         tree.file.close()

@@ -1,4 +1,4 @@
-"""What root:// says where XRootD's client is not installed."""
+"""The error for root:// without XRootD's client."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-//! Processor time of compression: by the codec, as ROOT's blocks, and by the libraries that it calls, and nothing else.
+//! CPU time of compression: by the codec, as ROOT's blocks, and by the bare libraries that it calls.
 //!
-//! `encoders FILE BYTES` cuts the first bytes of a file into pieces of 64 KiB, compresses them at each setting in turns,
-//! three times, and prints a line for each: setting, seconds of the codec, seconds of the library, bytes of either.
+//! `encoders FILE BYTES` splits the first bytes of a file into pieces of 64 KiB, compresses them at each setting in turns,
+//! three times, and prints a line for each: setting, seconds of the codec, seconds of the library, bytes of each.
 
 use libdeflater::{CompressionLvl, Compressor};
 use sapwood_codec::{Compression, Encoder};

@@ -1,4 +1,4 @@
-//! The libraries' own calls, with their contexts kept.
+//! Direct calls of the libraries, with reused contexts.
 
 use crate::Result;
 use std::ptr;

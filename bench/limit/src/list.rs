@@ -1,4 +1,4 @@
-//! The list of baskets, as `bench/local.py` writes it.
+//! The list of baskets that `bench/local.py` writes.
 //!
 //! The first line is the path of the file. A line `column NAME ITEM_SIZE flat|jagged` begins a column; each line
 //! after it is a basket: offset in the file, then fNbytes, fKeylen, fObjlen, fLast of its key, and its entries.
@@ -15,7 +15,7 @@ pub struct Column {
     pub name: String,
     /// Bytes of one number.
     pub item_size: usize,
-    /// Whether its baskets end with a table of where each entry begins.
+    /// Whether its baskets end with a table of entry offsets.
     pub jagged: bool,
     pub baskets: Vec<Basket>,
 }
@@ -30,7 +30,7 @@ pub struct Basket {
 }
 
 impl Basket {
-    /// Bytes of values: what lies between the key and fLast.
+    /// Bytes of values, between the key and fLast.
     pub fn data_len(&self) -> usize {
         self.last - self.keylen
     }

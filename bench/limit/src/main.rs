@@ -1,9 +1,8 @@
-//! The limit of reading a tree: read baskets, decompress, byte-swap into fresh memory, and nothing else.
+//! The limit of reading a tree: only reads baskets, decompresses them, and byte-swaps them into new memory.
 //!
-//! `limit LIST THREADS [--sums]` reads the baskets that LIST names (see `list.rs`). It is told where everything
-//! is and how long it gets; it verifies no checksum and merges no reads. It prints one line of JSON: seconds of
-//! wall time and of processor time, bytes of memory at its peak and of output; with `--sums` then a line per column with the sums of its
-//! bytes.
+//! `limit LIST THREADS [--sums]` reads the baskets in LIST (see `list.rs`), which contains all positions and uncompressed
+//! sizes. It verifies no checksum and merges no reads. It prints one line of JSON: wall seconds, CPU seconds, bytes of
+//! peak memory and of output; with `--sums` then a line per column with the sums of its bytes.
 
 mod decompress;
 mod list;
@@ -20,15 +19,15 @@ use std::{env, error, fs, mem, thread};
 
 type Result<T> = std::result::Result<T, Box<dyn error::Error + Send + Sync>>;
 
-/// What a column is read into.
+/// The memory for the values of a column.
 #[derive(Default)]
 struct Output {
     values: Vec<u8>,
-    /// Where each entry's items begin; empty for a column of one item per entry.
+    /// The first item of each entry; empty for a column of one item per entry.
     offsets: Vec<i64>,
 }
 
-/// Memory that a thread uses again for each basket.
+/// Memory that a thread reuses for each basket.
 #[derive(Default)]
 struct Scratch {
     raw: Vec<u8>,
@@ -123,7 +122,7 @@ fn read_basket(
     let base = output.values.len() / column.item_size;
     swap::append(data, column.item_size, &mut output.values);
     if column.jagged {
-        // The table: a count, then where each entry begins, in bytes from the key; the last entry ends with the data.
+        // The table: a count, then the offset of each entry in bytes from the key; the last entry ends with the data.
         let begins = &table[4..4 * (1 + basket.entries)];
         swap::append_offsets(&begins[4..], basket.keylen, column.item_size, base, &mut output.offsets);
         output.offsets.push((base + data.len() / column.item_size) as i64);
@@ -131,7 +130,7 @@ fn read_basket(
     Ok(())
 }
 
-/// Processor time of this process so far: its own, and the system's for it.
+/// CPU time of this process so far, user and system.
 fn processor_time() -> (Duration, Duration) {
     let time = |value: libc::timeval| Duration::new(value.tv_sec as u64, 1000 * value.tv_usec as u32);
     // SAFETY: the structure is plain numbers, for which zeros are valid, and the call fills it.
@@ -143,7 +142,7 @@ fn processor_time() -> (Duration, Duration) {
     (time(usage.ru_utime), time(usage.ru_stime))
 }
 
-/// The most memory that this process had, in bytes.
+/// The peak memory of this process, in bytes.
 fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

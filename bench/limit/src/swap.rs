@@ -1,4 +1,4 @@
-//! From big-endian to the machine's order, with AVX2 where the machine has it.
+//! Conversion from big-endian to the machine's byte order, with AVX2 if available.
 
 /// Appends the numbers of `data`, of `size` bytes each; `out` has room for them.
 pub fn append(data: &[u8], size: usize, out: &mut Vec<u8>) {
@@ -10,8 +10,8 @@ pub fn append(data: &[u8], size: usize, out: &mut Vec<u8>) {
     append_any(data, size, out);
 }
 
-/// Appends where the entries begin, counted in items from the start of the column; `table` has them in bytes from
-/// the start of the key, of `keylen` bytes, and `base` items came before.
+/// Appends the offsets of entries, in items from the start of the column. `table` has them in bytes from the start of the
+/// key, which has `keylen` bytes; `base` items came before.
 pub fn append_offsets(table: &[u8], keylen: usize, size: usize, base: usize, out: &mut Vec<i64>) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use sapwood_dataset::BasketForm;
-use sapwood_rewrite::repack::baskets::Readers;
-use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, References, inflated};
+use sapwood_rewrite::repack::baskets::BasketEncoding;
+use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, References, uncompressed_record};
 
 /// A branch.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub(super) struct PlainBasket {
 
 impl PlainBasket {
     pub(super) fn new(basket: BasketRef, bytes: &Bytes, references: &References) -> Result<PlainBasket> {
-        let record = if basket.embedded.is_some() { bytes.clone() } else { inflated(bytes)? };
+        let record = if basket.embedded.is_some() { bytes.clone() } else { uncompressed_record(bytes)? };
         let entries = Entries::parse(&record, basket.embedded.is_some(), references)?;
         if entries.len() as u64 != basket.entries {
             let message =
@@ -42,7 +42,7 @@ impl PlainBasket {
 
 /// Entries as an uncompressed basket.
 pub(super) fn plain_of(column: &Column, first_entry: u64, entries: Entries) -> Result<PlainBasket> {
-    let (count, mut cutter) = (entries.len(), column.form.cutter(Readers::OfStripes));
+    let (count, mut cutter) = (entries.len(), column.form.cutter(BasketEncoding::Stripe));
     cutter.add(&entries, 0..count, &mut Vec::new())?;
     let cut = cutter.close()?.ok_or_else(|| Error::corrupt("a block has no entries"))?;
     let record: Bytes = column.form.key.record(&cut.fields, &cut.content, cut.content.len())?.into();

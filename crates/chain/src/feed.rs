@@ -11,7 +11,7 @@ use sapwood_dataset::{BasketForm, Template, open_tree, same_references, view_of}
 use sapwood_fetch::{Ahead, FileIndex, Job, ReadAhead};
 use sapwood_root::{File, Tree};
 use sapwood_table::pool::read_ahead;
-use sapwood_tfile::write::{Origin, pid_offset};
+use sapwood_tfile::write::{FileStamp, pid_offset};
 use sapwood_ttree::{BasketRef, Meaning, References};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -145,7 +145,7 @@ fn taken(entries: u64, options: &ChainOptions) -> u64 {
 
 /// The branches of all products in order, as their schemas describe them; and those with event numbers.
 fn columns(template: &Template, call: &mut Call<'_>) -> Result<(Vec<Column>, Option<EventColumns>)> {
-    let made = Origin::now().time;
+    let made = FileStamp::now().time;
     let mut trees: Vec<Tree> = Vec::with_capacity(template.schemas.len());
     for schema in &template.schemas {
         trees.push(schema.tree.file.tree(&template.tree, None, call)?);
@@ -156,7 +156,7 @@ fn columns(template: &Template, call: &mut Call<'_>) -> Result<(Vec<Column>, Opt
         let (schema, tree) =
             template.schemas.get(product.schema).zip(trees.get(product.schema)).ok_or_else(lost)?;
         for &branch in &product.branches {
-            let outcome = tree.outcomes().get(branch).ok_or_else(lost)?;
+            let outcome = tree.branch_types().get(branch).ok_or_else(lost)?;
             let interpretation = match &outcome.meaning {
                 // Columns that another one counts object by object would need that one as well.
                 Meaning::Column(column) if !column.counts_objects() => Some(column.clone()),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use sapwood_core::{ByteRange, Call, Deadline, Error, ErrorKind, Result};
 use sapwood_dataset::{Template, open_schema};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_stripe::checksum;
 use sapwood_table::pool::{budget, read_ahead, wait};
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub(super) struct FlatFile {
 }
 
 impl FlatFile {
-    pub(super) fn open(url: &str, options: &OpenOptions, call: &mut Call<'_>) -> Result<FlatFile> {
+    pub(super) fn open(url: &str, options: &SourceOptions, call: &mut Call<'_>) -> Result<FlatFile> {
         let deadline = call.deadline();
         let opened = wait(sapwood_source::open(url, options), call)?;
         let url = opened.source.identity().url.to_string();

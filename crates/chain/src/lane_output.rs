@@ -4,12 +4,12 @@ use super::events::EventColumns;
 use super::flat_block::PackedBlock;
 use sapwood_core::{Call, Column, Result};
 use sapwood_dataset::CutBasket;
-use sapwood_rewrite::repack::baskets::Readers;
+use sapwood_rewrite::repack::baskets::BasketEncoding;
 
 /// The form in which the stages deliver a batch.
 pub(super) enum Pack {
     /// Baskets: for each column the entries of a stripe; the columns with event numbers, if known; the intended readers.
-    Baskets { stripes: Vec<u64>, events: Option<EventColumns>, readers: Readers },
+    Baskets { stripes: Vec<u64>, events: Option<EventColumns>, encoding: BasketEncoding },
     /// A block of events.
     Flat,
 }

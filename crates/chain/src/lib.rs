@@ -27,7 +27,7 @@ pub use options::{ChainOptions, ChainOutput, ChainReport, ChainSource};
 
 use feed::ChainInput;
 use lanes::Lanes;
-use output::{Stripes, Target, open_output};
+use output::{StripePlan, Target, open_output};
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Call, Error, Result};
 use sapwood_table::pool::computing;
@@ -56,7 +56,7 @@ pub fn chain(
     let (opened, feed) = ChainInput::new(source, options, kept, call)?;
     let compression = options.compression.map_or_else(|| Compression::new(Algorithm::Zstd, ZSTD), Ok)?;
     let target = Target { opened: &opened, options, compression };
-    let stripes = Stripes::new(&opened, options);
+    let stripes = StripePlan::new(&opened, options);
     let (output, pack) = open_output(output, &target, &stripes, call)?;
     let stages = Stages::new(&opened.columns, options.full, pack, compression);
     let pool = computing(options.threads)?;

@@ -1,10 +1,10 @@
 //! The public types of a chain: its source, its output, its options and its report.
 
 use sapwood_codec::Compression;
-use sapwood_dataset::Place;
+use sapwood_dataset::DatasetLocation;
 use sapwood_root::File;
 use sapwood_sink::Sink;
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_stripe::LayoutOptions;
 
 /// The source of events.
@@ -13,7 +13,7 @@ pub enum ChainSource {
     /// The tree at a path of a file, or of a dataset of stripes.
     Tree(File, String),
     /// A flat file of serialised events, at a path or URL.
-    Flat(String, Box<OpenOptions>),
+    Flat(String, Box<SourceOptions>),
     /// No source: so many events without columns.
     Empty(u64),
 }
@@ -26,7 +26,7 @@ pub enum ChainOutput {
     /// A store that accepts every PUT and keeps nothing.
     Discard,
     /// A new dataset of stripes.
-    Stripes(Place),
+    Stripes(DatasetLocation),
     /// A ROOT file, and its name.
     Root(Box<dyn Sink>, String),
     /// A flat file of serialised events.

@@ -8,15 +8,16 @@ use super::options::{ChainOptions, ChainOutput};
 use sapwood_codec::Compression;
 use sapwood_core::{Call, Deadline, Error, Result};
 use sapwood_dataset::{
-    Batch, Events, Grafted, Held, Part, Place, Placing, ProductBasket, Template, Uploads, put_whole, stripes,
+    CutBatch, DatasetLocation, EventNumbers, InputProduct, ProductBasket, StripeWriter, Template,
+    UnionTreeWriter, Uploads, WriterLease, put_object, stripe_entries,
 };
 use sapwood_rewrite::repack::RepackReport;
-use sapwood_rewrite::repack::baskets::Readers;
-use sapwood_rewrite::repack::writing::Output as RootFile;
+use sapwood_rewrite::repack::baskets::BasketEncoding;
+use sapwood_rewrite::repack::output::OutputFile as RootFile;
 use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, LayoutOptions, NewSegment, Provenance, SegmentLayout, plan};
 use sapwood_table::pool::wait;
-use sapwood_tfile::write::{DirectoryId, FileWriter, Origin};
+use sapwood_tfile::write::{DirectoryId, FileStamp, FileWriter};
 use std::sync::Arc;
 
 /// What an output is made for.
@@ -27,27 +28,27 @@ pub(super) struct Target<'a> {
 }
 
 /// Products and layout of the stripes to write.
-pub(super) struct Stripes {
-    parts: Vec<Part>,
+pub(super) struct StripePlan {
+    parts: Vec<InputProduct>,
     layout: SegmentLayout,
 }
 
-impl Stripes {
+impl StripePlan {
     /// The stripes for a source; none if it has no columns.
-    pub(super) fn new(opened: &ChainInput, options: &ChainOptions) -> Stripes {
+    pub(super) fn new(opened: &ChainInput, options: &ChainOptions) -> StripePlan {
         let (mut parts, mut bytes, mut sizes) = (Vec::new(), Vec::new(), opened.sizes.iter());
         for product in opened.template.iter().flat_map(|template| &template.products) {
             bytes.push(sizes.by_ref().take(product.branches.len()).copied().collect::<Vec<_>>());
-            parts.push(Part { name: product.name.clone(), branches: product.branches.clone() });
+            parts.push(InputProduct { name: product.name.clone(), branches: product.branches.clone() });
         }
         let (batch, entries) = (Some(options.batch), Some(opened.entries.max(1)));
         let layout = plan(&bytes, &LayoutOptions { batch, entries, ..options.layout.clone() });
-        Stripes { parts, layout }
+        StripePlan { parts, layout }
     }
 
     /// The entries of a stripe, for each column.
     fn of_columns(&self) -> Vec<u64> {
-        stripes(&self.layout, &self.parts)
+        stripe_entries(&self.layout, &self.parts)
     }
 }
 
@@ -55,7 +56,7 @@ impl Stripes {
 pub(super) fn open_output<'o>(
     output: ChainOutput,
     target: &Target<'o>,
-    stripes: &'o Stripes,
+    stripes: &'o StripePlan,
     call: &mut Call<'_>,
 ) -> Result<(Box<dyn Output + 'o>, Pack)> {
     let Target { opened, options, compression } = *target;
@@ -63,7 +64,7 @@ pub(super) fn open_output<'o>(
     let whole = || Pack::Baskets {
         stripes: vec![options.batch; opened.columns.len()],
         events: None,
-        readers: Readers::OfFiles,
+        encoding: BasketEncoding::Root,
     };
     let template = || {
         opened.template.as_ref().ok_or_else(|| Error::usage("a source without columns has nothing to write"))
@@ -74,13 +75,13 @@ pub(super) fn open_output<'o>(
         ChainOutput::Stripes(place) => {
             let template = template()?;
             let dataset = new_dataset(&place, template, call)?;
-            let held = Held::begin(&dataset, call)?;
+            let held = WriterLease::begin(&dataset, call)?;
             let store = Arc::clone(dataset.store());
             stripe_output(store, Some(Commit { dataset, template, held }), target, stripes, deadline)?
         }
         ChainOutput::Root(sink, name) => {
             let template = template()?;
-            let file = FileWriter::new(&name, "", compression, Origin::now())?;
+            let file = FileWriter::new(&name, "", compression, FileStamp::now())?;
             let mut output = RootFile::new(file, sink);
             for schema in &template.schemas {
                 let file = &schema.tree.file;
@@ -88,7 +89,7 @@ pub(super) fn open_output<'o>(
                 let version = file.header().version;
                 record.map(|record| output.file.descriptions().add_record(&record, version)).transpose()?;
             }
-            let tree = Grafted::new(template, call)?;
+            let tree = UnionTreeWriter::new(template, call)?;
             let directory = output.directory(tree.parent(&template.tree), None)?;
             let batch = options.batch;
             let made = RootOutput { output, tree, directory, template, batch, entries: 0, compression };
@@ -105,16 +106,17 @@ fn stripe_output<'o>(
     store: Arc<dyn Store>,
     commit: Option<Commit<'o>>,
     target: &Target<'o>,
-    stripes: &'o Stripes,
+    stripes: &'o StripePlan,
     deadline: Deadline,
 ) -> Result<(Box<dyn Output + 'o>, Pack)> {
-    let (uploads, placing) = (Uploads::new(store, deadline)?, Placing::new(&stripes.parts, &stripes.layout));
+    let (uploads, stripe_writer) =
+        (Uploads::new(store, deadline)?, StripeWriter::new(&stripes.parts, &stripes.layout));
     let columns = target.opened.events.clone();
-    let events = columns.as_ref().map(|_| Events::default());
-    let made = StripeOutput { uploads, placing, entries: 0, events, commit, stripes };
+    let events = columns.as_ref().map(|_| EventNumbers::default());
+    let made = StripeOutput { uploads, stripe_writer, entries: 0, events, commit, stripes };
     Ok((
         Box::new(made),
-        Pack::Baskets { stripes: stripes.of_columns(), events: columns, readers: Readers::OfStripes },
+        Pack::Baskets { stripes: stripes.of_columns(), events: columns, encoding: BasketEncoding::Stripe },
     ))
 }
 
@@ -131,7 +133,7 @@ impl Output for NoOutput {
 }
 
 /// A dataset without entries.
-fn new_dataset(place: &Place, template: &Template, call: &mut Call<'_>) -> Result<Dataset> {
+fn new_dataset(place: &DatasetLocation, template: &Template, call: &mut Call<'_>) -> Result<Dataset> {
     let (store, log) = place.parts();
     let made = provenance();
     let dataset = Dataset::open_or_create(store, log, &template.tree, made, call.deadline());
@@ -151,20 +153,20 @@ fn provenance() -> Provenance {
 
 struct StripeOutput<'o> {
     uploads: Uploads,
-    placing: Placing<'o>,
+    stripe_writer: StripeWriter<'o>,
     entries: u64,
     /// None if the events are not numbered, or not uniquely.
-    events: Option<Events>,
+    events: Option<EventNumbers>,
     /// None if nothing is kept.
     commit: Option<Commit<'o>>,
-    stripes: &'o Stripes,
+    stripes: &'o StripePlan,
 }
 
 /// A dataset to commit to, and the lease for that.
 struct Commit<'o> {
     dataset: Dataset,
     template: &'o Template,
-    held: Held,
+    held: WriterLease,
 }
 
 impl Output for StripeOutput<'_> {
@@ -174,13 +176,13 @@ impl Output for StripeOutput<'_> {
         if !self.events.as_mut().zip(events).is_some_and(|(known, new)| known.add(&new)) {
             self.events = None;
         }
-        self.placing.place(Batch { first, entries, baskets }, &mut self.uploads, call)
+        self.stripe_writer.write(CutBatch { first, entries, baskets }, &mut self.uploads, call)
     }
 
     fn finish(self: Box<Self>, call: &mut Call<'_>) -> Result<(u64, u64)> {
-        let StripeOutput { mut uploads, placing, entries, events, commit, stripes } = *self;
-        let lists = placing.finish(&mut uploads, call)?;
-        let events = events.map(|events| put_whole(events.index()?.encode()?, &mut uploads, call));
+        let StripeOutput { mut uploads, stripe_writer, entries, events, commit, stripes } = *self;
+        let lists = stripe_writer.finish(&mut uploads, call)?;
+        let events = events.map(|events| put_object(events.index()?.encode()?, &mut uploads, call));
         let events = events.transpose()?;
         uploads.finish(call)?;
         if let Some(Commit { dataset, template, held }) = commit {
@@ -201,7 +203,7 @@ impl Output for StripeOutput<'_> {
 
 struct RootOutput<'o> {
     output: RootFile,
-    tree: Grafted,
+    tree: UnionTreeWriter,
     directory: DirectoryId,
     template: &'o Template,
     batch: u64,

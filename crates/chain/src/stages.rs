@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use sapwood_codec::Compression;
 use sapwood_core::{Call, Counters, Error, ErrorKind, Result};
 use sapwood_dataset::{CutBasket, StripeCut, StripeCutter};
-use sapwood_rewrite::repack::baskets::{Readers, Times, timed};
+use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, timed};
 use sapwood_ttree::{BasketBytes, Entries, decode, serialised};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -20,7 +20,7 @@ pub(super) struct Stages<'a> {
     full: bool,
     pack: Pack,
     compression: Compression,
-    pub(super) times: Times,
+    pub(super) times: CodecTimes,
     pub(super) deserialise: AtomicU64,
     pub(super) serialise: AtomicU64,
     pub(super) entry_bytes: AtomicU64,
@@ -44,7 +44,7 @@ impl<'a> Stages<'a> {
             full,
             pack,
             compression,
-            times: Times::default(),
+            times: CodecTimes::default(),
             deserialise: AtomicU64::default(),
             serialise: AtomicU64::default(),
             entry_bytes: AtomicU64::default(),
@@ -81,11 +81,11 @@ impl<'a> Stages<'a> {
                 places.try_for_each(|place| one(place).map(drop))?;
                 Ok(LaneOutput::Nothing)
             }
-            (Pack::Baskets { stripes, events, readers }, true) => {
+            (Pack::Baskets { stripes, events, encoding }, true) => {
                 let baskets = places.map(|place| {
                     let (column, runs) = one(place)?;
                     let stripe = stripes.get(place).copied().unwrap_or(u64::MAX);
-                    self.baskets(column, &runs, stripe, *readers).map_err(|error| error.branch(&column.path))
+                    self.baskets(column, &runs, stripe, *encoding).map_err(|error| error.branch(&column.path))
                 });
                 let columns = baskets.collect::<Result<_>>()?;
                 let values = || events.as_ref().map(|events| events.values(claim, &self.counters));
@@ -162,15 +162,15 @@ impl<'a> Stages<'a> {
         column: &Column,
         runs: &[Run],
         stripe: u64,
-        readers: Readers,
+        encoding: BasketEncoding,
     ) -> Result<Vec<CutBasket>> {
-        let stripes = timed(&self.serialise, || cut(column, runs, stripe, readers))?.into_iter();
-        stripes.map(|stripe| column.form.basket(stripe, self.compression, readers, &self.times)).collect()
+        let stripes = timed(&self.serialise, || cut(column, runs, stripe, encoding))?.into_iter();
+        stripes.map(|stripe| column.form.basket(stripe, self.compression, encoding, &self.times)).collect()
     }
 }
 
-fn cut(column: &Column, runs: &[Run], stripe: u64, readers: Readers) -> Result<Vec<StripeCut>> {
-    let (mut cutter, mut stripes) = (StripeCutter::new(&column.form, stripe, readers), Vec::new());
+fn cut(column: &Column, runs: &[Run], stripe: u64, encoding: BasketEncoding) -> Result<Vec<StripeCut>> {
+    let (mut cutter, mut stripes) = (StripeCutter::new(&column.form, stripe, encoding), Vec::new());
     for (entries, range) in runs.iter().map(Run::entries) {
         stripes.extend(cutter.add(entries, range)?);
     }

@@ -1,96 +1,10 @@
 //! Blocks: the nine-byte header of each compressed stream, and iteration over the blocks of a payload.
 
-use crate::{planes, steps};
+use crate::{Algorithm, planes, steps};
 use sapwood_core::{Error, Result};
-use std::fmt;
 
 /// Bytes of a block's header.
 pub const HEADER_LEN: usize = 9;
-
-/// How a block is compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// `ZL`: deflate in zlib's wrapping.
-    Zlib,
-    /// `CS`: raw deflate, from writers before 5.11.
-    OldZlib,
-    /// `XZ`: an xz stream of LZMA2.
-    Lzma,
-    /// `L4`: an LZ4 block after its 64-bit checksum.
-    Lz4,
-    /// `ZS`: a Zstandard frame.
-    Zstd,
-}
-
-impl Algorithm {
-    /// The two letters of the tag.
-    pub fn tag(self) -> &'static str {
-        match self {
-            Algorithm::Zlib => "ZL",
-            Algorithm::OldZlib => "CS",
-            Algorithm::Lzma => "XZ",
-            Algorithm::Lz4 => "L4",
-            Algorithm::Zstd => "ZS",
-        }
-    }
-
-    /// The tag, as bytes.
-    pub(crate) fn tag_bytes(self) -> [u8; 2] {
-        match self {
-            Algorithm::Zlib => *b"ZL",
-            Algorithm::OldZlib => *b"CS",
-            Algorithm::Lzma => *b"XZ",
-            Algorithm::Lz4 => *b"L4",
-            Algorithm::Zstd => *b"ZS",
-        }
-    }
-
-    /// The method byte after the tag (root-io-spec Compression §3).
-    pub(crate) fn method(self) -> u8 {
-        match self {
-            Algorithm::Zlib | Algorithm::OldZlib => 8,
-            Algorithm::Lzma => 0,
-            Algorithm::Lz4 | Algorithm::Zstd => 1,
-        }
-    }
-
-    /// The algorithm of a tag and its method byte, as strict as ROOT is (root-io-spec Compression §3).
-    fn of(tag: [u8; 2], method: u8) -> Option<Self> {
-        match (&tag, method) {
-            (b"ZL", 8) => Some(Algorithm::Zlib),
-            (b"CS", 8) => Some(Algorithm::OldZlib),
-            (b"XZ", 0) => Some(Algorithm::Lzma),
-            (b"L4", _) => Some(Algorithm::Lz4),
-            (b"ZS", 1) => Some(Algorithm::Zstd),
-            _ => None,
-        }
-    }
-
-    /// An upper bound of bytes out per byte in.
-    ///
-    /// Deflate's longest match is 258 bytes in two bits; LZ4's length bytes add 255 each. Zstandard repeats a
-    /// byte for 128 KiB in four. LZMA uses at least 0.3 bits for 273 bytes, a ratio of 7,100.
-    fn max_ratio(self) -> usize {
-        match self {
-            Algorithm::Zlib | Algorithm::OldZlib => 1032,
-            Algorithm::Lz4 => 255,
-            Algorithm::Lzma => 1 << 13,
-            Algorithm::Zstd => 1 << 15,
-        }
-    }
-}
-
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Algorithm::Zlib => "ZLIB",
-            Algorithm::OldZlib => "ZLIB (old)",
-            Algorithm::Lzma => "LZMA",
-            Algorithm::Lz4 => "LZ4",
-            Algorithm::Zstd => "ZSTD",
-        })
-    }
-}
 
 /// How the bytes of a block were transformed before compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -117,13 +31,12 @@ impl BlockEncoding {
 
     /// The tag of a block, and the byte after it.
     pub(crate) fn tag_of(self, algorithm: Algorithm) -> [u8; 3] {
-        let ([t0, t1], width) = match self {
-            BlockEncoding::Bytes => (algorithm.tag_bytes(), usize::from(algorithm.method())),
-            BlockEncoding::Planes(width) => (*b"ZP", width),
-            BlockEncoding::Steps => (*b"ZT", steps::WIDTH),
-        };
-        // A width is at most 8.
-        [t0, t1, width as u8]
+        match self {
+            BlockEncoding::Bytes => algorithm.tag_bytes(),
+            // A width is at most 8.
+            BlockEncoding::Planes(width) => [b'Z', b'P', width as u8],
+            BlockEncoding::Steps => [b'Z', b'T', steps::WIDTH as u8],
+        }
     }
 }
 
@@ -206,15 +119,7 @@ pub struct Block<'a> {
 impl Block<'_> {
     /// True if the block carries a checksum of its data or content.
     pub fn has_checksum(&self) -> bool {
-        let byte = |at: usize| self.data.get(at).copied().unwrap_or(0);
-        match self.header.algorithm {
-            Algorithm::Zlib | Algorithm::Lz4 => true,
-            Algorithm::OldZlib => false,
-            // The stream flags of xz name the type of check; 0 is none (xz file format §2.1.1.2).
-            Algorithm::Lzma => byte(7) & 0x0f != 0,
-            // Bit 2 of a frame's descriptor: Content_Checksum_flag (RFC 8878 §3.1.1.1.1).
-            Algorithm::Zstd => self.header.form == BlockEncoding::Bytes && byte(4) & 4 != 0,
-        }
+        self.header.form == BlockEncoding::Bytes && self.header.algorithm.has_checksum(self.data)
     }
 }
 

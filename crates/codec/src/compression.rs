@@ -1,18 +1,10 @@
 //! Compression settings: an algorithm and a level, as ROOT's number and as text.
 
 use crate::Algorithm;
+use crate::algorithm::Constants;
 use sapwood_core::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
-
-/// The algorithms for writing, with the hundreds of ROOT's number.
-const WRITTEN: [(Algorithm, i32); 5] = [
-    (Algorithm::Zlib, 1),
-    (Algorithm::Lzma, 2),
-    (Algorithm::OldZlib, 3),
-    (Algorithm::Lz4, 4),
-    (Algorithm::Zstd, 5),
-];
 
 /// The highest level with a meaning of its own; ROOT treats higher ones like this one.
 pub(crate) const MAX_LEVEL: u8 = 9;
@@ -59,9 +51,9 @@ impl Compression {
         let (algorithm, level) = (number / 100, number % 100);
         let level = u8::try_from(level).ok().map(|level| level.min(MAX_LEVEL));
         // 0 is "the default of the process", which is ZLIB.
-        let algorithm = WRITTEN.iter().find(|&&(_, hundreds)| hundreds == algorithm.max(1));
+        let algorithm = find(|one| one.hundreds == algorithm.max(1));
         match (algorithm, level) {
-            (Some(&(algorithm, _)), Some(level)) => Ok(Compression { algorithm, level }),
+            (Some(algorithm), Some(level)) => Ok(Compression { algorithm, level }),
             _ => Err(Error::usage(format!("{number} is not a compression setting of ROOT")).hint(
                 "it is algorithm × 100 + level, where 1 is ZLIB, 2 LZMA, 4 LZ4, 5 ZSTD: 505, for example",
             )),
@@ -73,8 +65,7 @@ impl Compression {
         if self.is_none() {
             return 0;
         }
-        let hundreds = WRITTEN.iter().find(|(written, _)| *written == self.algorithm);
-        hundreds.map_or(1, |&(_, hundreds)| hundreds) * 100 + i32::from(self.level)
+        self.algorithm.constants().hundreds * 100 + i32::from(self.level)
     }
 
     /// The algorithm; meaningless without compression.
@@ -105,10 +96,7 @@ impl fmt::Display for Compression {
         if self.is_none() {
             return f.write_str("none");
         }
-        match self.algorithm {
-            Algorithm::OldZlib => write!(f, "cs:{}", self.level),
-            algorithm => write!(f, "{}:{}", algorithm.to_string().to_ascii_lowercase(), self.level),
-        }
+        write!(f, "{}:{}", self.algorithm.constants().setting, self.level)
     }
 }
 
@@ -128,19 +116,16 @@ impl FromStr for Compression {
             Some((name, level)) => (name, Some(level)),
             None => (lower.as_str(), None),
         };
-        // The levels that ROOT recommends: root-io-spec Compression, and RCompressionSetting of ROOT.
-        let (algorithm, default) = match name {
-            "zlib" => (Algorithm::Zlib, 1),
-            "cs" => (Algorithm::OldZlib, 1),
-            "lzma" => (Algorithm::Lzma, 7),
-            "lz4" => (Algorithm::Lz4, 4),
-            "zstd" => (Algorithm::Zstd, 5),
-            _ => return Err(no_compression(text)),
-        };
+        let algorithm = find(|one| one.setting == name).ok_or_else(|| no_compression(text))?;
+        let default = algorithm.constants().level;
         let level =
             level.map_or(Some(default), |level| level.parse().ok()).ok_or_else(|| no_compression(text))?;
         Compression::new(algorithm, level)
     }
+}
+
+fn find(wanted: impl Fn(&Constants) -> bool) -> Option<Algorithm> {
+    Algorithm::ALL.into_iter().find(|algorithm| wanted(&algorithm.constants()))
 }
 
 fn no_compression(text: &str) -> Error {

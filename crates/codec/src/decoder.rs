@@ -1,6 +1,7 @@
 //! Decompresses payloads to objects.
 
-use crate::block::{Algorithm, Block, BlockEncoding, blocks, uncompressed_len};
+use crate::Algorithm;
+use crate::block::{Block, BlockEncoding, blocks, uncompressed_len};
 use crate::{lz4, lzma, planes, steps, table};
 use libdeflater::Decompressor;
 use sapwood_core::{Error, ErrorKind, Result};
@@ -125,7 +126,7 @@ impl Decoder {
         match written {
             Ok(written) if written == out.len() => Ok(()),
             Ok(written) => Err(Error::corrupt(format!(
-                "a block of {algorithm} gives {written} bytes, its header says {}",
+                "a block of {algorithm} has {written} bytes; its header states {}",
                 out.len()
             ))),
             Err(error) => Err(error),
@@ -192,7 +193,7 @@ fn deflate_error(error: libdeflater::DecompressionError) -> Error {
     Error::corrupt(match error {
         libdeflater::DecompressionError::BadData => "a deflate stream is damaged",
         libdeflater::DecompressionError::InsufficientSpace => {
-            "a deflate stream gives more bytes than its block's header says"
+            "a deflate stream has more bytes than its block's header states"
         }
     })
 }

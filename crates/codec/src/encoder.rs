@@ -79,7 +79,7 @@ impl CompressionScheme {
 
 impl Encoder {
     /// Appends `object` to `payload` as compressed blocks; true if that made it smaller. If not, nothing is
-    /// appended, and the object is to be stored uncompressed, which is how ROOT files mark "not compressed".
+    /// appended, and the object must be stored uncompressed, which ROOT recognizes by the length.
     ///
     /// # Errors
     /// `Limit` if there is not enough memory for the compressor.

@@ -13,6 +13,7 @@
 //! - [`uncompressed_len`]: the length that a payload claims, checked for plausibility before memory is
 //!   allocated.
 
+mod algorithm;
 mod block;
 mod compression;
 mod decoder;
@@ -24,9 +25,10 @@ mod steps;
 mod table;
 mod zstd;
 
+pub use algorithm::Algorithm;
 pub use block::{
-    Algorithm, Block, BlockEncoding, BlockHeader, BlockIter, HEADER_LEN, begins_block, blocks,
-    checksummed_len, is_compressed, is_of_stripes, uncompressed_len,
+    Block, BlockEncoding, BlockHeader, BlockIter, HEADER_LEN, begins_block, blocks, checksummed_len,
+    is_compressed, is_of_stripes, uncompressed_len,
 };
 pub use compression::Compression;
 pub use decoder::{Decoder, with_decoder};

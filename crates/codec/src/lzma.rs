@@ -38,7 +38,7 @@ pub(crate) fn decompress(data: &[u8], out: &mut [u8]) -> Result<usize> {
         LZMA_OK => Ok(written),
         LZMA_MEMLIMIT_ERROR => Err(Error::new(
             ErrorKind::Limit,
-            format!("an LZMA stream asks for {memory_limit} bytes of memory, {MEMORY_LIMIT} are allowed"),
+            format!("an LZMA stream requires {memory_limit} bytes of memory; the limit is {MEMORY_LIMIT}"),
         )),
         LZMA_MEM_ERROR => Err(Error::new(ErrorKind::Limit, "not enough memory for an LZMA stream")),
         LZMA_FORMAT_ERROR => Err(Error::corrupt("an LZMA block does not hold an xz stream")),

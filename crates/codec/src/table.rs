@@ -47,21 +47,21 @@ unsafe impl Send for TableEncoder {}
 
 impl TableEncoder {
     /// `None` if there is not enough memory.
-    #[expect(unsafe_code, reason = "no safe wrapper tells the C library where repetitions are")]
+    #[expect(unsafe_code, reason = "no safe wrapper passes the positions of repetitions")]
     pub(crate) fn new() -> Option<TableEncoder> {
-        // SAFETY: it takes nothing, and answers null if there is no memory.
+        // SAFETY: it has no arguments, and returns null if there is no memory.
         let context = NonNull::new(unsafe { ZSTD_createCCtx() })?;
         Some(TableEncoder { context, sequences: Vec::new() })
     }
 
     /// Compresses a table; returns the length of the stream, `None` if it does not fit.
-    #[expect(unsafe_code, reason = "no safe wrapper tells the C library where repetitions are")]
+    #[expect(unsafe_code, reason = "no safe wrapper passes the positions of repetitions")]
     pub(crate) fn compress(&mut self, table: &[u8], stream: &mut [u8]) -> Option<usize> {
         find(table, &mut self.sequences);
         let context = self.context.as_ptr();
-        // SAFETY: the context is valid, and used by nobody else; the pointers are valid for the lengths given with them,
-        // beyond which the function neither reads nor writes. That the sequences describe the table it checks, as it is
-        // asked to: those that do not are an error.
+        // SAFETY: the context is valid and not shared; the pointers are valid for the lengths given with
+        // them, beyond which the function neither reads nor writes. `ZSTD_c_validateSequences` makes it
+        // return an error for sequences that do not match the table.
         unsafe {
             let mut refused = ZSTD_isError(ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters));
             for (parameter, value) in [

@@ -15,7 +15,7 @@ pub enum Search {
     First,
     /// Two candidates, one for long repetitions: the library's level 3.
     Double,
-    /// A few candidates, of which the longest repetition is taken: its level 5.
+    /// A few candidates, using the longest repetition: its level 5.
     Few,
     /// More candidates, also compared with those one byte later.
     #[default]

@@ -1,7 +1,7 @@
 //! The credentials for one object: which servers see which, and what to try after a refusal.
 
-use super::{CredentialFinding, CredentialState, Environment, x509};
-use reqwest::header::{AUTHORIZATION, HeaderMap};
+use super::{CredentialFinding, CredentialState, Environment, Secret, x509};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use sapwood_core::{BoxFuture, Error, ErrorKind, Result};
 use std::fmt;
@@ -37,6 +37,14 @@ impl SignedRequest {
     /// A request that shows no credential.
     pub fn unsigned(url: &Url, headers: HeaderMap) -> Self {
         SignedRequest { url: url.clone(), headers, credential: CredentialId::default() }
+    }
+
+    /// A request that shows a bearer token; `None` if a header cannot hold the token.
+    pub fn bearer(url: &Url, mut headers: HeaderMap, token: &Secret) -> Option<Self> {
+        let mut value = HeaderValue::try_from(format!("Bearer {}", token.reveal())).ok()?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+        Some(SignedRequest { url: url.clone(), headers, credential: CredentialId::of(token.fingerprint()) })
     }
 }
 
@@ -87,7 +95,7 @@ pub struct UserCredentials {
     /// Further headers, such as `Authorization`.
     pub headers: HeaderMap,
     /// The value of `Authorization` for the user in the URL.
-    pub user: Option<reqwest::header::HeaderValue>,
+    pub user: Option<HeaderValue>,
 }
 
 /// The credentials for the servers of one object: those that the user gave, else those that the chain finds.

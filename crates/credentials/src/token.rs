@@ -1,9 +1,9 @@
 //! Bearer tokens, by the bearer token discovery of the WLCG: the first place with a token decides.
 
-use super::{CredentialFinding, CredentialId, CredentialState, Environment, Secret, SignedRequest, Signer};
+use super::{CredentialFinding, CredentialState, Environment, Secret, SignedRequest, Signer};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderMap};
 use reqwest::{Method, Url};
 use sapwood_core::{BoxFuture, Result};
 use std::path::PathBuf;
@@ -20,12 +20,12 @@ const KIND: &str = "bearer token";
 
 /// The token, if there is a usable one, and the places that were searched.
 #[derive(Debug, Clone)]
-struct Discovery {
+struct TokenDiscovery {
     token: Option<Secret>,
     findings: Vec<CredentialFinding>,
 }
 
-fn discover(environment: &Environment) -> Discovery {
+fn discover(environment: &Environment) -> TokenDiscovery {
     let mut findings = Vec::new();
     if let Some(text) = environment.get("BEARER_TOKEN") {
         return decide(&text, "BEARER_TOKEN".to_owned(), findings);
@@ -46,7 +46,7 @@ fn discover(environment: &Environment) -> Discovery {
             Err(why) => findings.push(CredentialFinding::new(KIND, place, CredentialState::Unusable(why))),
         }
     }
-    Discovery { token: None, findings }
+    TokenDiscovery { token: None, findings }
 }
 
 /// The files that may hold the token, each with the variable that names it, and whether others may write to its
@@ -81,7 +81,7 @@ fn read(path: &std::path::Path, shared: bool) -> Result<Option<String>, String> 
 }
 
 /// Checks a token. A bad one ends the search: another one might belong to another user.
-fn decide(text: &str, place: String, mut findings: Vec<CredentialFinding>) -> Discovery {
+fn decide(text: &str, place: String, mut findings: Vec<CredentialFinding>) -> TokenDiscovery {
     let text = text.trim();
     // RFC 6750 §2.1.
     let legal = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
@@ -91,7 +91,7 @@ fn decide(text: &str, place: String, mut findings: Vec<CredentialFinding>) -> Di
     };
     let token = state.is_usable().then(|| Secret::from(text));
     findings.push(CredentialFinding::new(KIND, place, state));
-    Discovery { token, findings }
+    TokenDiscovery { token, findings }
 }
 
 /// When a JSON Web Token expires; `None` if the token is not one, or has no expiry.
@@ -106,7 +106,7 @@ fn expiry(token: &str) -> Option<SystemTime> {
 #[derive(Debug)]
 pub struct TokenChain {
     environment: Environment,
-    found: Mutex<Option<(Instant, Discovery)>>,
+    found: Mutex<Option<(Instant, TokenDiscovery)>>,
 }
 
 impl TokenChain {
@@ -115,7 +115,7 @@ impl TokenChain {
         TokenChain { environment, found: Mutex::new(None) }
     }
 
-    fn discovery(&self) -> Discovery {
+    fn discovery(&self) -> TokenDiscovery {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match &*found {
             Some((when, discovery)) if when.elapsed() < FRESH => discovery.clone(),
@@ -133,22 +133,14 @@ impl Signer for TokenChain {
         &'a self,
         _: &'a Method,
         url: &'a Url,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
     ) -> BoxFuture<'a, Result<SignedRequest>> {
         Box::pin(async move {
-            let mut credential = CredentialId::default();
             // A URL that carries its own authorisation needs no token: servers refuse two.
-            if url.scheme() == "https" && !is_signed(url) && !headers.contains_key(AUTHORIZATION) {
-                let token = self.discovery().token;
-                let value =
-                    token.as_ref().map(|token| HeaderValue::try_from(format!("Bearer {}", token.reveal())));
-                if let (Some(token), Some(Ok(mut value))) = (token, value) {
-                    value.set_sensitive(true);
-                    headers.insert(AUTHORIZATION, value);
-                    credential = CredentialId::of(token.fingerprint());
-                }
-            }
-            Ok(SignedRequest { url: url.clone(), headers, credential })
+            let wanted = url.scheme() == "https" && !is_signed(url) && !headers.contains_key(AUTHORIZATION);
+            let token = if wanted { self.discovery().token } else { None };
+            let signed = token.and_then(|token| SignedRequest::bearer(url, headers.clone(), &token));
+            Ok(signed.unwrap_or_else(|| SignedRequest::unsigned(url, headers)))
         })
     }
 

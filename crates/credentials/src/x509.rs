@@ -24,14 +24,14 @@ const LARGEST: u64 = 16 << 20;
 /// The inputs of TLS; a client that was made from other inputs is out of date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trust {
-    identity: Option<Files>,
+    identity: Option<CertificateFiles>,
     authorities: PathBuf,
     bundles: Vec<PathBuf>,
 }
 
 /// The files of a certificate, and when they were changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Files {
+struct CertificateFiles {
     kind: &'static str,
     place: String,
     certificate: PathBuf,
@@ -41,14 +41,14 @@ struct Files {
     shared: bool,
 }
 
-impl Files {
+impl CertificateFiles {
     fn new(kind: &'static str, place: impl Into<String>, certificate: PathBuf, key: PathBuf) -> Self {
         let changed = std::fs::metadata(&certificate).and_then(|metadata| metadata.modified()).ok();
         let place = match place.into() {
             place if place.is_empty() => certificate.display().to_string(),
             variable => format!("{variable} ({})", certificate.display()),
         };
-        Files { kind, place, certificate, key, changed, shared: false }
+        CertificateFiles { kind, place, certificate, key, changed, shared: false }
     }
 }
 
@@ -104,21 +104,24 @@ fn default_proxy(environment: &Environment) -> PathBuf {
 }
 
 /// The files of the first certificate found.
-fn find(environment: &Environment) -> Option<Files> {
+fn find(environment: &Environment) -> Option<CertificateFiles> {
     if let Some(path) = environment.get("X509_USER_PROXY").map(PathBuf::from) {
-        return Some(Files::new("X.509 proxy", "X509_USER_PROXY", path.clone(), path));
+        return Some(CertificateFiles::new("X.509 proxy", "X509_USER_PROXY", path.clone(), path));
     }
     let path = default_proxy(environment);
     if path.is_file() {
-        return Some(Files { shared: true, ..Files::new("X.509 proxy", "", path.clone(), path) });
+        return Some(CertificateFiles {
+            shared: true,
+            ..CertificateFiles::new("X.509 proxy", "", path.clone(), path)
+        });
     }
     let certificate = PathBuf::from(environment.get("X509_USER_CERT")?);
     let key = PathBuf::from(environment.get("X509_USER_KEY")?);
-    Some(Files::new("X.509 certificate", "X509_USER_CERT", certificate, key))
+    Some(CertificateFiles::new("X.509 certificate", "X509_USER_CERT", certificate, key))
 }
 
 /// The certificate and its key, or why they are unusable.
-fn load(files: &Files) -> Result<Arc<CertifiedKey>, CredentialState> {
+fn load(files: &CertificateFiles) -> Result<Arc<CertifiedKey>, CredentialState> {
     let unusable = |why: &str| CredentialState::Unusable(why.to_owned());
     if !files.certificate.exists() {
         return Err(unusable("there is no such file"));

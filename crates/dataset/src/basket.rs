@@ -1,25 +1,24 @@
-//! Entries of a branch, cut into the baskets of stripes; and what is known of the values in these.
+//! Cuts the entries of a branch into the baskets of stripes, with statistics of their values.
 
 use super::statistics::{Summary, Values};
 use bytes::Bytes;
 use sapwood_codec::Compression;
-use sapwood_core::Statistics;
-use sapwood_core::{Error, Result};
-use sapwood_rewrite::repack::baskets::{Body, Readers, Times, made};
+use sapwood_core::{Error, Result, Statistics};
+use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, OutputKey, encode_basket};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_tfile::write::{Datime, NewKey};
 use sapwood_ttree::{Cutter, Entries, NewBasket, References};
 use std::ops::Range;
 
-/// What the baskets of a branch are like, wherever its entries come from.
+/// The form of a branch's baskets.
 #[derive(Debug, Clone)]
 pub struct BasketForm {
     /// The key of the baskets.
     pub key: NewKey,
     offset_len: i32,
-    /// How the references inside its entries are found.
+    /// How to find the references inside its entries.
     pub references: References,
-    /// Where its values are, if they are numbers.
+    /// The location of its values, if they are numbers.
     pub(super) values: Option<Values>,
 }
 
@@ -28,15 +27,16 @@ pub struct BasketForm {
 pub struct CutBasket {
     /// The record of the basket: key and content.
     pub record: Bytes,
-    /// What is known of its values.
+    /// Statistics of its values, if known.
     pub statistics: Option<Statistics>,
 }
 
-/// Cuts entries, as they follow each other from the first of a stripe on.
+/// Cuts consecutive entries into stripes, starting at the first entry of a stripe.
 #[derive(Debug)]
 pub struct StripeCutter {
-    /// Entries of a stripe, and those that the open one has.
+    /// Entries of a stripe.
     stripe: usize,
+    /// Entries of the open stripe so far.
     open: usize,
     cutter: Cutter,
     summary: Summary,
@@ -51,7 +51,7 @@ pub struct StripeCut {
 }
 
 impl BasketForm {
-    /// That of a branch of a tree, for baskets that are made at a time.
+    /// The form for a branch of a tree, with the time to record in the baskets.
     pub fn of(tree: &InputTree, branch: usize, made: Datime) -> Result<BasketForm> {
         let missing = || Error::corrupt("a branch is missing");
         let outline = tree.branch(branch).ok_or_else(missing)?;
@@ -64,9 +64,9 @@ impl BasketForm {
         })
     }
 
-    /// Cuts entries wherever that is asked for. ROOT does not read baskets that say where their entries stood.
-    pub fn cutter(&self, readers: Readers) -> Cutter {
-        Cutter::new(usize::MAX, self.key.len(), self.offset_len, readers == Readers::OfStripes)
+    /// A cutter that cuts only where it is told to. ROOT cannot read baskets that record where their entries stood.
+    pub fn cutter(&self, encoding: BasketEncoding) -> Cutter {
+        Cutter::new(usize::MAX, self.key.len(), self.offset_len, encoding == BasketEncoding::Stripe)
     }
 
     /// The basket of a stripe.
@@ -74,12 +74,12 @@ impl BasketForm {
         &self,
         stripe: StripeCut,
         compression: Compression,
-        readers: Readers,
-        times: &Times,
+        encoding: BasketEncoding,
+        times: &CodecTimes,
     ) -> Result<CutBasket> {
-        let ready = made(stripe.cut, 0, compression, readers, times)?;
-        let Body::Made(fields) = ready.body else {
-            return Err(Error::corrupt("a basket was not made anew"));
+        let ready = encode_basket(stripe.cut, 0, compression, encoding, times)?;
+        let OutputKey::New(fields) = ready.key else {
+            return Err(Error::corrupt("a basket was not made for its stripe"));
         };
         let record = self.key.record(&fields, &ready.payload, ready.object_len)?.into();
         Ok(CutBasket { record, statistics: stripe.statistics })
@@ -87,18 +87,18 @@ impl BasketForm {
 }
 
 impl StripeCutter {
-    /// Cuts stripes of so many entries.
-    pub fn new(form: &BasketForm, stripe: u64, readers: Readers) -> StripeCutter {
+    /// A cutter for stripes of this many entries.
+    pub fn new(form: &BasketForm, stripe: u64, encoding: BasketEncoding) -> StripeCutter {
         StripeCutter {
             stripe: usize::try_from(stripe.max(1)).unwrap_or(usize::MAX),
             open: 0,
-            cutter: form.cutter(readers),
+            cutter: form.cutter(encoding),
             summary: Summary::new(form.values),
             ready: Vec::new(),
         }
     }
 
-    /// Adds some entries of a basket; the stripes that are complete then.
+    /// Adds some entries of a basket; returns the stripes that are now complete.
     pub fn add(&mut self, entries: &Entries, range: Range<usize>) -> Result<Vec<StripeCut>> {
         let mut from = range.start;
         while from < range.end {
@@ -114,7 +114,7 @@ impl StripeCutter {
         Ok(std::mem::take(&mut self.ready))
     }
 
-    /// The stripe of the entries that are left.
+    /// Finishes the open stripe, and returns it.
     pub fn finish(mut self) -> Result<Vec<StripeCut>> {
         self.close()?;
         Ok(self.ready)

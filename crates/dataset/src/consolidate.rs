@@ -1,66 +1,64 @@
-//! Small pieces become larger ones: segments that follow each other are written again as one, in a layout for all of it; or
-//! some products of a segment, which keeps its batches and all else.
+//! Merges small objects into larger ones: rewrites consecutive segments as one, with a layout for all their entries; or
+//! rewrites some products of a segment, which otherwise stays the same.
 //!
-//! Entries are read as those of any tree. Nobody else sees anything of it until the commit, which fails if somebody changed
-//! the same entries.
+//! Entries are read like those of any tree. Nothing is visible before the commit, which fails if the same entries were
+//! changed concurrently.
 
 use super::basket::CutBasket;
-use super::cutting::{Cutting, Order};
-use super::held::{Held, while_held};
+use super::cutting::{EntryOrder, SegmentCutter};
 use super::matching::events_of;
 use super::open::file_of_dataset;
 use super::options::WriteOptions;
 use super::references;
-use super::segment::{Part, Writing, put_whole, sizes};
+use super::segment::{InputProduct, SegmentWriter, find_baskets, put_object, sizes};
 use super::template::{Template, auxiliary, open_tree};
 use super::uploads::Uploads;
+use super::writer_lease::{WriterLease, with_writer_lease};
 use rayon::ThreadPool;
 use sapwood_core::{Call, Error, ErrorKind, Result};
 use sapwood_rewrite::repack::input::InputTree;
-use sapwood_root::File;
-use sapwood_source::OpenOptions;
+use sapwood_root::{File, OpenOptions};
 use sapwood_stripe::{
     Change, Dataset, Fragments, LayoutOptions, NewSegment, ObjectRef, Product, Segment, SegmentMerge, plan,
 };
-use sapwood_table::pool::computing;
-use sapwood_table::pool::wait;
+use sapwood_table::pool::{computing, wait};
 use std::collections::BTreeSet;
 
-/// Compressed bytes of the entries that become one segment: so much is lost at most if that fails.
+/// Most compressed bytes of a merged segment, which bounds the work that a failure loses.
 const LARGEST: u64 = 4 << 30;
-/// Bytes of what came beside them, which is in memory.
-const LARGEST_BESIDE: u64 = 128 << 20;
-/// Besides those with stripes: a segment has a list, its events, and what came beside it.
+/// Most bytes of its auxiliary files, which are merged in memory.
+const LARGEST_AUXILIARY: u64 = 128 << 20;
+/// Objects of a segment that hold no stripes: a list, an index of events, an auxiliary file.
 const OTHER_OBJECTS: u64 = 3;
 
-/// What was, or would be, consolidated.
+/// The result of a consolidation, or its plan.
 #[derive(Debug, Clone, Default)]
-pub struct Consolidation {
-    /// The version that has it; the newest, if nothing was done.
+pub struct ConsolidationReport {
+    /// The version after it; the current one if nothing changed.
     pub version: u64,
-    /// Segments that became others, and how many these are.
+    /// Number of rewritten segments, before and after.
     pub segments: (u64, u64),
-    /// Objects of these, and how many there are in their stead; an estimate, where nothing was written.
+    /// Number of their objects, before and after; an estimate for a dry run.
     pub objects: (u64, u64),
-    /// Bytes of stripes that are read.
+    /// Bytes of stripes to read.
     pub read: u64,
-    /// Bytes that were written.
+    /// Bytes written.
     pub written: u64,
-    /// What was left as it is, and why.
+    /// Segments that were skipped, and why.
     pub notes: Vec<String>,
 }
 
-/// Which products are written again.
+/// The products to rewrite.
 #[derive(Debug)]
-struct Chosen<'a> {
+struct ProductSelection<'a> {
     ids: BTreeSet<u32>,
     names: Vec<&'a str>,
-    /// All that there are, and what is beside them: segments become one.
+    /// All products, and the auxiliary files: segments are merged.
     all: bool,
 }
 
-impl<'a> Chosen<'a> {
-    fn new(dataset: &'a Dataset, products: Option<&[String]>) -> Result<Chosen<'a>> {
+impl<'a> ProductSelection<'a> {
+    fn new(dataset: &'a Dataset, products: Option<&[String]>) -> Result<ProductSelection<'a>> {
         let known = &dataset.snapshot().products;
         let unknown = |name: &&String| !known.iter().any(|product| product.name == **name);
         if let Some(name) = products.unwrap_or_default().iter().find(unknown) {
@@ -71,23 +69,26 @@ impl<'a> Chosen<'a> {
         }
         let wanted = |one: &&Product| products.is_none_or(|products| products.contains(&one.name));
         let (ids, names) = known.iter().filter(wanted).map(|one| (one.id, one.name.as_str())).unzip();
-        Ok(Chosen { ids, names, all: products.is_none() })
+        Ok(ProductSelection { ids, names, all: products.is_none() })
     }
 }
 
-/// Segments that follow each other.
+/// Consecutive segments to rewrite.
 #[derive(Debug, Default)]
-struct Run {
+struct SegmentRun {
     segments: Vec<u32>,
     entries: u64,
-    /// Entries of a batch, if that does not change.
+    /// Entries of a batch, if they must stay the same.
     batch: Option<u64>,
-    /// Bytes by the places of products; of all of them; of what is beside them.
+    /// Bytes of each product.
     by_product: Vec<f64>,
+    /// Bytes of all products.
     bytes: u64,
-    beside: u64,
-    /// Objects that are needed no longer, and those that there will be.
+    /// Bytes of the auxiliary files.
+    auxiliary: u64,
+    /// Number of objects now.
     objects: u64,
+    /// Number of objects after the consolidation.
     planned: u64,
 }
 
@@ -108,71 +109,77 @@ pub fn consolidate(
     options: &WriteOptions,
     dry_run: bool,
     call: &mut Call<'_>,
-) -> Result<Consolidation> {
-    let chosen = Chosen::new(dataset, products)?;
-    let fragments = dataset.fragments(&chosen.ids, call.deadline());
-    let fragments = wait(fragments, call)?;
+) -> Result<ConsolidationReport> {
+    let chosen = ProductSelection::new(dataset, products)?;
+    let fragments = wait(dataset.fragments(&chosen.ids, call.deadline()), call)?;
     let runs = runs(dataset, &fragments, &chosen, &options.layout);
-    let mut told = Consolidation { version: dataset.version(), ..Consolidation::default() };
+    let mut report = ConsolidationReport { version: dataset.version(), ..ConsolidationReport::default() };
     if dry_run || runs.is_empty() {
-        runs.iter().for_each(|run| told.count(run, run.planned));
-        return Ok(told);
+        runs.iter().for_each(|run| report.count(run, run.planned));
+        return Ok(report);
     }
-    while_held(dataset, call, |held, call| write(dataset, &runs, &chosen, options, held, told, call))
+    with_writer_lease(dataset, call, |lease, call| {
+        write(dataset, &runs, &chosen, options, lease, report, call)
+    })
 }
 
 fn write(
     dataset: &Dataset,
-    runs: &[Run],
-    chosen: &Chosen<'_>,
+    runs: &[SegmentRun],
+    chosen: &ProductSelection<'_>,
     options: &WriteOptions,
-    held: &Held,
-    mut told: Consolidation,
+    lease: &WriterLease,
+    mut report: ConsolidationReport,
     call: &mut Call<'_>,
-) -> Result<Consolidation> {
+) -> Result<ConsolidationReport> {
     let mut uploads = Uploads::of(dataset, options.base.as_deref(), call.deadline())?;
     let mut segments = Vec::new();
     for run in runs {
         let before = uploads.objects;
-        match again(dataset, run, chosen, options, &mut uploads, call) {
+        match rewrite(dataset, run, chosen, options, &mut uploads, call) {
             Ok(new) => {
-                told.count(run, uploads.objects - before);
+                report.count(run, uploads.objects - before);
                 segments.push(SegmentMerge { segments: run.segments.clone(), new });
             }
             Err(error) if error.kind() == ErrorKind::Unsupported => {
                 let of = |id: Option<&u32>| id.copied().unwrap_or_default();
                 let (first, last) = (of(run.segments.first()), of(run.segments.last()));
-                told.notes.push(format!("the segments {first} to {last} stay as they are: {error}"));
+                report.notes.push(format!("segments {first} to {last} were skipped: {error}"));
             }
             Err(error) => return Err(error),
         }
     }
     uploads.finish(call)?;
-    told.written = uploads.sent;
+    report.written = uploads.sent;
     if !segments.is_empty() {
         let lists = |one: SegmentMerge| one.segments.into_iter().map(move |id| (id, one.new.lists.clone()));
         let change = match chosen.all {
             true => Change::Consolidate { segments },
             false => Change::Restripe { lists: segments.into_iter().flat_map(lists).collect() },
         };
-        let committed = held.commit(dataset, &change, options.made(&[]), call)?;
-        told.version = committed.version;
+        let committed = lease.commit(dataset, &change, options.made(&[]), call)?;
+        report.version = committed.version;
     }
-    Ok(told)
+    Ok(report)
 }
 
-impl Consolidation {
-    fn count(&mut self, run: &Run, objects: u64) {
+impl ConsolidationReport {
+    fn count(&mut self, run: &SegmentRun, objects: u64) {
         self.segments = (self.segments.0 + run.segments.len() as u64, self.segments.1 + 1);
         self.objects = (self.objects.0 + run.objects, self.objects.1 + objects);
         self.read += run.bytes;
     }
 }
 
-/// The segments that are to be written again.
-fn runs(dataset: &Dataset, fragments: &[Fragments], chosen: &Chosen<'_>, layout: &LayoutOptions) -> Vec<Run> {
+/// The segments to rewrite.
+fn runs(
+    dataset: &Dataset,
+    fragments: &[Fragments],
+    chosen: &ProductSelection<'_>,
+    layout: &LayoutOptions,
+) -> Vec<SegmentRun> {
     let snapshot = dataset.snapshot();
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<SegmentRun> = Vec::new();
     let mut last: Option<&Segment> = None;
     for (segment, fragments) in snapshot.segments.iter().zip(fragments) {
         let bytes: u64 = fragments.bytes.values().sum();
@@ -180,16 +187,18 @@ fn runs(dataset: &Dataset, fragments: &[Fragments], chosen: &Chosen<'_>, layout:
             last = None;
             continue;
         }
-        let beside = segment.auxiliary.as_ref().map_or(0, |object| object.len);
+        let auxiliary = segment.auxiliary.as_ref().map_or(0, |object| object.len);
         let open = chosen.all && last.is_some_and(|last| alike(last, segment));
-        let room = |run: &&mut Run| run.bytes + bytes <= LARGEST && run.beside + beside <= LARGEST_BESIDE;
+        let room = |run: &&mut SegmentRun| {
+            run.bytes + bytes <= LARGEST && run.auxiliary + auxiliary <= LARGEST_AUXILIARY
+        };
         match runs.last_mut().filter(|_| open).filter(room) {
-            Some(run) => run.add(segment, fragments, beside, &snapshot.products),
+            Some(run) => run.add(segment, fragments, auxiliary, &snapshot.products),
             None => {
                 let batch = Some(segment.batch).filter(|_| !chosen.all);
                 let by_product = vec![0.0; snapshot.products.len()];
-                let mut run = Run { by_product, batch, ..Run::default() };
-                run.add(segment, fragments, beside, &snapshot.products);
+                let mut run = SegmentRun { by_product, batch, ..SegmentRun::default() };
+                run.add(segment, fragments, auxiliary, &snapshot.products);
                 runs.push(run);
             }
         }
@@ -201,7 +210,7 @@ fn runs(dataset: &Dataset, fragments: &[Fragments], chosen: &Chosen<'_>, layout:
             run.objects += OTHER_OBJECTS * run.segments.len() as u64;
             run.planned += OTHER_OBJECTS;
         } else {
-            // Lists that are needed no longer stand in objects with others.
+            // Obsolete lists share objects with others, so they free none.
             run.planned += 1;
         }
     }
@@ -209,19 +218,19 @@ fn runs(dataset: &Dataset, fragments: &[Fragments], chosen: &Chosen<'_>, layout:
     runs
 }
 
-/// Whether two segments have the same products, and know as much of their entries.
+/// Whether two segments have the same products, and both or neither have events and an auxiliary file.
 fn alike(one: &Segment, other: &Segment) -> bool {
     one.lists.keys().eq(other.lists.keys())
         && one.events.is_some() == other.events.is_some()
         && one.auxiliary.is_some() == other.auxiliary.is_some()
 }
 
-impl Run {
-    fn add(&mut self, segment: &Segment, fragments: &Fragments, beside: u64, products: &[Product]) {
+impl SegmentRun {
+    fn add(&mut self, segment: &Segment, fragments: &Fragments, auxiliary: u64, products: &[Product]) {
         self.segments.push(segment.id);
         self.entries += segment.entries;
         self.objects += fragments.objects;
-        self.beside += beside;
+        self.auxiliary += auxiliary;
         for (sum, product) in self.by_product.iter_mut().zip(products) {
             let bytes = fragments.bytes.get(&product.id).copied().unwrap_or(0);
             *sum += bytes as f64;
@@ -229,7 +238,7 @@ impl Run {
         }
     }
 
-    /// What is asked of its layout.
+    /// The options of its layout.
     fn layout(&self, layout: &LayoutOptions) -> LayoutOptions {
         LayoutOptions {
             entries: Some(self.entries.max(1)),
@@ -238,10 +247,10 @@ impl Run {
         }
     }
 
-    /// How many objects there would be.
+    /// Estimates the number of objects after the consolidation.
     fn plan(&mut self, layout: &LayoutOptions) {
         let entries = self.entries.max(1);
-        // How bytes are shared between the branches of a product is not known; it hardly changes the number.
+        // The sizes of single branches are unknown; they hardly change the number.
         let stored = self.by_product.iter().filter(|bytes| **bytes > 0.0);
         let sizes: Vec<_> = stored.map(|bytes| vec![bytes / entries as f64]).collect();
         let planned = plan(&sizes, &self.layout(layout));
@@ -253,96 +262,84 @@ impl Run {
     }
 }
 
-/// The entries of a run, written again: all products, or some.
-fn again(
+/// Rewrites the entries of a run: all products, or some.
+fn rewrite(
     dataset: &Dataset,
-    run: &Run,
-    chosen: &Chosen<'_>,
+    run: &SegmentRun,
+    chosen: &ProductSelection<'_>,
     options: &WriteOptions,
     uploads: &mut Uploads,
     call: &mut Call<'_>,
 ) -> Result<NewSegment> {
     let deadline = call.deadline();
     let part = dataset.part(&run.segments)?;
-    let file = file_of_dataset(&part, &OpenOptions { deadline, ..OpenOptions::default() }, call)?;
+    let file = file_of_dataset(&part, &OpenOptions::default().until(deadline), call)?;
     let template = Template::of_snapshot(part.snapshot(), call)?;
     let mut tree = open_tree(&file, &template.tree, call)?;
     if tree.meta.entries != run.entries {
         return Err(Error::corrupt("a segment has not as many entries as the dataset says"));
     }
-    let places = template.places(&tree, true)?;
-    let parts = template.products.iter().zip(places);
-    let parts: Vec<Part> = parts
-        .filter(|(product, _)| chosen.names.contains(&product.name.as_str()))
-        .map(|(product, branches)| Part { name: product.name.clone(), branches })
-        .collect();
-    let branches = || parts.iter().flat_map(|part| part.branches.iter().copied());
-    tree.find_baskets(branches(), call)?;
-    if branches().any(|branch| tree.references(branch).are_possible()) {
+    let mut products = template.products_in(&tree, true)?;
+    products.retain(|product| chosen.names.contains(&product.name.as_str()));
+    find_baskets(&mut tree, &products, call)?;
+    let mut branches = products.iter().flat_map(|product| &product.branches);
+    if branches.any(|branch| tree.references(*branch).are_possible()) {
         references::check(&file, call)?;
     }
-    // What cannot be joined is told before anything is written.
+    // Segments that cannot be merged are reported before anything is written.
     let (auxiliary, events) = match chosen.all {
-        true => joined(&part, &file, run, options, uploads, call)?,
+        true => merge_others(&part, &file, run, options, uploads, call)?,
         false => (None, None),
     };
     let pool = computing(options.threads)?;
     let layout = run.layout(&options.layout);
-    // Small baskets are mostly their headers: what larger ones have is tried out.
-    let few = plan(&sizes(&tree, &parts), &layout).batch.min(run.entries);
-    let sizes = tried(&tree, &parts, few, options, &pool, call)?;
+    // Small baskets consist mostly of headers, so the sizes of larger ones are measured.
+    let few = plan(&sizes(&tree, &products), &layout).batch.min(run.entries);
+    let sizes = measure(&tree, &products, few, options, &pool, call)?;
     let layout = plan(&sizes, &layout);
-    let writing = Writing {
-        input: &tree,
-        parts: &parts,
-        layout: &layout,
-        order: Order::From(0),
-        entries: run.entries,
-        compression: options.compression()?,
-        statistics: !options.without_statistics,
-        pool: &pool,
-    };
-    let lists = writing.run(uploads, call)?;
-    let lists = parts.into_iter().map(|part| part.name).zip(lists).collect();
+    let writer = SegmentWriter { input: &tree, products: &products, options, pool: &pool };
+    let lists = writer.write(&layout, EntryOrder::From(0), run.entries, uploads, call)?;
+    let lists = products.into_iter().map(|product| product.name).zip(lists).collect();
     Ok(NewSegment { entries: run.entries, batch: layout.batch, lists, events, auxiliary })
 }
 
-/// What came beside the entries of a run, and which events they are.
-fn joined(
+/// Merges and stores the auxiliary files of a run, and the indices of its events.
+fn merge_others(
     part: &Dataset,
     file: &File,
-    run: &Run,
+    run: &SegmentRun,
     options: &WriteOptions,
     uploads: &mut Uploads,
     call: &mut Call<'_>,
 ) -> Result<(Option<ObjectRef>, Option<ObjectRef>)> {
-    let (_deadline, snapshot) = (call.deadline(), part.snapshot());
-    let beside = match run.beside {
+    let snapshot = part.snapshot();
+    let auxiliary = match run.auxiliary {
         0 => None,
         _ => {
             let file = auxiliary(file, &snapshot.tree, options.threads, call)?;
-            Some(put_whole(file, uploads, call)?)
+            Some(put_object(file, uploads, call)?)
         }
     };
     let known = snapshot.segments.iter().all(|segment| segment.events.is_some());
     let events = if known { events_of(part, call)? } else { None };
-    let events = events.map(|events| put_whole(events.encode()?, uploads, call)).transpose()?;
-    Ok((beside, events))
+    let events = events.map(|events| put_object(events.encode()?, uploads, call)).transpose()?;
+    Ok((auxiliary, events))
 }
 
-/// Bytes of each branch of each product per entry, if so many entries have one basket.
-fn tried(
+/// Measures the bytes per entry of each branch of each product, in a basket of this many entries.
+fn measure(
     tree: &InputTree,
-    parts: &[Part],
+    products: &[InputProduct],
     entries: u64,
     options: &WriteOptions,
     pool: &ThreadPool,
     call: &mut Call<'_>,
 ) -> Result<Vec<Vec<f64>>> {
-    let branches = parts.iter().flat_map(|part| part.branches.iter().map(|&branch| (branch, entries)));
+    let branches =
+        products.iter().flat_map(|product| product.branches.iter().map(|&branch| (branch, entries)));
     let branches: Vec<_> = branches.collect();
-    let (order, compression) = (Order::From(0), options.compression()?);
-    let cutting = Cutting::new(tree, &branches, order, entries, entries, compression, pool)?;
+    let (order, compression) = (EntryOrder::From(0), options.compression()?);
+    let cutting = SegmentCutter::new(tree, &branches, order, entries, entries, compression, pool)?;
     let mut bytes = Vec::new();
     cutting.run(call, &mut |batch, _| {
         let len = |baskets: &Vec<CutBasket>| baskets.iter().map(|basket| basket.record.len()).sum::<usize>();
@@ -350,5 +347,5 @@ fn tried(
         Ok(())
     })?;
     let mut bytes = bytes.into_iter().map(|bytes| bytes as f64 / entries.max(1) as f64);
-    Ok(parts.iter().map(|part| bytes.by_ref().take(part.branches.len()).collect()).collect())
+    Ok(products.iter().map(|product| bytes.by_ref().take(product.branches.len()).collect()).collect())
 }

@@ -1,12 +1,12 @@
-//! A dataset as what stands behind a file: its tree is in stripes, everything else in files beside it.
+//! A dataset as the contents of a file: its tree is in stripes, everything else in auxiliary files.
 
-use super::options::stored;
-use super::schema::Origin;
+use super::options::default_compression;
+use super::schema::BranchOrigin;
 use super::storage::StripeBaskets;
-use super::view::View;
+use super::view::DatasetView;
 use sapwood_core::{Call, Error, Result, Segments};
-use sapwood_root::{File, FileContents, KeyEntry, KeyRecord, RootFile, TreeRecord, VirtualFile};
-use sapwood_source::{OpenOptions, Trace, TracedSource};
+use sapwood_root::{File, FileContents, KeyEntry, KeyRecord, OpenOptions, RootFile, TreeRecord, VirtualFile};
+use sapwood_source::{Trace, TracedSource};
 use sapwood_tfile::{FileHeader, Record};
 use sapwood_ttree::{BasketRef, TreeTable};
 use std::any::Any;
@@ -15,14 +15,14 @@ use std::sync::{Arc, OnceLock};
 /// A version of a dataset, read as a file.
 #[derive(Debug)]
 pub(crate) struct DatasetContents {
-    view: Arc<View>,
-    /// Where the branches of the tree's record come from, once it was made.
-    origins: OnceLock<Vec<Origin>>,
+    view: Arc<DatasetView>,
+    /// The origins of the branches in the tree's record, once that was made.
+    origins: OnceLock<Vec<BranchOrigin>>,
 }
 
-/// A version of a dataset as a file with its tree.
+/// Opens a version of a dataset as a file with its tree.
 pub(crate) fn file_of(
-    view: View,
+    view: DatasetView,
     trace: Trace,
     origin: (String, OpenOptions),
     call: &mut Call<'_>,
@@ -31,13 +31,13 @@ pub(crate) fn file_of(
     Ok(File::with_contents(root, contents))
 }
 
-/// The version of the dataset that is read as this file; `None` for ROOT files.
-pub fn view_of(file: &File) -> Option<&Arc<View>> {
+/// The dataset behind a file; `None` for ROOT files.
+pub fn view_of(file: &File) -> Option<&Arc<DatasetView>> {
     file.contents().as_any().downcast_ref::<DatasetContents>().map(|contents| &contents.view)
 }
 
 fn root_of(
-    view: View,
+    view: DatasetView,
     trace: Trace,
     origin: (String, OpenOptions),
     call: &mut Call<'_>,
@@ -49,7 +49,7 @@ fn root_of(
         source: Arc::new(TracedSource::within(view.source(), trace.clone())),
         known,
         size: bytes.len() as u64,
-        header: FileHeader { compression: stored()?.number(), ..header.clone() },
+        header: FileHeader { compression: default_compression()?.number(), ..header.clone() },
         streamers: view.streamers(),
     };
     let root = RootFile::from_virtual(file, trace, origin, call)?;
@@ -86,28 +86,28 @@ impl FileContents for DatasetContents {
         call: &mut Call<'_>,
     ) -> Result<Option<(RootFile, Arc<dyn FileContents>)>> {
         let Some((url, options)) = file.origin().filter(|_| self.part_count() > 1) else { return Ok(None) };
-        let options = OpenOptions { deadline: call.deadline(), ..options.clone() };
+        let options = options.until(call.deadline());
         root_of(self.view.part(index), file.trace(), (url.clone(), options), call).map(Some)
     }
 
     fn records(&self, file: &RootFile, call: &mut Call<'_>) -> Result<RootFile> {
-        let first = self.view.beside(call)?.files().next().map(|beside| beside.root().clone());
+        let first = self.view.auxiliary(call)?.files().next().map(|auxiliary| auxiliary.root().clone());
         Ok(first.unwrap_or_else(|| file.clone()))
     }
 
     fn descriptions(&self, file: &RootFile, call: &mut Call<'_>) -> Result<Vec<(Record, u32)>> {
         let mut records = self.view.descriptions().map_err(|error| error.url(file.url()))?;
-        for beside in self.view.beside(call)?.files() {
-            records.extend(beside.descriptions(call)?);
+        for auxiliary in self.view.auxiliary(call)?.files() {
+            records.extend(auxiliary.descriptions(call)?);
         }
         Ok(records)
     }
 
     fn further_keys(&self, call: &mut Call<'_>) -> Result<Vec<KeyEntry>> {
-        Ok(self.view.beside(call)?.keys())
+        Ok(self.view.auxiliary(call)?.keys())
     }
 
-    /// The file with what came beside the entries; none for the tree of the dataset.
+    /// The auxiliary file that holds a path; `None` for the tree of the dataset.
     fn holder(
         &self,
         path: &str,
@@ -117,7 +117,7 @@ impl FileContents for DatasetContents {
         if self.view.snapshot.tree == path {
             return Ok(None);
         }
-        let holder = self.view.beside(call)?.holder(path, cycle, call)?;
+        let holder = self.view.auxiliary(call)?.holder(path, cycle, call)?;
         Ok(holder.map(|(file, cycle)| (file.root().clone(), cycle)))
     }
 
@@ -137,13 +137,12 @@ impl FileContents for DatasetContents {
 
     fn baskets(&self, branches: &[usize], count: usize, call: &mut Call<'_>) -> Result<Vec<Vec<BasketRef>>> {
         let all = self.origins.get().map(Vec::as_slice).unwrap_or_default();
-        let origins: Option<Vec<Origin>> = branches.iter().map(|branch| all.get(*branch).copied()).collect();
+        let origins: Option<Vec<BranchOrigin>> =
+            branches.iter().map(|branch| all.get(*branch).copied()).collect();
         match origins.filter(|_| all.len() == count) {
             Some(origins) => self.view.baskets_of(&origins, call),
-            None => {
-                Err(Error::corrupt("the products have other branches than their schemas")
-                    .url(self.view.url()))
-            }
+            None => Err(Error::corrupt("the branches of the products differ from those of their schemas")
+                .url(self.view.url())),
         }
     }
 }

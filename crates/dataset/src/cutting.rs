@@ -1,4 +1,4 @@
-//! The entries of a tree, cut into the baskets of stripes: batch by batch, on all threads.
+//! Cuts the entries of a tree into the baskets of stripes: batch by batch, on all threads.
 
 use super::basket::{BasketForm, CutBasket, StripeCutter};
 use bytes::Bytes;
@@ -7,35 +7,35 @@ use rayon::prelude::*;
 use sapwood_codec::Compression;
 use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_fetch::{Ahead, FileIndex, Job};
-use sapwood_rewrite::repack::baskets::{Readers, Times, entries};
+use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, parse_entries};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_table::pool::{compute, read_ahead};
-use sapwood_tfile::write::{Origin, pid_offset};
+use sapwood_tfile::write::{FileStamp, pid_offset};
 use sapwood_ttree::{BasketRef, Entries};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Compressed bytes that are fetched ahead.
+/// Compressed bytes to fetch ahead.
 const AHEAD: u64 = 32 << 20;
 
-/// Which entries of a tree become those of a segment.
+/// The entries of a tree that become those of a segment.
 #[derive(Debug, Clone)]
-pub(crate) enum Order {
-    /// All that follow an entry.
+pub(crate) enum EntryOrder {
+    /// Consecutive entries, from this one on.
     From(u64),
-    /// For each, which one.
+    /// For each entry of the segment, the entry of the tree.
     Each(Arc<[u64]>),
 }
 
-impl Order {
-    /// The entries of the tree that some of the segment are, as ranges.
+impl EntryOrder {
+    /// The entries of the tree for some entries of the segment, as ranges.
     fn runs(&self, entries: Range<u64>) -> Vec<Range<u64>> {
         match self {
             #[expect(clippy::single_range_in_vec_init, reason = "one run of entries")]
-            Order::From(first) => vec![first + entries.start..first + entries.end],
-            Order::Each(all) => {
+            EntryOrder::From(first) => vec![first + entries.start..first + entries.end],
+            EntryOrder::Each(all) => {
                 let mut runs: Vec<Range<u64>> = Vec::new();
                 let place = |entry: u64| usize::try_from(entry).unwrap_or(usize::MAX);
                 for &entry in all.get(place(entries.start)..place(entries.end)).unwrap_or_default() {
@@ -50,67 +50,67 @@ impl Order {
     }
 }
 
-/// A branch, and into what it is cut.
+/// A branch to cut.
 #[derive(Debug)]
 struct Slot {
-    /// Its place in the tree.
+    /// Its index in the tree.
     branch: usize,
     baskets: Vec<BasketRef>,
-    /// Which of the files beside the tree holds its baskets.
+    /// Index of the file that holds its baskets.
     file: FileIndex,
     /// Entries of a stripe.
     stripe: u64,
     form: BasketForm,
 }
 
-/// What is to be cut.
+/// The work of a cutter.
 #[derive(Debug)]
 struct Plan {
     slots: Vec<Slot>,
-    order: Order,
+    order: EntryOrder,
     entries: u64,
     batch: u64,
 }
 
-/// The baskets that were cut from the entries of a batch.
+/// The baskets cut from the entries of a batch.
 #[derive(Debug)]
-pub struct Batch {
-    /// First entry in the segment, and number of entries.
+pub struct CutBatch {
+    /// First entry, in the segment.
     pub first: u64,
     /// Number of entries.
     pub entries: u64,
-    /// For each branch that was asked for, the basket of each stripe; none for branches without baskets.
+    /// For each branch, the basket of each stripe; empty for branches without baskets.
     pub baskets: Vec<Vec<CutBasket>>,
 }
 
 /// Cuts some branches of a tree.
 #[derive(Debug)]
-pub(crate) struct Cutting<'a> {
+pub(crate) struct SegmentCutter<'a> {
     input: &'a InputTree,
     plan: Arc<Plan>,
     files: Vec<String>,
     compression: Compression,
     pool: &'a ThreadPool,
-    pub times: Times,
+    pub times: CodecTimes,
 }
 
-impl<'a> Cutting<'a> {
-    /// Cuts `branches`, each with the number of entries of its stripes, which divides `batch`. The segment has
-    /// `entries`, taken from the tree as `order` says.
+impl<'a> SegmentCutter<'a> {
+    /// A cutter for `branches`, each with the number of entries of its stripes, which divides `batch`. The segment has
+    /// `entries` entries, taken from the tree in this order.
     ///
     /// # Errors
     /// `Unsupported` for a branch that has fewer entries than the tree.
     pub(crate) fn new(
         input: &'a InputTree,
         branches: &[(usize, u64)],
-        order: Order,
+        order: EntryOrder,
         entries: u64,
         batch: u64,
         compression: Compression,
         pool: &'a ThreadPool,
-    ) -> Result<Cutting<'a>> {
+    ) -> Result<SegmentCutter<'a>> {
         let (mut slots, mut files) = (Vec::with_capacity(branches.len()), Vec::new());
-        let datime = Origin::now().time;
+        let datime = FileStamp::now().time;
         for &(branch, stripe) in branches {
             let Some(outline) = input.branch(branch) else {
                 return Err(Error::corrupt("a branch is missing"));
@@ -118,7 +118,7 @@ impl<'a> Cutting<'a> {
             let (first, end) = input.extent(branch);
             if !outline.baskets.is_empty() && (first, end) != (0, input.meta.entries) {
                 let message =
-                    format!("the branch has the entries {first} to {end} of {}", input.meta.entries);
+                    format!("the branch has only the entries {first} to {end} of {}", input.meta.entries);
                 return Err(Error::unsupported(message).branch(input.path(branch)).url(input.file.url()));
             }
             let known = files.iter().position(|name| *name == outline.file_name);
@@ -130,20 +130,20 @@ impl<'a> Cutting<'a> {
             slots.push(Slot { branch, baskets: outline.baskets.to_vec(), file, stripe, form });
         }
         let plan = Arc::new(Plan { slots, order, entries, batch: batch.max(1) });
-        Ok(Cutting { input, plan, files, compression, pool, times: Times::default() })
+        Ok(SegmentCutter { input, plan, files, compression, pool, times: CodecTimes::default() })
     }
 
-    /// Nothing is to be known of the values.
-    pub(crate) fn pass_over_values(&mut self) {
+    /// Computes no statistics of the values.
+    pub(crate) fn skip_statistics(&mut self) {
         let slots = Arc::get_mut(&mut self.plan).map_or(&mut [][..], |plan| &mut plan.slots);
         slots.iter_mut().for_each(|slot| slot.form.values = None);
     }
 
-    /// Hands over batch after batch.
+    /// Passes each batch to `each`, in order.
     pub(crate) fn run(
         &self,
         call: &mut Call<'_>,
-        each: &mut dyn FnMut(Batch, &mut Call<'_>) -> Result<()>,
+        each: &mut dyn FnMut(CutBatch, &mut Call<'_>) -> Result<()>,
     ) -> Result<()> {
         let batches = self.plan.entries.div_ceil(self.plan.batch);
         let plan = Arc::clone(&self.plan);
@@ -152,8 +152,8 @@ impl<'a> Cutting<'a> {
         let (fetchers, own): (Vec<_>, _) = (fetchers.collect(), self.input.file.fetcher().clone());
         let fetcher = move |file: FileIndex| fetchers.get(file).unwrap_or(&own).clone();
         let mut reader = read_ahead(jobs, fetcher, Ahead { jobs: 2, bytes: AHEAD })?;
-        // Of each branch, the basket that was used last.
-        let mut kept: Vec<Kept> = self.plan.slots.iter().map(|_| None).collect();
+        // For each branch, the basket that was used last.
+        let mut kept: Vec<LastBasket> = self.plan.slots.iter().map(|_| None).collect();
         for batch in 0..batches {
             let answer = reader.next(call).ok_or_else(|| Error::corrupt("a batch was not fetched"))?;
             let (baskets, bytes) = answer?;
@@ -173,7 +173,7 @@ impl<'a> Cutting<'a> {
                 cut.collect::<Result<Vec<_>>>()
             };
             let baskets = compute(self.pool, call, work)?;
-            each(Batch { first: range.start, entries: range.end - range.start, baskets }, call)?;
+            each(CutBatch { first: range.start, entries: range.end - range.start, baskets }, call)?;
         }
         Ok(())
     }
@@ -182,7 +182,7 @@ impl<'a> Cutting<'a> {
     fn cut<'b>(
         &self,
         slot: &Slot,
-        kept: &mut Kept,
+        kept: &mut LastBasket,
         range: &Range<u64>,
         bytes: impl Fn(usize) -> Option<&'b Bytes>,
     ) -> Result<Vec<CutBasket>> {
@@ -191,7 +191,7 @@ impl<'a> Cutting<'a> {
         }
         let mut parsed: HashMap<usize, Arc<Entries>> = kept.take().into_iter().collect();
         let (mut cutter, mut baskets) =
-            (StripeCutter::new(&slot.form, slot.stripe, Readers::OfStripes), Vec::new());
+            (StripeCutter::new(&slot.form, slot.stripe, BasketEncoding::Stripe), Vec::new());
         for run in self.plan.order.runs(range.clone()) {
             let mut entry = run.start;
             while entry < run.end {
@@ -213,7 +213,7 @@ impl<'a> Cutting<'a> {
                     baskets.push(slot.form.basket(
                         stripe,
                         self.compression,
-                        Readers::OfStripes,
+                        BasketEncoding::Stripe,
                         &self.times,
                     )?);
                 }
@@ -221,7 +221,7 @@ impl<'a> Cutting<'a> {
             }
         }
         for stripe in cutter.finish()? {
-            baskets.push(slot.form.basket(stripe, self.compression, Readers::OfStripes, &self.times)?);
+            baskets.push(slot.form.basket(stripe, self.compression, BasketEncoding::Stripe, &self.times)?);
         }
         let last = self.plan.needed(slot, range).last().copied();
         *kept = last.and_then(|last| parsed.remove(&last).map(|entries| (last, entries)));
@@ -233,19 +233,19 @@ impl<'a> Cutting<'a> {
             return Err(Error::unsupported(
                 "the objects of a branch may refer to others by the process ids of a merged file",
             )
-            .hint("take the files that it was merged from"));
+            .hint("use the files that it was merged from"));
         }
-        entries(reference, record, &slot.form.references, &self.times).map_err(|error| {
-            match reference.embedded {
-                None => error.inside(reference.offset),
-                Some(_) => error,
-            }
+        parse_entries(reference, record, &slot.form.references, &self.times).map_err(|error| match reference
+            .embedded
+        {
+            None => error.inside(reference.offset),
+            Some(_) => error,
         })
     }
 }
 
-/// A basket that was taken apart.
-type Kept = Option<(usize, Arc<Entries>)>;
+/// The parsed basket that the next batch may need again, with its index.
+type LastBasket = Option<(usize, Arc<Entries>)>;
 
 impl Slot {
     /// The basket that holds an entry of the tree.
@@ -266,7 +266,7 @@ impl Plan {
         first..first.saturating_add(self.batch).min(self.entries)
     }
 
-    /// The baskets of a branch with the entries of a batch, in order.
+    /// The baskets of a branch that hold entries of a batch, in order.
     fn needed(&self, slot: &Slot, range: &Range<u64>) -> Vec<usize> {
         let mut needed = Vec::new();
         for run in self.order.runs(range.clone()) {
@@ -280,7 +280,7 @@ impl Plan {
         needed
     }
 
-    /// What is to be fetched for a batch: all baskets but those that are kept from the batch before.
+    /// The fetches for a batch: all baskets except those kept from the batch before.
     fn job(&self, batch: u64) -> Job<Vec<(usize, usize)>> {
         let (mut tag, mut wanted) = (Vec::new(), Vec::new());
         for (place, slot) in self.slots.iter().enumerate() {

@@ -1,22 +1,22 @@
-//! What a dataset says of itself: a version of it, and its log.
+//! Describes a dataset: the contents of a version, and the log.
 
 use sapwood_core::{Call, Result};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_store::open_store;
 use sapwood_stripe::{Dataset, Description, Log, LogEntry, Version};
 use sapwood_table::pool::wait;
 use std::sync::Arc;
 
-/// What a version of a dataset holds; with `sizes`, also how many bytes and objects.
+/// Describes a version of a dataset; with `sizes`, also its bytes and objects.
 ///
 /// # Errors
-/// `NotFound` if there is no dataset, `Missing` if it has no such version any more; those of the store.
+/// `NotFound` if there is no dataset, `Missing` if the version does not exist or has expired; those of the store.
 pub fn describe(
     url: &str,
     log: Option<Arc<dyn Log>>,
     version: &Version,
     sizes: bool,
-    options: &OpenOptions,
+    options: &SourceOptions,
     call: &mut Call<'_>,
 ) -> Result<Description> {
     let (store, deadline) = (open_store(url, options)?, call.deadline());
@@ -36,7 +36,7 @@ pub fn log_after(
     url: &str,
     log: Option<Arc<dyn Log>>,
     after: u64,
-    options: &OpenOptions,
+    options: &SourceOptions,
     call: &mut Call<'_>,
 ) -> Result<Vec<LogEntry>> {
     let (store, deadline) = (open_store(url, options)?, call.deadline());

@@ -1,10 +1,10 @@
-//! Which event an entry is: its run, luminosity block and event number.
+//! Identifies the event of each entry: run, luminosity block and event number.
 
 use sapwood_core::{Call, Column, Form, Primitive, Result};
 use sapwood_root::{Query, ReadOptions, Tree};
 use sapwood_stripe::EventIndex;
 
-/// What the numbers are called: in NanoAOD, in the objects of CMS, in xAOD.
+/// The names of the three numbers in NanoAOD, in EDM files of CMS, and in xAOD.
 const NAMES: [[(&str, &str); 3]; 4] = [
     [("run", ""), ("luminosityBlock", ""), ("event", "")],
     [
@@ -19,19 +19,19 @@ const NAMES: [[(&str, &str); 3]; 4] = [
     ],
     [("EventInfoAux.runNumber", ""), ("EventInfoAux.lumiBlock", ""), ("EventInfoAux.eventNumber", "")],
 ];
-/// Entries that are read at once.
+/// Entries to read at once.
 const TOGETHER: u64 = 1 << 20;
 
-/// The events of entries that follow each other.
+/// The event numbers of consecutive entries.
 #[derive(Debug, Default)]
-pub struct Events {
+pub struct EventNumbers {
     runs: Vec<u32>,
     blocks: Vec<u32>,
     events: Vec<u64>,
 }
 
-impl Events {
-    /// Adds those of some entries, by the values of what [`queries`] asks for; false if these are no such numbers.
+impl EventNumbers {
+    /// Adds the columns that [`queries`] selects; false if their values are not event numbers.
     pub fn add(&mut self, columns: &[Column]) -> bool {
         let numbers: Option<Vec<Vec<u64>>> = columns.iter().map(numbers).collect();
         let Some([run, block, event]) = numbers.as_deref() else { return false };
@@ -44,19 +44,19 @@ impl Events {
         true
     }
 
-    /// All of them.
+    /// The index of all entries.
     pub fn index(self) -> Result<EventIndex> {
         EventIndex::new(self.runs, self.blocks, self.events)
     }
 }
 
-/// The events of all entries of a tree; none if it does not say, in whole numbers, which they are.
+/// The events of all entries of a tree; `None` if it has no branches with integer event numbers.
 ///
 /// # Errors
 /// Those of reading.
 pub(crate) fn events(tree: &Tree, options: &ReadOptions, call: &mut Call<'_>) -> Result<Option<EventIndex>> {
     let Some(queries) = queries(tree) else { return Ok(None) };
-    let (mut events, mut from) = (Events::default(), 0);
+    let (mut events, mut from) = (EventNumbers::default(), 0);
     while from < tree.entries() {
         let to = (from + TOGETHER).min(tree.entries());
         if !events.add(&tree.read(&queries, from..to, options, call)?) {
@@ -67,12 +67,12 @@ pub(crate) fn events(tree: &Tree, options: &ReadOptions, call: &mut Call<'_>) ->
     events.index().map(Some)
 }
 
-/// Run, luminosity block and event number, if the tree says what they are.
+/// The queries for run, luminosity block and event number, if the tree has them.
 pub fn queries(tree: &Tree) -> Option<Vec<Query>> {
     NAMES.iter().find_map(|names| named(tree, names))
 }
 
-/// What to read, if the tree has it.
+/// The queries for these branches and members, if the tree has them.
 fn named(tree: &Tree, names: &[(&str, &str); 3]) -> Option<Vec<Query>> {
     let query = |(branch, member): &(&str, &str)| {
         let inside = |path: &str| {
@@ -92,7 +92,7 @@ fn named(tree: &Tree, names: &[(&str, &str); 3]) -> Option<Vec<Query>> {
     names.iter().map(query).collect()
 }
 
-/// The values of a column of whole numbers; negative ones as their two's complement.
+/// The values of an integer column; negative ones as their two's complement.
 fn numbers(column: &Column) -> Option<Vec<u64>> {
     let Form::Primitive(primitive) = &column.form else { return None };
     let buffer = column.buffers.first()?;

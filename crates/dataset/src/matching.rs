@@ -1,15 +1,14 @@
-//! Which entries of a tree are those of a dataset: by the events that they are, or by their places.
+//! Matches the entries of a tree with those of a dataset, by event or by position.
 
-use super::cutting::Order;
+use super::cutting::EntryOrder;
 use super::identity;
 use super::options::{AddOptions, WriteOptions};
-use bytes::Bytes;
 use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::input::InputTree;
-use sapwood_stripe::{Dataset, EventIndex, ObjectRef, Snapshot, keys};
+use sapwood_stripe::{Dataset, EventIndex, Snapshot};
 use sapwood_table::pool::wait;
 
-/// For each segment, which entries of the tree are its events.
+/// For each segment, the entries of the tree that are its events.
 pub(super) fn orders(
     dataset: &Dataset,
     tree: &InputTree,
@@ -17,21 +16,21 @@ pub(super) fn orders(
     what: &AddOptions,
     options: &WriteOptions,
     call: &mut Call<'_>,
-) -> Result<Vec<Order>> {
+) -> Result<Vec<EntryOrder>> {
     let snapshot = dataset.snapshot();
     let (entries, url) = (tree.meta.entries, tree.file.url());
     let total: u64 = snapshot.segments.iter().map(|segment| segment.entries).sum();
     if what.by_position {
         if entries != total {
-            let message = format!("the tree has {entries} entries, the dataset {total}");
+            let message = format!("the tree has {entries} entries, but the dataset has {total}");
             return Err(Error::usage(message).url(url));
         }
         return Ok(consecutive(snapshot));
     }
     let unknown = |whose: &str| {
-        Error::usage(format!("nothing says which events {whose} has"))
+        Error::usage(format!("the events of {whose} are unknown"))
             .url(url)
-            .hint("if its entries are those of the dataset, in the same order, say so: --by-position")
+            .hint("use --by-position if the entries are the same, in the same order")
     };
     let read = tree.file.tree(path, None, call)?;
     let events = identity::events(&read, &options.read(), call)?.ok_or_else(|| unknown("the tree"))?;
@@ -45,28 +44,29 @@ pub(super) fn orders(
             order.by_ref().take(usize::try_from(segment.entries).unwrap_or(usize::MAX)).collect();
         let first = own.first().copied().unwrap_or(0);
         let consecutive = own.iter().zip(first..).all(|(&place, next)| place == next);
-        if consecutive { Order::From(first) } else { Order::Each(own.into()) }
+        if consecutive { EntryOrder::From(first) } else { EntryOrder::Each(own.into()) }
     });
     Ok(orders.collect())
 }
 
-/// The entries of the segments one after the other.
-fn consecutive(snapshot: &Snapshot) -> Vec<Order> {
+/// The segments in the order of the tree.
+fn consecutive(snapshot: &Snapshot) -> Vec<EntryOrder> {
     let mut next = 0;
     let orders = snapshot.segments.iter().map(|segment| {
         let first = next;
         next += segment.entries;
-        Order::From(first)
+        EntryOrder::From(first)
     });
     orders.collect()
 }
 
-/// The events of all entries of a dataset; none if it is not known of some.
+/// The events of all entries of a dataset; `None` if those of a segment are unknown.
 pub(super) fn events_of(dataset: &Dataset, call: &mut Call<'_>) -> Result<Option<EventIndex>> {
     let (mut runs, mut blocks, mut events) = (Vec::new(), Vec::new(), Vec::new());
     for segment in &dataset.snapshot().segments {
-        let Some(place) = &segment.events else { return Ok(None) };
-        let object = object(dataset, place, call)?;
+        let Some(index) = &segment.events else { return Ok(None) };
+        let store = dataset.base(index.base)?;
+        let object = wait(index.read_whole(&*store, call.deadline()), call)?;
         for event in EventIndex::decode(&object, segment.entries)?.iter() {
             runs.push(event.run);
             blocks.push(event.lumi);
@@ -74,15 +74,4 @@ pub(super) fn events_of(dataset: &Dataset, call: &mut Call<'_>) -> Result<Option
         }
     }
     EventIndex::new(runs, blocks, events).map(Some)
-}
-
-/// A whole object of a dataset, as it was written.
-///
-/// # Errors
-/// Those of the store; `Truncated` or `Checksum` if it is another one now.
-fn object(dataset: &Dataset, place: &ObjectRef, call: &mut Call<'_>) -> Result<Bytes> {
-    let (store, key) = (dataset.base(place.base)?, keys::data(place.id));
-    let object = wait(store.get(&key, None, call.deadline()), call)?;
-    place.verify(&object).map_err(|error| error.url(format!("{}/{key}", store.url())))?;
-    Ok(object)
 }

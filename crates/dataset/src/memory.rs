@@ -1,11 +1,11 @@
-//! A file that is written to memory.
+//! A sink in memory.
 
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, FilePiece, Result};
 use sapwood_sink::Sink;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Takes a file, which can be had when it is complete.
+/// Collects a file in memory. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct MemorySink {
     file: Arc<Mutex<Vec<u8>>>,
@@ -14,12 +14,12 @@ pub(crate) struct MemorySink {
 }
 
 impl MemorySink {
-    /// One for files of at most so many bytes.
+    /// A sink for a file of at most this many bytes.
     pub(crate) fn new(limit: usize) -> MemorySink {
         MemorySink { file: Arc::default(), limit }
     }
 
-    /// The file.
+    /// Takes the file, once it is complete.
     pub(crate) fn take(&self) -> Bytes {
         std::mem::take(&mut *self.file.lock().unwrap_or_else(PoisonError::into_inner)).into()
     }
@@ -32,7 +32,7 @@ impl Sink for MemorySink {
 
     fn write(&mut self, piece: FilePiece) -> Result<()> {
         let too_large = || {
-            let message = format!("what is beside the tree has more than {} bytes", self.limit);
+            let message = format!("the file without the tree's entries has more than {} bytes", self.limit);
             Error::new(ErrorKind::Limit, message)
         };
         let end = usize::try_from(piece.end()).ok().filter(|end| *end <= self.limit).ok_or_else(too_large)?;

@@ -1,10 +1,10 @@
 //! Opening a dataset as a file: which paths and URLs may name one, and at which version.
 
 use super::contents::file_of;
-use super::view::View;
+use super::view::DatasetView;
 use sapwood_core::{Call, Error, ErrorKind, Result};
-use sapwood_root::File;
-use sapwood_source::{OpenOptions, Trace, is_document};
+use sapwood_root::{File, OpenOptions};
+use sapwood_source::{Trace, is_document};
 use sapwood_store::Store;
 use sapwood_store::open_store;
 use sapwood_stripe::{Dataset, Log, Version, keys};
@@ -13,20 +13,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Before a moment, in place of the name of a version: milliseconds since 1970.
+/// Prefix of a version that is a moment, in milliseconds since 1970.
 const MOMENT: &str = "time:";
 
-/// A dataset that a path or URL may name: where it would be, and which version is meant.
-pub struct Named {
+/// A path or URL that may name a dataset: its store, and the version.
+pub struct DatasetUrl {
     store: Arc<dyn Store>,
     version: Version,
 }
 
-impl Named {
-    /// None if it is no name of a dataset, or can be seen to be that of a file.
-    pub fn of(url: &str, options: &OpenOptions) -> Option<Result<Named>> {
-        let replicas = &options.replicas;
-        if !(replicas.urls.is_empty() && replicas.documents.is_empty()) || is_document(url) {
+impl DatasetUrl {
+    /// Parses a path or URL; `None` if it cannot name a dataset, or clearly names a file.
+    pub fn of(url: &str, options: &OpenOptions) -> Option<Result<DatasetUrl>> {
+        if !options.replicas.is_empty() || is_document(url) {
             return None;
         }
         let (place, version) = parts(url);
@@ -36,45 +35,45 @@ impl Named {
         if is_local && !Path::new(local).join(keys::FORMAT).is_file() || !is_local && last.contains(".root") {
             return None;
         }
-        let store = match open_store(place, options) {
+        let store = match open_store(place, &options.source) {
             Ok(store) => store,
             Err(error) => return is_local.then_some(Err(error)),
         };
-        Some(version.map(|version| Named { store, version }))
+        Some(version.map(|version| DatasetUrl { store, version }))
     }
 
-    /// The URL of the object that every dataset has, if `url` may name one.
+    /// The URL of the object that every dataset has, if `url` may name a dataset.
     pub fn mark(url: &str, options: &OpenOptions) -> Option<String> {
-        Named::of(url, options)?.ok()?;
+        DatasetUrl::of(url, options)?.ok()?;
         Some(format!("{}/{}", parts(url).0, keys::FORMAT))
     }
 
-    /// The dataset, as a file. None if there is none.
+    /// Opens the dataset as a file; `None` if there is none.
     pub fn open(&self, options: &OpenOptions, call: &mut Call<'_>) -> Result<Option<File>> {
         let begin = Instant::now();
         let opened = Dataset::open(Arc::clone(&self.store), None, &self.version, call.deadline());
         match wait(opened, call) {
             Ok(dataset) => {
-                dataset.open_bases_with(options.clone());
+                dataset.open_bases_with(options.source.clone());
                 read_dataset(&dataset, begin, options, call).map(Some)
             }
-            Err(error) if Dataset::is_there(&error) => Err(options.counters.explain(error)),
-            // Who may not list a bucket is told so of what is not there.
+            Err(error) if Dataset::is_there(&error) => Err(options.source.counters.explain(error)),
+            // Without permission to list a bucket, a store refuses access to an object that does not exist.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Permission) => Ok(None),
-            Err(error) => Err(options.counters.explain(error)),
+            Err(error) => Err(options.source.counters.explain(error)),
         }
     }
 }
 
-/// A version of a dataset, as a file that holds its tree.
+/// Opens a version of a dataset as a file that holds its tree.
 ///
 /// # Errors
-/// `Missing` if the version holds nothing; `Corrupt` or `Unsupported` if what describes its classes is not sound.
+/// `Missing` if the version is empty; `Corrupt` or `Unsupported` if its class descriptions are broken.
 pub fn file_of_dataset(dataset: &Dataset, options: &OpenOptions, call: &mut Call<'_>) -> Result<File> {
     read_dataset(dataset, Instant::now(), options, call)
 }
 
-/// The dataset whose log is not in its store, at the version that is named behind an `@`, as a file.
+/// Opens a dataset whose log is not in its store, at the version after the `@` in the URL, as a file.
 ///
 /// # Errors
 /// As [`file_of_dataset`]; `NotFound` if there is no such log; those of the store and of the log.
@@ -86,9 +85,9 @@ pub fn open_dataset(
 ) -> Result<File> {
     let begin = Instant::now();
     let (place, version) = parts(url);
-    let (store, version) = (open_store(place, options)?, version?);
+    let (store, version) = (open_store(place, &options.source)?, version?);
     let dataset = wait(Dataset::open(store, Some(log), &version, call.deadline()), call)?;
-    dataset.open_bases_with(options.clone());
+    dataset.open_bases_with(options.source.clone());
     read_dataset(&dataset, begin, options, call)
 }
 
@@ -98,12 +97,12 @@ fn read_dataset(
     options: &OpenOptions,
     call: &mut Call<'_>,
 ) -> Result<File> {
-    let view = View::new(dataset, Arc::clone(&options.counters))?;
+    let view = DatasetView::new(dataset, Arc::clone(&options.source.counters))?;
     let origin = (view.url().to_owned(), options.clone());
     file_of(view, Trace::new(begin), origin, call)
 }
 
-/// The place, and the version that is named behind an `@` in its last part.
+/// Splits off the version after an `@` in the last part.
 fn parts(url: &str) -> (&str, Result<Version>) {
     let start = url.rfind('/').map_or(0, |slash| slash + 1);
     let at = url.get(start..).and_then(|last| last.rfind('@')).map(|at| start + at);
@@ -112,7 +111,7 @@ fn parts(url: &str) -> (&str, Result<Version>) {
     };
     let version = match version.strip_prefix(MOMENT) {
         Some(moment) => moment.parse().map(Version::Time).map_err(|_| {
-            Error::usage(format!("'{moment}' is no moment")).hint("say it in milliseconds since 1970")
+            Error::usage(format!("'{moment}' is not a time")).hint("write it in milliseconds since 1970")
         }),
         None => version.parse(),
     };
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_stands_behind_the_last_part() {
+    fn a_version_follows_the_last_part() {
         let named = |url| {
             let (place, version) = parts(url);
             (place, version.unwrap())

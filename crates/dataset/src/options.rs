@@ -1,93 +1,93 @@
-//! Options of what writes datasets, and what was written.
+//! The options of writing datasets, and the report of what was written.
 
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::Result;
 use sapwood_rewrite::repack::Input;
-use sapwood_rewrite::repack::chosen::Chosen as Entries;
+use sapwood_rewrite::repack::entry_ranges::EntryRanges;
 use sapwood_root::ReadOptions;
 use sapwood_stripe::{Dataset, LayoutOptions, Provenance};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Name and version of what writes.
+/// Name and version of the writing tool.
 const TOOL: &str = concat!("sapwood ", env!("CARGO_PKG_VERSION"));
-/// ROOT's own level of ZSTD.
+/// ROOT's default level of ZSTD.
 const ZSTD: u8 = 5;
 
-/// How a dataset is written.
+/// How to write a dataset.
 #[derive(Debug, Clone, Default)]
 pub struct WriteOptions {
     /// Compression of all baskets. Default: ZSTD, level 5.
     pub compression: Option<Compression>,
-    /// Entries of batches and bytes of objects.
+    /// Sizes of batches and objects.
     pub layout: LayoutOptions,
-    /// Nothing is noted of the values in stripes, so that no cut passes over any.
+    /// Stores no statistics of the values in stripes, so that cuts cannot skip any. Default: false.
     pub without_statistics: bool,
     /// Number of computing threads, as in [`ReadOptions`].
     pub threads: Option<usize>,
-    /// Who writes.
+    /// The user who writes, for the log.
     pub who: Option<String>,
-    /// Job and attempt: what a job committed, it does not commit again.
+    /// Job and attempt: a job commits at most once.
     pub job: Option<(String, u32)>,
-    /// What else is to be remembered of how it came to be.
+    /// Further provenance to record.
     pub parameters: BTreeMap<String, String>,
-    /// The base of the dataset that new objects go to. Default: the place of the dataset itself.
+    /// URL of the base in which to store new objects. Default: the store of the dataset.
     pub base: Option<String>,
-    /// What of the inputs is written.
+    /// The parts of the inputs to write.
     pub chosen: InputSelection,
 }
 
-/// What of the trees of inputs becomes part of a dataset. Default: all.
+/// The parts of the input trees to write. Default: everything.
 #[derive(Debug, Clone, Default)]
 pub struct InputSelection {
-    /// Paths of the branches, which come with those that count them and those in them.
+    /// Paths of branches; their counters and sub-branches are included.
     pub branches: Option<Vec<String>>,
-    /// For each input, the ranges of entries, in order.
+    /// For each input, ranges of entries, in order.
     pub entries: Option<Vec<Vec<Range<u64>>>>,
 }
 
 impl InputSelection {
-    /// The entries of a tree of some entries that begins in an input at `first`.
+    /// The selected entries of a tree that begins at entry `first` of an input.
     pub(super) fn entries(&self, input: usize, first: u64, entries: u64) -> Vec<Range<u64>> {
         let ranges = self.entries.as_ref().map(|inputs| inputs.get(input).map_or(&[][..], Vec::as_slice));
-        Entries::counted_from(ranges, first, entries).within(0..entries).collect()
+        EntryRanges::counted_from(ranges, first, entries).within(0..entries).collect()
     }
 }
 
-/// What was written.
+/// The result of writing to a dataset.
 #[derive(Debug, Clone)]
-pub struct Written {
-    /// The version that has it.
+pub struct WriteReport {
+    /// The dataset at the new version.
     pub dataset: Dataset,
-    /// Its entries that were written.
+    /// Number of entries written.
     pub entries: u64,
-    /// Objects and bytes that were stored.
+    /// Number of objects stored.
     pub objects: u64,
-    /// Bytes of these.
+    /// Their total size in bytes.
     pub bytes: u64,
-    /// True if the job had done it before.
+    /// The job had committed before; nothing was changed.
     pub already: bool,
-    /// What is not as one might expect.
+    /// Remarks for the user, such as inputs without entries.
     pub notes: Vec<String>,
 }
 
-/// What is done with a product that is added.
+/// How to add products.
 #[derive(Debug, Clone, Default)]
 pub struct AddOptions {
-    /// Names of the products, as the tree that is added has them. Default: all.
+    /// Names of the products of the added tree. Default: all.
     pub products: Option<Vec<String>>,
-    /// Entries belong together by their position. Default: by run, luminosity block and event number.
+    /// Matches entries by position. Default: by run, luminosity block and event number.
     pub by_position: bool,
 }
 
-/// How baskets are compressed, if nothing else is said.
-pub fn stored() -> Result<Compression> {
+/// The default compression of baskets.
+pub(super) fn default_compression() -> Result<Compression> {
     Compression::new(Algorithm::Zstd, ZSTD)
 }
 
 impl WriteOptions {
     pub(super) fn compression(&self) -> Result<Compression> {
-        self.compression.map_or_else(stored, Ok)
+        self.compression.map_or_else(default_compression, Ok)
     }
 
     pub(super) fn made(&self, inputs: &[Input]) -> Provenance {

@@ -1,15 +1,16 @@
-//! Many write, one commits: workers store entries and hand back receipts.
+//! Many write, one commits: workers store entries and return receipts.
 
-use super::held::Held;
-use super::options::{WriteOptions, Written};
-use super::writing::appended;
+use super::options::{WriteOptions, WriteReport};
+use super::writer_lease::WriterLease;
+use super::writing::store_entries;
 use sapwood_core::{Call, Result};
 use sapwood_rewrite::repack::Input;
-use sapwood_stripe::{Change, Dataset, Id, RECEIPTS_LAST, Receipt};
+use sapwood_stripe::{Dataset, Id, RECEIPTS_LAST, Receipt};
 use sapwood_table::pool::wait;
+use std::collections::BTreeSet;
 
-/// Stores the entries of some files as [`append`](super::append) does, but does not commit them: [`commit`] does, of many
-/// workers at once, within seven days. A job without a name has one that no other has.
+/// Stores the entries of some files as [`append`](super::append) does, without committing them: [`commit`] commits the
+/// work of many workers at once, within seven days. A job without a name gets a unique one.
 ///
 /// # Errors
 /// `Usage` if the dataset has no products yet; those of [`append`](super::append).
@@ -18,38 +19,33 @@ pub fn write(
     inputs: &[Input],
     options: &WriteOptions,
     call: &mut Call<'_>,
-) -> Result<(Receipt, Written)> {
+) -> Result<(Receipt, WriteReport)> {
     let (deadline, made) = (call.deadline(), options.made(inputs));
     let job = options.job.clone().unwrap_or_else(|| (Id::random().to_string(), 1));
-    // A dataset that takes no receipts is told of before anything is written.
-    let known = dataset.receipt(job, Vec::new(), String::new(), made.inputs, deadline);
-    let known = wait(known, call)?;
-    let held = Held::lasting(dataset, RECEIPTS_LAST, call)?;
-    let appended = match appended(dataset, inputs, options, call) {
-        Ok(appended) => appended,
+    // A dataset without products is refused before anything is written.
+    let receipt = wait(dataset.receipt(job, Vec::new(), String::new(), made.inputs, deadline), call)?;
+    let lease = WriterLease::lasting(dataset, RECEIPTS_LAST, call)?;
+    let stored = match store_entries(dataset, inputs, options, call) {
+        Ok(stored) => stored,
         Err(error) => {
-            held.end();
+            lease.end();
             return Err(error);
         }
     };
-    let lease = held.keep(call)?;
-    let segments = match appended.change {
-        Change::Append { segments, .. } => segments,
-        _ => Vec::new(),
-    };
-    let written = Written {
+    let lease = lease.keep(call)?;
+    let report = WriteReport {
         dataset: dataset.clone(),
-        entries: appended.entries,
-        objects: appended.uploads.objects,
-        bytes: appended.uploads.sent,
+        entries: stored.entries,
+        objects: stored.uploads.objects,
+        bytes: stored.uploads.sent,
         already: false,
-        notes: appended.notes,
+        notes: stored.notes,
     };
-    Ok((Receipt { lease, segments, ..known }, written))
+    Ok((Receipt { lease, segments: stored.segments, ..receipt }, report))
 }
 
-/// Commits what workers have stored: one version for all of them. Jobs that were committed before are passed over; of
-/// several attempts of a job, the first is taken.
+/// Commits the work of many workers as one version. Jobs that were committed before are skipped; of several attempts of a
+/// job, the first counts.
 ///
 /// # Errors
 /// Those of [`Dataset::receive`].
@@ -58,23 +54,15 @@ pub fn commit(
     receipts: &[Receipt],
     options: &WriteOptions,
     call: &mut Call<'_>,
-) -> Result<Written> {
+) -> Result<WriteReport> {
     let mut made = options.made(&[]);
-    // One committer is no job: each receipt is one.
+    // Each receipt is a job; the committer itself is not one.
     made.job = None;
     made.inputs = receipts.iter().flat_map(|receipt| receipt.inputs.iter().cloned()).collect();
-    let received = dataset.receive(receipts, made, call.deadline());
-    let committed = wait(received, call)?;
-    let before = |job: &String| dataset.snapshot().jobs.contains_key(job);
-    let mut entries = 0;
-    let mut taken = Vec::new();
-    for receipt in receipts.iter().filter(|receipt| !before(&receipt.job)) {
-        if !taken.contains(&&receipt.job) {
-            taken.push(&receipt.job);
-            entries += receipt.entries();
-        }
-    }
-    let entries = if committed.already { 0 } else { entries };
+    let committed = wait(dataset.receive(receipts, made, call.deadline()), call)?;
     let already = committed.already;
-    Ok(Written { dataset: committed.dataset, entries, objects: 0, bytes: 0, already, notes: Vec::new() })
+    let mut jobs: BTreeSet<&String> = dataset.snapshot().jobs.keys().collect();
+    let new = receipts.iter().filter(|receipt| !already && jobs.insert(&receipt.job));
+    let entries = new.map(Receipt::entries).sum();
+    Ok(WriteReport { dataset: committed.dataset, entries, objects: 0, bytes: 0, already, notes: Vec::new() })
 }

@@ -1,25 +1,25 @@
-//! The tree of a snapshot: the branches of all its products, which may come from several schemas, as one.
+//! The tree of a snapshot: the branches of all its products, which may have different schemas, as one tree.
 
 use sapwood_core::{Error, ErrorKind, ParseStep, Result, Segments};
 use sapwood_stripe::{Schema, Snapshot};
 use sapwood_tfile::{FileHeader, Record, StreamerInfos, TFile};
-use sapwood_ttree::{Baskets, Branch, BranchKind, Tree};
+use sapwood_ttree::{Baskets, Branch, BranchKind, TTree};
 use std::collections::{HashMap, HashSet};
 
-/// Clusters of a tree: more than this, and their list is too long to be kept.
+/// Most clusters of a tree, since their starts are kept in memory.
 const MOST_CLUSTERS: u64 = 1 << 24;
 
-/// A schema, parsed.
+/// The parsed form of a schema.
 #[derive(Debug)]
-pub(super) struct Parsed {
+pub(super) struct ParsedSchema {
     pub(super) header: FileHeader,
     pub(super) streamers: StreamerInfos,
-    tree: Tree,
+    tree: TTree,
 }
 
-impl Parsed {
+impl ParsedSchema {
     /// Reads a schema of the tree at `path`.
-    pub(super) fn new(schema: &Schema, path: &str) -> Result<Parsed> {
+    pub(super) fn new(schema: &Schema, path: &str) -> Result<ParsedSchema> {
         let size = schema.file.len() as u64;
         let mut known = Segments::default();
         known.insert(0, schema.file.clone());
@@ -28,13 +28,13 @@ impl Parsed {
             let key = done(file.find(&known, path)?)?;
             let record = done(file.record(&known, &key)?)?;
             let streamers = done(file.streamers(&known)?)?;
-            let tree = Tree::parse(&key.class_name, &record.payload, record.key_len, size, &streamers)?;
-            Ok(Parsed { header: file.header, streamers, tree })
+            let tree = TTree::parse(&key.class_name, &record.payload, record.key_len, size, &streamers)?;
+            Ok(ParsedSchema { header: file.header, streamers, tree })
         })();
         parsed.map_err(|error: Error| broken(schema, error))
     }
 
-    /// The record of the descriptions of a schema's classes.
+    /// The record of a schema's class descriptions.
     pub(super) fn description(schema: &Schema) -> Result<Option<Record>> {
         let mut known = Segments::default();
         known.insert(0, schema.file.clone());
@@ -56,68 +56,66 @@ fn broken(schema: &Schema, error: Error) -> Error {
 fn done<T>(step: ParseStep<T>) -> Result<T> {
     match step {
         ParseStep::Done(value) => Ok(value),
-        ParseStep::Need(_) => Err(Error::new(ErrorKind::Truncated, "it leads beyond its end")),
+        ParseStep::Need(_) => Err(Error::new(ErrorKind::Truncated, "it refers to bytes beyond its end")),
     }
 }
 
-/// Where a branch comes from.
+/// The product and schema of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Origin {
-    /// Its product, by its place among those of the snapshot.
+pub struct BranchOrigin {
+    /// Index of its product in the snapshot.
     pub product: usize,
-    /// Its place among the branches of the product.
+    /// Its index in the product.
     pub branch: usize,
-    /// The schema, by its place among those of the snapshot.
+    /// Index of the schema in the snapshot.
     pub schema: usize,
 }
 
 /// The tree of a snapshot, without baskets.
 #[derive(Debug)]
-pub(super) struct Union {
-    pub(super) tree: Tree,
-    /// Of each branch.
-    pub(super) origins: Vec<Origin>,
+pub(super) struct UnionTree {
+    pub(super) tree: TTree,
+    /// The origin of each branch.
+    pub(super) origins: Vec<BranchOrigin>,
 }
 
-impl Union {
-    /// Joins the branches of all products, in the order of the products; `schemas` are those of the snapshot.
-    pub(super) fn new(snapshot: &Snapshot, schemas: &[Parsed]) -> Result<Union> {
-        let first = schemas.first().ok_or_else(|| {
-            Error::new(ErrorKind::Missing, "this version of the dataset holds nothing")
-                .hint("'sapwood stripe log' tells of the others")
-        })?;
+impl UnionTree {
+    /// Joins the branches of all products, in order of the products; `schemas` are those of the snapshot.
+    pub(super) fn new(snapshot: &Snapshot, schemas: &[ParsedSchema]) -> Result<UnionTree> {
+        let first = schemas.first().ok_or_else(empty_version)?;
         let origins = origins(snapshot, schemas)?;
         let index_of: HashMap<(usize, usize), usize> =
             origins.iter().enumerate().map(|(index, (origin, own))| ((origin.schema, *own), index)).collect();
         let entries = total(snapshot)?;
-        let source = |(origin, own): &(Origin, usize)| schemas.get(origin.schema)?.tree.branches.get(*own);
+        let source =
+            |(origin, own): &(BranchOrigin, usize)| schemas.get(origin.schema)?.tree.branches.get(*own);
         let mut branches: Vec<Branch> = origins.iter().filter_map(source).cloned().collect();
         number_repeated_paths(&mut branches);
         let by_path: HashMap<String, usize> =
             branches.iter().enumerate().map(|(index, branch)| (branch.path.clone(), index)).collect();
         for (branch, (origin, _)) in branches.iter_mut().zip(&origins) {
             let tree = schemas.get(origin.schema).map_or(&first.tree, |schema| &schema.tree);
-            let places = Places { tree, schema: origin.schema, index_of: &index_of, by_path: &by_path };
+            let places = BranchMap { tree, schema: origin.schema, index_of: &index_of, by_path: &by_path };
             places.move_branch(branch);
             (branch.entries, branch.first_entry, branch.file_name) = (entries, 0, String::new());
             if branch.broken.is_none() {
                 branch.baskets = Baskets::default();
             }
         }
-        let tree = Tree {
+        let tree = TTree {
             entries,
             cluster_starts: cluster_starts(snapshot, entries)?,
-            // What the writer counted is in the schemas, of the entries that it saw.
+            // The schemas have the sizes that their writers counted.
             total_bytes: branches.iter().map(|branch| branch.total_bytes).fold(0, u64::saturating_add),
             branches,
             ..first.tree.clone()
         };
-        Ok(Union { tree, origins: origins.into_iter().map(|(origin, _)| origin).collect() })
+        Ok(UnionTree { tree, origins: origins.into_iter().map(|(origin, _)| origin).collect() })
     }
 }
 
-/// Of each branch of the union, where it comes from, and its place among all branches of its schema.
-fn origins(snapshot: &Snapshot, schemas: &[Parsed]) -> Result<Vec<(Origin, usize)>> {
+/// The origin of each branch of the union, and its index among all branches of its schema.
+fn origins(snapshot: &Snapshot, schemas: &[ParsedSchema]) -> Result<Vec<(BranchOrigin, usize)>> {
     let mut origins = Vec::new();
     let mut met = HashSet::new();
     for (number, product) in snapshot.products.iter().enumerate() {
@@ -126,30 +124,32 @@ fn origins(snapshot: &Snapshot, schemas: &[Parsed]) -> Result<Vec<(Origin, usize
         for (place, own) in product.branches.iter().enumerate() {
             let own = usize::try_from(*own).unwrap_or(usize::MAX);
             let Some(schema) = schema.filter(|schema| own < branches && met.insert((*schema, own))) else {
-                let message =
-                    format!("the product '{}' has a branch that no schema has, or twice", product.name);
+                let message = format!(
+                    "the product '{}' has a branch that is not in its schema, or a branch that is used twice",
+                    product.name
+                );
                 return Err(Error::corrupt(message));
             };
-            origins.push((Origin { product: number, branch: place, schema }, own));
+            origins.push((BranchOrigin { product: number, branch: place, schema }, own));
         }
     }
     Ok(origins)
 }
 
-/// From the indices of a schema's tree to those of the union.
-struct Places<'a> {
-    tree: &'a Tree,
+/// Maps the indices of a schema's tree to those of the union.
+struct BranchMap<'a> {
+    tree: &'a TTree,
     schema: usize,
     index_of: &'a HashMap<(usize, usize), usize>,
     by_path: &'a HashMap<String, usize>,
 }
 
-impl Places<'_> {
+impl BranchMap<'_> {
     fn get(&self, own: usize) -> Option<usize> {
         self.index_of.get(&(self.schema, own)).copied()
     }
 
-    /// A branch that counts may have been replaced by one of another schema.
+    /// A counter branch may have been replaced by one of another schema.
     fn counter(&self, own: usize) -> Option<usize> {
         self.get(own).or_else(|| self.by_path.get(&self.tree.branches.get(own)?.path).copied())
     }
@@ -175,13 +175,13 @@ impl Places<'_> {
             }
         }
         if let Some(count) = missing.and_then(|own| self.tree.branches.get(own)) {
-            let message = format!("the branch '{}' that counts its items is in no product", count.path);
+            let message = format!("its counter branch '{}' is in no product", count.path);
             branch.broken.get_or_insert(message);
         }
     }
 }
 
-/// Two products may have a branch of the same name.
+/// Numbers equal paths: two products may have a branch of the same name.
 fn number_repeated_paths(branches: &mut [Branch]) {
     let mut met = HashSet::new();
     for branch in branches {
@@ -194,19 +194,25 @@ fn number_repeated_paths(branches: &mut [Branch]) {
     }
 }
 
-/// Entries of all segments.
+/// The error for a version without schemas.
+pub(super) fn empty_version() -> Error {
+    Error::new(ErrorKind::Missing, "this version of the dataset is empty")
+        .hint("run 'sapwood stripe log' to see the others")
+}
+
+/// The number of entries of all segments.
 pub(super) fn total(snapshot: &Snapshot) -> Result<u64> {
     let mut entries = snapshot.segments.iter().map(|segment| segment.entries);
     let total = entries.try_fold(0_u64, u64::checked_add).filter(|total| i64::try_from(*total).is_ok());
-    total.ok_or_else(|| Error::corrupt("the segments of the dataset have more entries than can be counted"))
+    total.ok_or_else(|| Error::corrupt("the number of entries of the dataset overflows"))
 }
 
-/// The batches of all segments: at their borders, all branches begin a new basket.
+/// The starts of the batches of all segments: there, all branches begin a new basket.
 pub(super) fn cluster_starts(snapshot: &Snapshot, entries: u64) -> Result<Vec<u64>> {
     let clusters = |segment: &sapwood_stripe::Segment| segment.entries.div_ceil(segment.batch.max(1));
     let count = snapshot.segments.iter().map(clusters).fold(0, u64::saturating_add);
     if count > MOST_CLUSTERS {
-        let message = format!("the dataset has {count} batches, {MOST_CLUSTERS} can be read");
+        let message = format!("the dataset has {count} batches; at most {MOST_CLUSTERS} can be read");
         return Err(Error::new(ErrorKind::Limit, message));
     }
     let mut starts = Vec::new();

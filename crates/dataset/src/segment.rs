@@ -1,11 +1,11 @@
-//! Entries of a tree, written as a segment: stripes, groups of small ones, and their lists.
+//! Writes entries of a tree as a segment: stripes, objects that share small ones, and stripe lists.
 
 use super::basket::CutBasket;
-use super::cutting::{Batch, Cutting, Order};
+use super::cutting::{CutBatch, EntryOrder, SegmentCutter};
+use super::options::WriteOptions;
 use super::uploads::Uploads;
 use bytes::Bytes;
 use rayon::ThreadPool;
-use sapwood_codec::Compression;
 use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_stripe::{
@@ -13,30 +13,34 @@ use sapwood_stripe::{
     checksum, keys,
 };
 
-/// A product that is written, and the places of its branches in the tree that it comes from.
+/// A product to write, and its branches in the input tree.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct InputProduct {
     /// Its name.
     pub name: String,
-    /// The branches, by their places in the tree.
+    /// Indices of its branches in the tree.
     pub branches: Vec<usize>,
 }
 
-/// What is written, and how.
-pub(crate) struct Writing<'a> {
+/// Writes segments from an input tree.
+pub(crate) struct SegmentWriter<'a> {
     pub input: &'a InputTree,
-    pub parts: &'a [Part],
-    pub layout: &'a SegmentLayout,
-    pub order: Order,
-    pub entries: u64,
-    pub compression: Compression,
-    /// Whether it is noted what values are in the stripes.
-    pub statistics: bool,
+    pub products: &'a [InputProduct],
+    pub options: &'a WriteOptions,
     pub pool: &'a ThreadPool,
 }
 
-/// Bytes of each branch of each product per entry, as they are stored in the tree.
-pub(crate) fn sizes(input: &InputTree, parts: &[Part]) -> Vec<Vec<f64>> {
+/// Locates the baskets of the products in their tree.
+pub(crate) fn find_baskets(
+    tree: &mut InputTree,
+    products: &[InputProduct],
+    call: &mut Call<'_>,
+) -> Result<()> {
+    tree.find_baskets(products.iter().flat_map(|product| product.branches.iter().copied()), call)
+}
+
+/// Bytes per entry of each branch of each product, as stored in the tree.
+pub(crate) fn sizes(input: &InputTree, products: &[InputProduct]) -> Vec<Vec<f64>> {
     let entries = input.meta.entries.max(1) as f64;
     let bytes = |&branch: &usize| -> u64 {
         let baskets = input.branch(branch).map_or(&[][..], |branch| &branch.baskets);
@@ -45,66 +49,70 @@ pub(crate) fn sizes(input: &InputTree, parts: &[Part]) -> Vec<Vec<f64>> {
             .map(|basket| basket.embedded.as_ref().map_or(basket.len, |bytes| bytes.len() as u64))
             .sum()
     };
-    let of_part = |part: &Part| part.branches.iter().map(|branch| bytes(branch) as f64 / entries).collect();
-    parts.iter().map(of_part).collect()
+    let of_product = |product: &InputProduct| {
+        product.branches.iter().map(|branch| bytes(branch) as f64 / entries).collect()
+    };
+    products.iter().map(of_product).collect()
 }
 
-impl Writing<'_> {
-    /// Writes the stripes and their lists; where the list of each product is.
-    pub(crate) fn run(&self, uploads: &mut Uploads, call: &mut Call<'_>) -> Result<Vec<StripeListRef>> {
-        let branches = self.parts.iter().flat_map(|part| part.branches.iter().copied());
-        let slots: Vec<(usize, u64)> = branches.zip(stripes(self.layout, self.parts)).collect();
-        let mut cutting = Cutting::new(
-            self.input,
-            &slots,
-            self.order.clone(),
-            self.entries,
-            self.layout.batch,
-            self.compression,
-            self.pool,
-        )?;
-        if !self.statistics {
-            cutting.pass_over_values();
+impl SegmentWriter<'_> {
+    /// Writes stripes and their lists, for `entries` entries taken in this order; returns the stripe list of each product.
+    pub(crate) fn write(
+        &self,
+        layout: &SegmentLayout,
+        order: EntryOrder,
+        entries: u64,
+        uploads: &mut Uploads,
+        call: &mut Call<'_>,
+    ) -> Result<Vec<StripeListRef>> {
+        let branches = self.products.iter().flat_map(|product| product.branches.iter().copied());
+        let slots: Vec<(usize, u64)> = branches.zip(stripe_entries(layout, self.products)).collect();
+        let compression = self.options.compression()?;
+        let mut cutter =
+            SegmentCutter::new(self.input, &slots, order, entries, layout.batch, compression, self.pool)?;
+        if self.options.without_statistics {
+            cutter.skip_statistics();
         }
-        let mut placing = Placing::new(self.parts, self.layout);
-        cutting.run(call, &mut |batch, call| placing.place(batch, uploads, call))?;
-        placing.finish(uploads, call)
+        let mut stripes = StripeWriter::new(self.products, layout);
+        cutter.run(call, &mut |batch, call| stripes.write(batch, uploads, call))?;
+        stripes.finish(uploads, call)
     }
 }
 
-/// For each branch of each product, the entries of its stripes.
-pub fn stripes(layout: &SegmentLayout, parts: &[Part]) -> Vec<u64> {
-    let mut stripes: Vec<_> = parts.iter().map(|part| vec![layout.batch; part.branches.len()]).collect();
+/// For each branch of each product, the number of entries in its stripes.
+pub fn stripe_entries(layout: &SegmentLayout, products: &[InputProduct]) -> Vec<u64> {
+    let mut all: Vec<_> = products.iter().map(|product| vec![layout.batch; product.branches.len()]).collect();
     for object in &layout.objects {
         for (product, branches) in &object.products {
-            let stripes = stripes.get_mut(*product).and_then(|stripes| stripes.get_mut(branches.clone()));
-            stripes.unwrap_or_default().fill(object.entries);
+            let entries = all.get_mut(*product).and_then(|entries| entries.get_mut(branches.clone()));
+            entries.unwrap_or_default().fill(object.entries);
         }
     }
-    stripes.concat()
+    all.concat()
 }
 
-/// Batches of baskets, which become objects; and the lists of where these are.
+/// Writes batches of baskets as objects, and collects the stripe lists.
 #[derive(Debug)]
-pub struct Placing<'a> {
-    parts: &'a [Part],
+pub struct StripeWriter<'a> {
+    products: &'a [InputProduct],
     layout: &'a SegmentLayout,
     lists: Vec<StripeList>,
     ids: Ids,
 }
 
-impl<'a> Placing<'a> {
-    /// Nothing is placed yet.
-    pub fn new(parts: &'a [Part], layout: &'a SegmentLayout) -> Placing<'a> {
-        let lists = parts.iter().map(|part| StripeList::new(part.branches.len())).collect();
-        Placing { parts, layout, lists, ids: Ids::new() }
+impl<'a> StripeWriter<'a> {
+    /// A writer for the products of a segment.
+    pub fn new(products: &'a [InputProduct], layout: &'a SegmentLayout) -> StripeWriter<'a> {
+        let lists = products.iter().map(|product| StripeList::new(product.branches.len())).collect();
+        StripeWriter { products, layout, lists, ids: Ids::new() }
     }
 
-    /// Hands over the objects of a batch, and notes where its stripes are.
-    pub fn place(&mut self, batch: Batch, uploads: &mut Uploads, call: &mut Call<'_>) -> Result<()> {
+    /// Uploads the objects of a batch, and adds its stripes to the lists.
+    pub fn write(&mut self, batch: CutBatch, uploads: &mut Uploads, call: &mut Call<'_>) -> Result<()> {
         let mut baskets = batch.baskets.into_iter();
-        let of_part = self.parts.iter().map(|part| baskets.by_ref().take(part.branches.len()).collect());
-        let columns: Vec<Vec<Vec<CutBasket>>> = of_part.collect();
+        let of_product =
+            self.products.iter().map(|product| baskets.by_ref().take(product.branches.len()).collect());
+        let columns: Vec<Vec<Vec<CutBasket>>> = of_product.collect();
         for object in &self.layout.objects {
             for stripe in 0..batch.entries.div_ceil(object.entries.max(1)) {
                 let first = batch.first + stripe * object.entries;
@@ -113,11 +121,11 @@ impl<'a> Placing<'a> {
                 let (mut builder, mut statistics) = (ObjectBuilder::default(), Vec::new());
                 for (product, branches) in &object.products {
                     let columns = columns.get(*product).and_then(|columns| columns.get(branches.clone()));
-                    let Some((part, columns)) = self.parts.get(*product).zip(columns) else { continue };
+                    let Some((product, columns)) = self.products.get(*product).zip(columns) else { continue };
                     let baskets = columns.iter().map(|column| column.get(nth).cloned().unwrap_or_default());
                     let (records, known): (Vec<_>, Vec<_>) =
                         baskets.map(|basket| (basket.record, basket.statistics)).unzip();
-                    builder.add(&part.name, first, entries, records)?;
+                    builder.add(&product.name, first, entries, records)?;
                     statistics.push(known);
                 }
                 let (content, placed) = builder.finish()?;
@@ -137,7 +145,7 @@ impl<'a> Placing<'a> {
         Ok(())
     }
 
-    /// Hands over the lists; where that of each product is.
+    /// Uploads the stripe lists, and returns the one of each product.
     pub fn finish(self, uploads: &mut Uploads, call: &mut Call<'_>) -> Result<Vec<StripeListRef>> {
         let id = Id::random();
         let mut builder = ListBuilder::new(id);
@@ -147,8 +155,8 @@ impl<'a> Placing<'a> {
     }
 }
 
-/// Hands over an object that is read whole.
-pub fn put_whole(object: Bytes, uploads: &mut Uploads, call: &mut Call<'_>) -> Result<ObjectRef> {
+/// Uploads an object that is read whole.
+pub fn put_object(object: Bytes, uploads: &mut Uploads, call: &mut Call<'_>) -> Result<ObjectRef> {
     let id = Id::random();
     let (len, checksum) = (object.len() as u64, checksum(&object));
     uploads.put(keys::data(id), object, call)?;

@@ -1,6 +1,6 @@
-//! The bytes of a dataset as those of one file: ranges of it are parts of objects, checked before they are handed out.
+//! The bytes of a dataset as those of one file: its ranges are parts of objects, whose checksums are verified.
 
-use super::objects::{END, Held, Objects, Piece};
+use super::addresses::{AddressSpace, END, ObjectBytes, ObjectRead};
 use bytes::Bytes;
 use futures::future::try_join_all;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, server_of};
@@ -10,7 +10,7 @@ use sapwood_stripe::keys;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is merged is mostly one stripe. A directory is asked in the same way: a file that is opened costs more than a gap.
+/// Merged requests are usually for one stripe. The same holds for a directory: opening a file costs more than a gap.
 const STRIPES: CostModel = CostModel {
     gap: 64 << 10,
     largest_request: 64 << 20,
@@ -20,75 +20,72 @@ const STRIPES: CostModel = CostModel {
     tied: false,
 };
 
-/// The objects of a dataset, one behind the other.
+/// The objects of a dataset, one after the other.
 #[derive(Debug)]
 pub struct StripeSource {
     identity: Identity,
-    /// By the number of the base.
+    /// By number of the base.
     stores: Vec<Arc<dyn Store>>,
-    objects: Arc<Objects>,
+    addresses: Arc<AddressSpace>,
 }
 
 impl StripeSource {
-    /// The objects of the dataset at `url`, of that version.
+    /// The objects of the dataset at `url`, at a version.
     pub(super) fn new(
         url: String,
         version: String,
         stores: Vec<Arc<dyn Store>>,
-        objects: Arc<Objects>,
+        addresses: Arc<AddressSpace>,
     ) -> StripeSource {
-        StripeSource { identity: Identity { url, size: END, version: Some(version) }, stores, objects }
+        StripeSource { identity: Identity { url, size: END, version: Some(version) }, stores, addresses }
     }
 
     async fn read(&self, range: ByteRange, deadline: Deadline) -> Result<Bytes> {
         if range.len == 0 {
             return Ok(Bytes::new());
         }
-        let piece = self.objects.find(range)?;
-        let mut bytes = self.get(&piece, deadline).await?;
-        if let Err(error) = piece.verify(&bytes) {
+        let read = self.addresses.find(range)?;
+        let mut bytes = self.get(&read, deadline).await?;
+        if let Err(error) = read.verify(&bytes) {
             log::warn!("{}: {error}; it is read again", self.identity.url);
-            bytes = self.get(&piece, deadline).await?;
-            piece.verify(&bytes).map_err(|error| self.located(&piece, error))?;
+            bytes = self.get(&read, deadline).await?;
+            read.verify(&bytes).map_err(|error| self.locate(&read, error))?;
         }
-        Ok(piece.cut(&bytes))
+        Ok(read.cut(&bytes))
     }
 
     fn store(&self, base: u32) -> Option<&Arc<dyn Store>> {
         self.stores.get(usize::try_from(base).ok()?)
     }
 
-    /// Says of an error which object it is about.
-    fn located(&self, piece: &Piece, error: Error) -> Error {
-        let Held::There(name) = &piece.held else { return error };
+    /// Adds to an error which object it is about.
+    fn locate(&self, read: &ObjectRead, error: Error) -> Error {
+        let ObjectBytes::Stored(name) = &read.bytes else { return error };
         match self.store(name.base) {
             Some(store) => error.url(format!("{}/{}", store.url(), keys::data(name.id))),
             None => error,
         }
     }
 
-    async fn get(&self, piece: &Piece, deadline: Deadline) -> Result<Bytes> {
-        let name = match &piece.held {
-            Held::Here(bytes) => return Ok(piece.of_all(bytes)),
-            Held::There(name) => name,
+    async fn get(&self, read: &ObjectRead, deadline: Deadline) -> Result<Bytes> {
+        let name = match &read.bytes {
+            ObjectBytes::Inline(bytes) => return Ok(read.of_all(bytes)),
+            ObjectBytes::Stored(name) => name,
         };
         let store = self.store(name.base).ok_or_else(|| {
-            Error::unsupported(format!(
-                "objects of the dataset lie at its base {}, which is not known",
-                name.base
-            ))
+            Error::unsupported(format!("the dataset has no base {}, where objects of it lie", name.base))
         })?;
         let key = keys::data(name.id);
-        let (got, len) = match piece.whole {
+        let (got, len) = match read.whole {
             Some(size) => (store.get_whole(&key, size, deadline).await, size),
-            None => (store.get(&key, Some(piece.range), deadline).await, piece.range.len),
+            None => (store.get(&key, Some(read.range), deadline).await, read.range.len),
         };
-        let got = got.map_err(|error| piece.explain(error))?;
+        let got = got.map_err(|error| read.explain(error))?;
         if got.len() as u64 != len {
-            let message = format!("{} bytes came of {len}", got.len());
-            return Err(piece.explain(Error::new(ErrorKind::Truncated, message).url(store.url())));
+            let message = format!("the store sent {} of {len} bytes", got.len());
+            return Err(read.explain(Error::new(ErrorKind::Truncated, message).url(store.url())));
         }
-        Ok(if piece.whole.is_some() { piece.of_all(&got) } else { got })
+        Ok(if read.whole.is_some() { read.of_all(&got) } else { got })
     }
 }
 

@@ -1,25 +1,24 @@
-//! What is known of the values in a stripe: how many there are, the least and the greatest, taken from entries as ROOT writes them.
+//! Statistics of the values in a stripe (count, minimum, maximum), computed from entries as ROOT writes them.
 
 use multiversion::multiversion;
-use sapwood_core::Primitive;
-use sapwood_core::{Extremes, Statistics};
+use sapwood_core::{Extremes, Primitive, Statistics};
 use sapwood_streamer::Number;
 use sapwood_ttree::{Entries, Layout};
 use std::ops::Range;
 
-/// Where the values of a branch stand in its entries.
+/// The location of a branch's values in its entries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Values {
     /// Their type on file.
     primitive: Primitive,
-    /// How many an entry has, if all have as many.
+    /// Values of an entry, if all have the same number.
     each: Option<usize>,
     /// Bytes before the values of each entry.
     header: usize,
 }
 
 impl Values {
-    /// None if they are not numbers that stand there as they are.
+    /// `None` if the values are not plain numbers.
     pub(super) fn of(layout: &Layout) -> Option<Values> {
         let (number, each, header) = match *layout {
             Layout::Fixed { number, values } => (number, Some(values), 0),
@@ -46,12 +45,12 @@ impl Values {
 /// The statistics of a stripe, while its entries are added.
 #[derive(Debug)]
 pub(super) struct Summary {
-    /// None if nothing can be said of the branch.
+    /// `None` if the branch has no statistics.
     values: Option<Values>,
     so_far: Option<Statistics>,
 }
 
-/// Those of no values.
+/// The statistics of no values.
 const NOTHING: Statistics = Statistics { count: 0, nans: 0, extremes: None };
 
 impl Summary {
@@ -73,7 +72,7 @@ impl Summary {
         if values.header == 0 {
             add(range.len(), entries.range(range));
         } else {
-            // An entry that is shorter than its header has no values.
+            // An entry shorter than its header has no values.
             range.for_each(|index| add(1, entries.entry(index).get(values.header..).unwrap_or_default()));
         }
         if !sound {
@@ -81,7 +80,7 @@ impl Summary {
         }
     }
 
-    /// Those of the entries since the last time; none if they are not known.
+    /// The statistics of the entries since the last call; `None` if unknown.
     pub(super) fn take(&mut self) -> Option<Statistics> {
         self.values?;
         self.so_far.replace(NOTHING)
@@ -94,12 +93,12 @@ fn both(one: Option<Extremes>, other: Option<Extremes>) -> Option<Extremes> {
         (Extremes::Signed(a, b), Extremes::Signed(c, d)) => Some(Extremes::Signed(a.min(c), b.max(d))),
         (Extremes::Unsigned(a, b), Extremes::Unsigned(c, d)) => Some(Extremes::Unsigned(a.min(c), b.max(d))),
         (Extremes::Float(a, b), Extremes::Float(c, d)) => Some(Extremes::Float(a.min(c), b.max(d))),
-        // Values of one branch are of one type.
+        // The values of a branch have one type.
         _ => None,
     }
 }
 
-/// Those of values as they are on file: big-endian.
+/// The statistics of big-endian values, as stored.
 fn statistics(primitive: Primitive, bytes: &[u8]) -> Statistics {
     let count = (bytes.len() / primitive.size()) as u64;
     let (nans, extremes) = match primitive {
@@ -110,7 +109,7 @@ fn statistics(primitive: Primitive, bytes: &[u8]) -> Statistics {
     Statistics { count, nans, extremes: extremes.filter(|_| count > nans) }
 }
 
-// As with decoding: with AVX2, bytes are swapped in one instruction.
+// As in decoding: AVX2 swaps bytes in one instruction.
 #[multiversion(targets("x86_64+avx2"))]
 fn integers(primitive: Primitive, bytes: &[u8]) -> Extremes {
     macro_rules! extremes {

@@ -1,27 +1,27 @@
-//! The baskets of the tree of a dataset: in the stripes of its products, found when they are asked for first.
+//! The baskets of a dataset's tree: in the stripes of its products, located on first use.
 
-use super::schema::Origin;
-use super::view::View;
+use super::schema::BranchOrigin;
+use super::view::DatasetView;
 use sapwood_core::{Call, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_table::pool::wait;
 use sapwood_table::{EntryStatistics, FileIndex};
-use sapwood_ttree::{BasketRef, BasketStorage, Tree};
+use sapwood_ttree::{BasketRef, BasketStorage, TTree};
 use std::sync::{Arc, OnceLock};
 
-/// Where the baskets of a version of a dataset are.
+/// The storage of the baskets of one version.
 #[derive(Debug)]
 pub(crate) struct StripeBaskets {
-    view: Arc<View>,
+    view: Arc<DatasetView>,
     fetcher: Fetcher,
-    /// Where each branch comes from.
-    origins: Vec<Origin>,
-    /// The baskets of each branch, once they are found.
+    /// The origin of each branch.
+    origins: Vec<BranchOrigin>,
+    /// The baskets of each branch, once located.
     baskets: Vec<OnceLock<Vec<BasketRef>>>,
 }
 
 impl StripeBaskets {
-    pub(crate) fn new(view: Arc<View>, fetcher: Fetcher, origins: Vec<Origin>) -> StripeBaskets {
+    pub(crate) fn new(view: Arc<DatasetView>, fetcher: Fetcher, origins: Vec<BranchOrigin>) -> StripeBaskets {
         let baskets = origins.iter().map(|_| OnceLock::new()).collect();
         StripeBaskets { view, fetcher, origins, baskets }
     }
@@ -32,14 +32,14 @@ impl BasketStorage for StripeBaskets {
         self.view.url()
     }
 
-    fn locate(&self, _: &Tree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
+    fn locate(&self, _: &TTree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
         let all =
             branches.iter().filter_map(|branch| self.baskets.get(*branch).zip(self.origins.get(*branch)));
         let unknown: Vec<_> = all.filter(|(baskets, _)| baskets.get().is_none()).collect();
         if unknown.is_empty() {
             return Ok(());
         }
-        let origins: Vec<Origin> = unknown.iter().map(|(_, origin)| **origin).collect();
+        let origins: Vec<BranchOrigin> = unknown.iter().map(|(_, origin)| **origin).collect();
         let find = self.view.find_stripes_of(&origins, call.deadline());
         wait(find, call).map_err(|error| self.fetcher.counters().explain(error))?;
         for (baskets, origin) in unknown {
@@ -48,11 +48,11 @@ impl BasketStorage for StripeBaskets {
         Ok(())
     }
 
-    fn baskets<'a>(&'a self, _: &'a Tree, branch: usize) -> &'a [BasketRef] {
+    fn baskets<'a>(&'a self, _: &'a TTree, branch: usize) -> &'a [BasketRef] {
         self.baskets.get(branch).and_then(OnceLock::get).map(Vec::as_slice).unwrap_or_default()
     }
 
-    fn file(&self, _: &Tree, _: usize) -> Result<FileIndex> {
+    fn file(&self, _: &TTree, _: usize) -> Result<FileIndex> {
         Ok(0)
     }
 
@@ -64,7 +64,7 @@ impl BasketStorage for StripeBaskets {
         self.view.product(*self.origins.get(branch)?)
     }
 
-    fn statistics(&self, tree: &Tree, branch: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
+    fn statistics(&self, tree: &TTree, branch: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
         self.locate(tree, &[branch], call)?;
         Ok(self.origins.get(branch).map(|origin| self.view.statistics(*origin)).unwrap_or_default())
     }

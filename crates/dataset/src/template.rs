@@ -1,50 +1,51 @@
-//! Which branches a product has, and where they are in a tree that is written to it.
+//! The products of a dataset that is written: their branches, and where these are in an input tree.
 
 use super::memory::MemorySink;
-use super::products::{self, Grouped};
+use super::products::{self, BranchGroup};
+use super::segment::InputProduct;
 use bytes::Bytes;
-use sapwood_core::{Call, Error, Result};
+use sapwood_core::{Call, Error, ErrorKind, Result};
 use sapwood_rewrite::repack::input::InputTree;
-use sapwood_rewrite::repack::survey::wanted;
-use sapwood_rewrite::repack::{Choice, Input, RepackOptions, repack};
+use sapwood_rewrite::repack::plan::wanted_branches;
+use sapwood_rewrite::repack::{Input, RepackOptions, TreeSelection, repack};
 use sapwood_root::File;
 use sapwood_source::MemorySource;
 use sapwood_stripe::{NewProduct, Snapshot};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Most bytes of a tree's record and the descriptions of its classes.
+/// Most bytes of a tree's record and its class descriptions.
 const LARGEST: usize = 256 << 20;
 
-/// The products that entries are written to.
+/// The products to write entries to.
 #[derive(Debug)]
 pub struct Template {
     /// Path of the tree.
     pub tree: String,
     /// Trees without entries.
-    pub schemas: Vec<Schema>,
+    pub schemas: Vec<TemplateSchema>,
     /// The products of all schemas.
     pub products: Vec<TemplateProduct>,
 }
 
-/// A file with a tree that has no entries.
+/// A schema: a file whose tree has no entries, and the tree.
 #[derive(Debug)]
-pub struct Schema {
+pub struct TemplateSchema {
     pub file: Bytes,
     pub tree: InputTree,
 }
 
-/// A product that entries are written to.
+/// A product to write entries to.
 #[derive(Debug)]
 pub struct TemplateProduct {
     pub name: String,
     pub schema: usize,
-    /// Places of its branches in the schema's tree.
+    /// Indices of its branches in the schema's tree.
     pub branches: Vec<usize>,
 }
 
 impl Template {
-    /// That of a tree of a file; of some of its products, if these are named.
+    /// The template for a tree of a file; for some of its products, if they are named.
     pub fn of_tree(
         input: &InputTree,
         path: &str,
@@ -58,8 +59,8 @@ impl Template {
             {
                 let known: Vec<&str> =
                     products.iter().map(|product| product.name.as_str()).take(20).collect();
-                let message = format!("there is no product '{name}' in the tree '{path}'");
-                return Err(Error::new(sapwood_core::ErrorKind::Missing, message)
+                let message = format!("the tree '{path}' has no product '{name}'");
+                return Err(Error::new(ErrorKind::Missing, message)
                     .url(input.file.url())
                     .hint(format!("it has {}", known.join(", "))));
             }
@@ -68,14 +69,14 @@ impl Template {
         Template::of_products(input, path, products, names.is_none(), call)
     }
 
-    /// That of some branches of a tree of a file, and those that are needed to read them.
+    /// The template for some branches of a tree of a file, and those needed to read them.
     pub fn of_branches(
         input: &InputTree,
         path: &str,
         branches: &[String],
         call: &mut Call<'_>,
     ) -> Result<Template> {
-        let wanted = wanted(input, Some(branches))?;
+        let wanted = wanted_branches(input, Some(branches))?;
         let mut products = products::products(input)?;
         for product in &mut products {
             product.branches.retain(|&branch| wanted.get(branch) == Some(&true));
@@ -87,7 +88,7 @@ impl Template {
     fn of_products(
         input: &InputTree,
         path: &str,
-        products: Vec<Grouped>,
+        products: Vec<BranchGroup>,
         all: bool,
         call: &mut Call<'_>,
     ) -> Result<Template> {
@@ -111,15 +112,15 @@ impl Template {
             Error::unsupported("two branches of the tree have the same path").url(input.file.url())
         })?;
         drop(places);
-        Ok(Template { tree: path.to_owned(), schemas: vec![Schema { file, tree }], products: found })
+        Ok(Template { tree: path.to_owned(), schemas: vec![TemplateSchema { file, tree }], products: found })
     }
 
-    /// That of a dataset.
+    /// The template of an existing dataset.
     pub fn of_snapshot(snapshot: &Snapshot, call: &mut Call<'_>) -> Result<Template> {
         let mut schemas = Vec::with_capacity(snapshot.schemas.len());
         for schema in &snapshot.schemas {
             let tree = open_schema(&schema.file, &snapshot.tree, call)?;
-            schemas.push(Schema { file: schema.file.clone(), tree });
+            schemas.push(TemplateSchema { file: schema.file.clone(), tree });
         }
         let products = snapshot.products.iter().map(|product| {
             let schema = snapshot.schemas.iter().position(|schema| schema.id == product.schema);
@@ -130,7 +131,7 @@ impl Template {
         Ok(Template { tree: snapshot.tree.clone(), products: products.collect::<Result<_>>()?, schemas })
     }
 
-    /// The products, as a commit takes them.
+    /// The products, for a commit.
     pub fn new_products(&self) -> Vec<NewProduct> {
         let products = self.products.iter().map(|product| NewProduct {
             name: product.name.clone(),
@@ -144,12 +145,12 @@ impl Template {
         products.collect()
     }
 
-    /// For each product, the places of its branches in another tree.
+    /// The products, with the indices of their branches in another tree. With `all`, that tree must not have other
+    /// branches.
     ///
     /// # Errors
-    /// `Unsupported` if a branch is missing there, or is of another type; or, where all that it has is `wanted`, if it
-    /// has more.
-    pub fn places(&self, input: &InputTree, wanted: bool) -> Result<Vec<Vec<usize>>> {
+    /// `Unsupported` if the tree lacks a branch, has it with another type, or has further ones.
+    pub fn products_in(&self, input: &InputTree, all: bool) -> Result<Vec<InputProduct>> {
         let places = places(input);
         let (mut differences, mut met) = (Vec::new(), 0);
         let mut found = Vec::with_capacity(self.products.len());
@@ -170,10 +171,10 @@ impl Template {
                     }
                 }
             }
-            found.push(branches);
+            found.push(InputProduct { name: product.name.clone(), branches });
         }
-        if wanted && differences.is_empty() && met < input.meta.branches.len() {
-            let known: std::collections::HashSet<usize> = found.iter().flatten().copied().collect();
+        if all && differences.is_empty() && met < input.meta.branches.len() {
+            let known: HashSet<usize> = found.iter().flat_map(|product| &product.branches).copied().collect();
             let new = (0..input.meta.branches.len()).filter(|branch| !known.contains(branch));
             differences.extend(new.map(|branch| format!("{} is new", input.path(branch))));
         }
@@ -183,12 +184,12 @@ impl Template {
         let shown: Vec<_> = differences.iter().take(5).map(String::as_str).collect();
         let more = differences.len().saturating_sub(shown.len());
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        Err(Error::unsupported(format!("the tree is not like the dataset: {}{more}", shown.join("; ")))
+        Err(Error::unsupported(format!("the tree differs from the dataset: {}{more}", shown.join("; ")))
             .url(input.file.url()))
     }
 }
 
-/// Branches by their paths; none of those that have the same.
+/// Branches by path; without those that share a path.
 fn places(tree: &InputTree) -> HashMap<&str, usize> {
     let mut places: HashMap<&str, Option<usize>> = HashMap::new();
     for place in 0..tree.meta.branches.len() {
@@ -200,28 +201,35 @@ fn places(tree: &InputTree) -> HashMap<&str, usize> {
 
 /// A file with the tree, some or all of its branches, and no entries.
 fn schema(file: &File, path: &str, branches: Option<Vec<String>>, call: &mut Call<'_>) -> Result<Bytes> {
-    let sink = MemorySink::new(LARGEST);
-    let options = RepackOptions {
-        trees: Some(vec![path.to_owned()]),
-        only_trees: true,
-        choices: vec![Choice { tree: path.to_owned(), branches, entries: Some(vec![Vec::new()]) }],
-        ..RepackOptions::default()
-    };
-    repack(&[Input::Open(file.clone())], Box::new(sink.clone()), "schema.root", &options, call)?;
-    Ok(sink.take())
+    let (trees, only_trees) = (Some(vec![path.to_owned()]), true);
+    let options = RepackOptions { trees, only_trees, ..RepackOptions::default() };
+    without_entries(file, path, branches, "schema.root", options, call)
 }
 
-/// A file with all but the entries of the tree: its objects, its other trees.
+/// A file with everything but the entries of the tree: objects and other trees.
 pub(crate) fn auxiliary(
     file: &File,
     path: &str,
     threads: Option<usize>,
     call: &mut Call<'_>,
 ) -> Result<Bytes> {
+    let options = RepackOptions { threads, ..RepackOptions::default() };
+    without_entries(file, path, None, "auxiliary.root", options, call)
+}
+
+/// A copy of a file in memory, in which a tree has no entries.
+fn without_entries(
+    file: &File,
+    path: &str,
+    branches: Option<Vec<String>>,
+    name: &str,
+    options: RepackOptions,
+    call: &mut Call<'_>,
+) -> Result<Bytes> {
     let sink = MemorySink::new(LARGEST);
-    let choice = Choice { tree: path.to_owned(), branches: None, entries: Some(vec![Vec::new()]) };
-    let options = RepackOptions { choices: vec![choice], threads, ..RepackOptions::default() };
-    repack(&[Input::Open(file.clone())], Box::new(sink.clone()), "auxiliary.root", &options, call)?;
+    let selection = TreeSelection { tree: path.to_owned(), branches, entries: Some(vec![Vec::new()]) };
+    let options = RepackOptions { selections: vec![selection], ..options };
+    repack(&[Input::Open(file.clone())], Box::new(sink.clone()), name, &options, call)?;
     Ok(sink.take())
 }
 
@@ -235,8 +243,8 @@ pub fn open_schema(file: &Bytes, path: &str, call: &mut Call<'_>) -> Result<Inpu
 pub fn open_tree(file: &File, path: &str, call: &mut Call<'_>) -> Result<InputTree> {
     let keys = file.keys(call)?;
     let cycles = keys.iter().filter(|entry| entry.path == path).map(|entry| entry.key.cycle);
-    let cycle = cycles.max().ok_or_else(|| {
-        Error::new(sapwood_core::ErrorKind::Missing, format!("there is no '{path}'")).url(file.url())
-    })?;
+    let cycle = cycles
+        .max()
+        .ok_or_else(|| Error::new(ErrorKind::Missing, format!("the file has no '{path}'")).url(file.url()))?;
     InputTree::open(file, path, cycle, call)
 }

@@ -1,39 +1,38 @@
-//! Objects on their way to a store: many at once, in bounded memory.
+//! Uploads objects to a store: many at once, in bounded memory.
 
 use bytes::Bytes;
-use sapwood_core::redact;
-use sapwood_core::{Call, Deadline, Error, Result};
+use sapwood_core::{Call, Deadline, Error, Result, redact};
 use sapwood_store::Store;
 use sapwood_stripe::Dataset;
-use sapwood_table::pool::runtime;
-use sapwood_table::pool::wait;
+use sapwood_table::pool::{runtime, wait};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// So many objects, and bytes of them, are in flight at once; one is, however large.
+/// Most objects in flight.
 const TOGETHER: usize = 32;
+/// Most bytes in flight, unless a single object is larger.
 const BYTES: usize = 64 << 20;
 
-/// Objects on their way. What is in flight is abandoned when this is dropped.
+/// Objects in flight. Dropping this abandons them.
 #[derive(Debug)]
 pub struct Uploads {
     store: Arc<dyn Store>,
-    /// Its number among the bases of the dataset.
+    /// Number of the base to which objects go; 0 for the store of the dataset.
     pub base: u32,
     handle: Handle,
     deadline: Deadline,
     flight: VecDeque<(usize, JoinHandle<Result<()>>)>,
     bytes: usize,
-    /// Objects and bytes that were handed over.
+    /// Number of objects so far.
     pub objects: u64,
-    /// Bytes that were sent.
+    /// Their size in bytes.
     pub sent: u64,
 }
 
 impl Uploads {
-    /// Uploads to a store, each of which gives up at the deadline.
+    /// Uploads to a store, each until the deadline.
     ///
     /// # Errors
     /// `Io` if no threads can be started.
@@ -42,7 +41,7 @@ impl Uploads {
         Ok(Uploads { store, base: 0, handle, deadline, flight, bytes: 0, objects: 0, sent: 0 })
     }
 
-    /// To the store of a dataset, or to that of one of its bases.
+    /// Uploads to the store of a dataset, or of one of its bases.
     ///
     /// # Errors
     /// `Usage` if the dataset has no such base; those of opening its store.
@@ -51,19 +50,19 @@ impl Uploads {
         let known = &dataset.snapshot().bases;
         let place = known.iter().position(|known| known == url.trim_end_matches('/'));
         let place = place.and_then(|place| u32::try_from(place + 1).ok()).ok_or_else(|| {
-            Error::usage("the place is no base of the dataset")
+            Error::usage("this is not a base of the dataset")
                 .url(redact(url))
-                .hint("name it first: 'sapwood stripe base'")
+                .hint("add it first: 'sapwood stripe base'")
         })?;
         let mut uploads = Uploads::new(dataset.base(place)?, deadline)?;
         uploads.base = place;
         Ok(uploads)
     }
 
-    /// Hands an object over; waits where too many are in flight.
+    /// Begins to upload an object; waits while too many are in flight.
     ///
     /// # Errors
-    /// What an object before this one failed with.
+    /// Those of earlier uploads.
     pub fn put(&mut self, key: String, content: Bytes, call: &mut Call<'_>) -> Result<()> {
         let len = content.len();
         while self.flight.len() >= TOGETHER || (self.bytes + len > BYTES && !self.flight.is_empty()) {
@@ -78,10 +77,10 @@ impl Uploads {
         Ok(())
     }
 
-    /// Waits for all that is in flight.
+    /// Waits for all uploads.
     ///
     /// # Errors
-    /// What one of them failed with.
+    /// Those of the uploads.
     pub fn finish(&mut self, call: &mut Call<'_>) -> Result<()> {
         while !self.flight.is_empty() {
             self.oldest(call)?;
@@ -114,10 +113,10 @@ impl Drop for Uploads {
 mod tests {
     use super::*;
     use sapwood_core::ByteRange;
-    use sapwood_store::MemoryStore;
+    use sapwood_testkit::MemoryStore;
 
     #[test]
-    fn all_objects_arrive_or_it_is_told() {
+    fn all_objects_arrive_or_an_error_is_returned() {
         let store = Arc::new(MemoryStore::new("memory:uploads"));
         let mut uploads = Uploads::new(store.clone(), Deadline::default()).unwrap();
         let mut never = || false;

@@ -1,34 +1,34 @@
-//! Why a file can or cannot be read: the steps to its bytes, and whether they are a ROOT file.
+//! Diagnoses why a file can or cannot be read: the steps to its bytes, and whether they are a ROOT file.
 
 use sapwood_core::{Call, Deadline, Result};
-use sapwood_dataset::{Named, view_of};
-use sapwood_root::File;
-use sapwood_source::{Diagnosis, DiagnosisStep, OpenOptions, StepOutcome};
+use sapwood_dataset::{DatasetUrl, view_of};
+use sapwood_root::{File, OpenOptions};
+use sapwood_source::{Diagnosis, DiagnosisStep, SourceOptions, StepOutcome};
 use sapwood_table::pool;
 use std::time::{Duration, Instant};
 
-/// Tries step by step what reading a file needs; no step takes longer than `longest`.
+/// Tries the steps of reading a file one by one; none takes longer than `longest`.
 ///
-/// A step that fails is no error here, but says so itself: see [`StepOutcome`].
+/// A step that fails is not an error: see [`StepOutcome`].
 ///
 /// # Errors
-/// `Cancelled`; `Io` if there can be no threads.
+/// `Cancelled`; `Io` if no threads can be started.
 pub fn diagnose(
     url: &str,
     options: &OpenOptions,
     longest: Duration,
     call: &mut Call<'_>,
 ) -> Result<Vec<DiagnosisStep>> {
-    let mut diagnosis = reached(url, options, longest, call)?;
+    let mut diagnosis = reach(url, &options.source, longest, call)?;
     if diagnosis.opened.is_none()
-        && let Some(mark) = Named::mark(url, options)
+        && let Some(mark) = DatasetUrl::mark(url, options)
     {
-        let other = reached(&mark, options, longest, call)?;
+        let other = reach(&mark, &options.source, longest, call)?;
         if other.opened.is_some() {
             let begin = Instant::now();
-            let options = OpenOptions { deadline: options.deadline.within(longest), ..options.clone() };
+            let options = options.until(options.source.deadline.within(longest));
             let (outcome, facts) = match crate::open(url, options, call) {
-                Ok(file) => told(&file),
+                Ok(file) => dataset_facts(&file),
                 Err(error) => (StepOutcome::Failed(error), Vec::new()),
             };
             let mut steps = other.steps;
@@ -40,7 +40,7 @@ pub fn diagnose(
     let (outcome, facts) = match diagnosis.opened.take() {
         None => (StepOutcome::Skipped("there are no bytes".to_owned()), Vec::new()),
         Some(opened) => match File::from_source(opened.source, &mut call.within(longest)) {
-            Ok(file) => described(&file, &mut call.within(longest)),
+            Ok(file) => file_facts(&file, &mut call.within(longest)),
             Err(error) => (StepOutcome::Failed(error), Vec::new()),
         },
     };
@@ -49,17 +49,17 @@ pub fn diagnose(
 }
 
 /// The steps to the bytes at a URL.
-fn reached(url: &str, options: &OpenOptions, longest: Duration, call: &mut Call<'_>) -> Result<Diagnosis> {
+fn reach(url: &str, options: &SourceOptions, longest: Duration, call: &mut Call<'_>) -> Result<Diagnosis> {
     let diagnosis = async { Ok(sapwood_source::diagnose(url, options, longest).await) };
-    // The steps keep the deadline themselves, so that those before the one that failed are told.
+    // Each step keeps the deadline itself, so that the steps before a failed one are reported.
     let patience = Deadline::after(options.deadline.remaining() + Duration::from_secs(1));
     pool::wait(diagnosis, &mut call.until(patience))
 }
 
-/// What a dataset says of itself.
-fn told(file: &File) -> (StepOutcome, Vec<(String, String)>) {
+/// The facts about a dataset.
+fn dataset_facts(file: &File) -> (StepOutcome, Vec<(String, String)>) {
     let Some(dataset) = view_of(file) else {
-        return (StepOutcome::Passed("a file has come in its place".to_owned()), Vec::new());
+        return (StepOutcome::Passed("a file has replaced it".to_owned()), Vec::new());
     };
     let snapshot = &dataset.snapshot;
     let entries = file.contents().virtual_entries().unwrap_or_default();
@@ -73,7 +73,8 @@ fn told(file: &File) -> (StepOutcome, Vec<(String, String)>) {
     (StepOutcome::Passed(format!("opened as {}", dataset.url())), facts)
 }
 
-fn described(file: &File, call: &mut Call<'_>) -> (StepOutcome, Vec<(String, String)>) {
+/// The facts about a file.
+fn file_facts(file: &File, call: &mut Call<'_>) -> (StepOutcome, Vec<(String, String)>) {
     let version = file.header().version % 1_000_000;
     let version = format!("{}.{:02}/{:02}", version / 10_000, version / 100 % 100, version % 100);
     let keys = match file.root_keys(call) {

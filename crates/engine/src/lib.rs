@@ -1,7 +1,7 @@
-//! Read ROOT trees into arrays, fast, from any place.
+//! Read ROOT trees into arrays, fast, from anywhere.
 //!
 //! Open a file with [`open`], take a tree with [`File::tree`], read columns with [`Tree::read`], or range by range with
-//! [`Tree::scan`]. Every call blocks until it is done, fails, passes its deadline, or is interrupted: a [`Call`] says when.
+//! [`Tree::scan`]. Every call blocks until it is done, fails, passes its deadline, or is interrupted; a [`Call`] carries both.
 //!
 //! ```no_run
 //! use sapwood::{Call, Deadline, OpenOptions, ReadOptions};
@@ -16,7 +16,7 @@
 //! ```
 //!
 //! This crate is the façade: it joins [files](sapwood_root), [tables](sapwood_table), [writing](sapwood_rewrite) and
-//! [datasets](sapwood_dataset), and adds what needs all of them.
+//! [datasets](sapwood_dataset), and adds verification and diagnosis, which need all of them.
 
 mod doctor;
 mod open;
@@ -30,19 +30,18 @@ pub use sapwood_core::{
     LoggedEvent, Primitive, Result, SourceEvent, printable,
 };
 pub use sapwood_dataset as dataset;
-pub use sapwood_fetch::blocks::{Cache, CacheCheck, CachedFile};
+pub use sapwood_fetch::blocks::{BlockOptions, Cache, CacheCheck, CacheOptions, CachedFile};
 pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, FetchKind, KindUse};
 pub use sapwood_fetch::replay;
 pub use sapwood_rewrite::{repack, write};
 pub use sapwood_root::{
-    File, Item, KeyEntry, Member, Object, ReadOptions, RootFile, Tree, beside, list_directory,
+    File, FileItem, KeyEntry, MemberInfo, Object, OpenOptions, ReadOptions, ReplicaOptions, RootFile, Tree,
+    list_directory, sibling_url,
 };
-pub use sapwood_source::{
-    BlockOptions, CacheOptions, ListingEntry, OpenOptions, ReplicaOptions, Source, Trace, TraceRecord,
-};
+pub use sapwood_source::{ListingEntry, RetryPolicy, Source, SourceOptions, Trace, TraceRecord};
 pub use sapwood_table::{
     CutCosts, CutOptions, CutQuery, CutRead, CutScan, CutStage, EntryRead, EntrySelection, EntryStatistics,
     ExcludedEntries, Lazy, LazyOptions, PassingEntries, Query, Scan, Table, count_excluded,
 };
 pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
-pub use sapwood_ttree::{BasketRef, Branch, BranchKind, Meaning, Outcome};
+pub use sapwood_ttree::{BasketRef, Branch, BranchKind, BranchType, Meaning};

@@ -1,10 +1,10 @@
 //! `Branch`: the metadata of a branch, and the ranges of its baskets.
 
-use crate::arguments::deadline;
 use crate::column::form_tuple;
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
 use pyo3::prelude::*;
-use sapwood::{BranchKind, Meaning, Member};
+use sapwood::{BranchKind, Meaning, MemberInfo};
 
 /// A branch, or a member of the objects in it.
 #[pyclass(module = "sapwood._core", frozen)]
@@ -13,7 +13,7 @@ pub(crate) struct Branch {
     #[pyo3(get)]
     index: usize,
     /// The member, and the path to it.
-    selected: Option<(String, Member)>,
+    selected: Option<(String, MemberInfo)>,
 }
 
 impl Branch {
@@ -25,8 +25,8 @@ impl Branch {
         &self.tree.branches()[self.index]
     }
 
-    fn outcome(&self) -> &sapwood::Outcome {
-        &self.tree.outcomes()[self.index]
+    fn branch_type(&self) -> &sapwood::BranchType {
+        &self.tree.branch_types()[self.index]
     }
 }
 
@@ -74,7 +74,7 @@ impl Branch {
 
     #[getter]
     fn typename(&self) -> &str {
-        self.selected.as_ref().map_or(&self.outcome().typename, |(_, member)| &member.typename)
+        self.selected.as_ref().map_or(&self.branch_type().typename, |(_, member)| &member.typename)
     }
 
     #[getter]
@@ -94,7 +94,7 @@ impl Branch {
         if let Some((_, member)) = &self.selected {
             return form_tuple(py, &member.form).map(Some);
         }
-        match &self.outcome().meaning {
+        match &self.branch_type().meaning {
             Meaning::Column(interpretation) => form_tuple(py, &interpretation.form).map(Some),
             Meaning::Group | Meaning::Unsupported(_) => Ok(None),
         }
@@ -102,7 +102,7 @@ impl Branch {
 
     #[getter]
     fn unsupported(&self) -> Option<&str> {
-        match &self.outcome().meaning {
+        match &self.branch_type().meaning {
             Meaning::Unsupported(why) => Some(why),
             Meaning::Group | Meaning::Column(_) => None,
         }
@@ -111,7 +111,7 @@ impl Branch {
     /// Members that cannot be read, and why.
     #[getter]
     fn skipped(&self) -> Vec<(String, String)> {
-        match (&self.selected, &self.outcome().meaning) {
+        match (&self.selected, &self.branch_type().meaning) {
             (Some((_, member)), _) => member.skipped.clone(),
             (None, Meaning::Column(interpretation)) => interpretation.skipped.clone(),
             (None, Meaning::Group | Meaning::Unsupported(_)) => Vec::new(),
@@ -120,7 +120,7 @@ impl Branch {
 
     #[getter]
     fn is_group(&self) -> bool {
-        matches!(self.outcome().meaning, Meaning::Group)
+        matches!(self.branch_type().meaning, Meaning::Group)
     }
 
     #[getter]
@@ -135,7 +135,7 @@ impl Branch {
 
     #[getter]
     fn count_branch(&self) -> Option<usize> {
-        match &self.outcome().meaning {
+        match &self.branch_type().meaning {
             Meaning::Column(interpretation) => interpretation.count_branch,
             Meaning::Group | Meaning::Unsupported(_) => None,
         }
@@ -189,7 +189,6 @@ pub(crate) fn find_baskets(
     branches: &[usize],
     deadline: Option<f64>,
 ) -> PyResult<()> {
-    let deadline = self::deadline(deadline)?;
     match tree.file().dataset_tree() {
         None => Ok(()),
         Some(_) => detached(py, deadline, |call| tree.find_baskets(branches, call)),

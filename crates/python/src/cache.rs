@@ -1,8 +1,8 @@
 //! `cache_contents`, `cache_verify`, `cache_clear`: maintenance of a cache of blocks.
 
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
 use pyo3::prelude::*;
-use sapwood::Deadline;
 use sapwood::{Cache, CacheOptions, Error, ErrorKind};
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
@@ -13,7 +13,7 @@ type Row = (String, u64, u64, u64, Option<f64>);
 /// The contents of a cache, the most recently used file first.
 #[pyfunction]
 pub(crate) fn cache_contents(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<Row>> {
-    let kept = detached(py, Deadline::default(), |_| Ok(open(directory)?.contents()))?;
+    let kept = detached(py, None, |_| Ok(open(directory)?.contents()))?;
     let row = |kept: sapwood::CachedFile| {
         let used = kept.used.and_then(|used| used.duration_since(UNIX_EPOCH).ok());
         (kept.url, kept.size, kept.blocks, kept.bytes, used.map(|used| used.as_secs_f64()))
@@ -24,7 +24,7 @@ pub(crate) fn cache_contents(py: Python<'_>, directory: PathBuf) -> PyResult<Vec
 /// Number and bytes of intact blocks, and the paths of damaged ones, which are removed.
 #[pyfunction]
 pub(crate) fn cache_verify(py: Python<'_>, directory: PathBuf) -> PyResult<(u64, u64, Vec<PathBuf>)> {
-    let verified = detached(py, Deadline::default(), |_| Ok(open(directory)?.verify()))?;
+    let verified = detached(py, None, |_| Ok(open(directory)?.verify()))?;
     Ok((verified.sound, verified.bytes, verified.damaged))
 }
 

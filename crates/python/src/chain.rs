@@ -1,27 +1,43 @@
 //! `chain`: runs the processing chain, to measure it.
 
-use crate::arguments::{deadline, open_options};
-use crate::error::{detached, exception};
+use crate::arguments::{compression, job_deadline};
+use crate::detached::detached_until;
+use crate::fields::fields;
 use crate::file::File;
+use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sapwood::dataset::Place;
-use sapwood::write::{Compression, create_sink};
-use sapwood::{ChainOptions, ChainOutput, ChainSource, Deadline, Error, chain as run_chain};
+use sapwood::dataset::DatasetLocation;
+use sapwood::write::create_sink;
+use sapwood::{ChainOptions, ChainOutput, ChainSource, Error, chain as run_chain};
 use sapwood_stripe::LayoutOptions;
 
-/// The options of a chain, as Python passes them.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct ChainArguments {
-    full: bool,
-    lanes: usize,
-    threads: Option<usize>,
-    batch: u64,
-    entries: Option<u64>,
-    compression: Option<i32>,
-    stripe_size: Option<u64>,
-    group: bool,
+/// What a chain does, and in which layout it writes.
+#[pyclass(name = "ChainOptions", module = "sapwood._core", frozen)]
+pub(crate) struct PyChainOptions(ChainOptions);
+
+#[pymethods]
+impl PyChainOptions {
+    #[new]
+    #[pyo3(signature = (
+        *, full, lanes, batch, threads=None, entries=None, compression=None, stripe_size=None, group=true
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn new(
+        full: bool,
+        lanes: usize,
+        batch: u64,
+        threads: Option<usize>,
+        entries: Option<u64>,
+        compression: Option<i32>,
+        stripe_size: Option<u64>,
+        group: bool,
+    ) -> PyResult<PyChainOptions> {
+        let compression = self::compression(compression)?;
+        let default = LayoutOptions::default();
+        let layout = LayoutOptions { target: stripe_size.unwrap_or(default.target), group, ..default };
+        Ok(PyChainOptions(ChainOptions { full, lanes, threads, batch, entries, compression, layout }))
+    }
 }
 
 /// Runs a chain; returns what it did.
@@ -34,9 +50,9 @@ pub(crate) fn chain<'py>(
     py: Python<'py>,
     source: &Bound<'py, PyAny>,
     output: (String, String),
-    running: ChainArguments,
+    running: &Bound<'py, PyChainOptions>,
     deadline: Option<f64>,
-    options: Option<&Bound<'py, PyDict>>,
+    options: Option<&Bound<'py, PyOpenOptions>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let open = open_options(deadline, options)?;
     let source = if let Ok(events) = source.extract::<u64>() {
@@ -45,31 +61,15 @@ pub(crate) fn chain<'py>(
         ChainSource::Tree(file.get().get()?, path)
     } else {
         let (_, url): (String, String) = source.extract()?;
-        ChainSource::Flat(url, Box::new(open.clone()))
+        ChainSource::Flat(url, Box::new(open.source.clone()))
     };
-    let compression = running.compression.map(Compression::from_number).transpose();
-    let defaults = LayoutOptions::default();
-    let layout = LayoutOptions {
-        target: running.stripe_size.unwrap_or(defaults.target),
-        group: running.group,
-        ..defaults
-    };
-    let chain_options = ChainOptions {
-        full: running.full,
-        lanes: running.lanes,
-        threads: running.threads,
-        batch: running.batch,
-        entries: running.entries,
-        compression: compression.map_err(|error| exception(&error))?,
-        layout,
-    };
-    let deadline = self::deadline(deadline.or(Some(Deadline::LONGEST.as_secs_f64())))?;
-    let report = detached(py, deadline, |call| {
+    let (running, deadline) = (&running.get().0, job_deadline(deadline)?);
+    let report = detached_until(py, deadline, |call| {
         let (kind, place) = output;
         let output = match kind.as_str() {
             "none" => ChainOutput::Nothing,
             "sink" => ChainOutput::Discard,
-            "stripes" => ChainOutput::Stripes(Place::new(&place, &open, None)?),
+            "stripes" => ChainOutput::Stripes(DatasetLocation::new(&place, &open.source, None)?),
             "root" => {
                 let name = place.rsplit('/').next().unwrap_or(&place).to_owned();
                 ChainOutput::Root(create_sink(&place)?, name)
@@ -77,23 +77,27 @@ pub(crate) fn chain<'py>(
             "flat" => ChainOutput::Flat(create_sink(&place)?),
             other => return Err(Error::usage(format!("unknown output '{other}'"))),
         };
-        run_chain(&source, output, &chain_options, call)
+        run_chain(&source, output, running, call)
     })?;
-    let result = PyDict::new(py);
-    result.set_item("events", report.events)?;
-    result.set_item("batches", report.batches)?;
-    result.set_item("columns", report.columns)?;
-    result.set_item("decoded_columns", report.decoded_columns)?;
-    result.set_item("encoded_columns", report.encoded_columns)?;
-    result.set_item("read_bytes", report.read_bytes)?;
-    result.set_item("entry_bytes", report.entry_bytes)?;
-    result.set_item("value_bytes", report.value_bytes)?;
-    result.set_item("written_bytes", report.written_bytes)?;
-    result.set_item("written_objects", report.written_objects)?;
-    result.set_item("seconds", report.seconds)?;
-    result.set_item("decompress_seconds", report.decompress_seconds)?;
-    result.set_item("deserialise_seconds", report.deserialise_seconds)?;
-    result.set_item("serialise_seconds", report.serialise_seconds)?;
-    result.set_item("compress_seconds", report.compress_seconds)?;
-    Ok(result)
+    Ok(fields!(
+        py,
+        report,
+        [
+            events,
+            batches,
+            columns,
+            decoded_columns,
+            encoded_columns,
+            read_bytes,
+            entry_bytes,
+            value_bytes,
+            written_bytes,
+            written_objects,
+            seconds,
+            decompress_seconds,
+            deserialise_seconds,
+            serialise_seconds,
+            compress_seconds
+        ]
+    ))
 }

@@ -20,20 +20,20 @@ pub(crate) struct Column {
 /// read-only.
 pub(crate) fn columns(py: Python<'_>, columns: Vec<sapwood::Column>) -> PyResult<Bound<'_, PyList>> {
     let mut buffers: Vec<(Arc<Buffer>, &'static str, usize)> = Vec::new();
-    let mut place_of: HashMap<*const Buffer, usize> = HashMap::new();
-    let mut places = Vec::new();
+    let mut indices: HashMap<*const Buffer, usize> = HashMap::new();
+    let mut used = Vec::new();
     let mut shapes = Vec::with_capacity(columns.len());
     for column in columns {
         let mut dtypes = Vec::with_capacity(column.buffers.len());
         buffer_dtypes(&column.form, &mut dtypes);
-        let first = places.len();
+        let first = used.len();
         for ((dtype, size), buffer) in dtypes.into_iter().zip(column.buffers) {
-            places.push(*place_of.entry(Arc::as_ptr(&buffer)).or_insert_with(|| {
+            used.push(*indices.entry(Arc::as_ptr(&buffer)).or_insert_with(|| {
                 buffers.push((buffer, dtype, size));
                 buffers.len() - 1
             }));
         }
-        shapes.push((column.form, column.length, first..places.len()));
+        shapes.push((column.form, column.length, first..used.len()));
     }
     let arrays = buffers.into_iter().map(|(buffer, dtype, size)| match Arc::try_unwrap(buffer) {
         Ok(buffer) => array(py, buffer, dtype, size),
@@ -41,9 +41,9 @@ pub(crate) fn columns(py: Python<'_>, columns: Vec<sapwood::Column>) -> PyResult
     });
     let arrays: Vec<Py<PyAny>> = arrays.collect::<PyResult<_>>()?;
     let columns = shapes.into_iter().map(|(form, length, range)| {
-        let buffers = places.get(range).into_iter().flatten();
+        let buffers = used.get(range).into_iter().flatten();
         let buffers =
-            buffers.filter_map(|place| arrays.get(*place)).map(|array| array.clone_ref(py)).collect();
+            buffers.filter_map(|index| arrays.get(*index)).map(|array| array.clone_ref(py)).collect();
         Ok(Column { form: form_tuple(py, &form)?, length, buffers })
     });
     PyList::new(py, columns.collect::<PyResult<Vec<_>>>()?)

@@ -1,28 +1,26 @@
 //! `CutRead`, and the stages that it delivers.
 
-use crate::arguments::deadline;
 use crate::column::columns;
-use crate::error::detached;
+use crate::detached::detached;
 use crate::tree::{QueryArgument, Tree};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use sapwood::{CutCosts, CutOptions, CutQuery, CutStage, Deadline, EntrySelection};
+use sapwood::{CutCosts, CutOptions, CutQuery, CutStage, EntrySelection};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 /// A read of steps in two stages: what a cut needs, then what else the passing entries need.
 #[pyclass(module = "sapwood._core", frozen)]
 pub(crate) struct CutRead {
-    /// The requests that the first stage delivers, in its order.
+    /// The queries that the first stage delivers, in its order.
     #[pyo3(get)]
     first: Vec<usize>,
     /// The same of the second stage.
     #[pyo3(get)]
     second: Vec<usize>,
     read: Mutex<sapwood::CutRead>,
-    /// How long a wait for one stage may take.
-    patience: Duration,
+    /// How many seconds a wait for one stage may take.
+    patience: Option<f64>,
 }
 
 /// The columns of the first stage of a step.
@@ -47,14 +45,14 @@ pub(crate) struct SecondStage {
 impl CutRead {
     #[new]
     #[pyo3(signature = (
-        trees, requests, cut, groups, ranges, *, chosen=None, excluded=Vec::new(), least_bytes=None,
+        trees, queries, cut, groups, ranges, *, chosen=None, excluded=Vec::new(), least_bytes=None,
         many_percent=None, threads=None, deadline=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one call")]
     fn new(
         py: Python<'_>,
         trees: Vec<Py<Tree>>,
-        requests: Vec<(usize, QueryArgument)>,
+        queries: Vec<(usize, QueryArgument)>,
         cut: Vec<usize>,
         groups: Vec<Vec<usize>>,
         ranges: Vec<(u64, u64)>,
@@ -66,7 +64,7 @@ impl CutRead {
         deadline: Option<f64>,
     ) -> PyResult<CutRead> {
         let tables = trees.iter().map(|tree| tree.get().table()).collect();
-        let columns = requests.into_iter().map(|(tree, request)| (tree, request.into())).collect();
+        let columns = queries.into_iter().map(|(tree, query)| (tree, query.into())).collect();
         let query = CutQuery { tables, columns, cut, groups };
         let chosen = chosen.map(|chosen| chosen.as_slice().map(<[u64]>::to_vec)).transpose()?;
         let step = |(start, stop)| EntrySelection { within: start..stop, chosen: chosen.clone() };
@@ -76,17 +74,15 @@ impl CutRead {
             least_bytes: least_bytes.unwrap_or(default.least_bytes),
             many_percent: many_percent.unwrap_or(default.many_percent),
         };
-        let excluded = excluded.into_iter().map(|(start, stop)| start..stop).collect();
+        let excluded = crate::arguments::ranges(excluded);
         let options = CutOptions { threads, excluded, costs };
-        let deadline = self::deadline(deadline)?;
-        let patience = deadline.remaining();
         let read = detached(py, deadline, |call| sapwood::CutRead::new(&query, steps, options, call))?;
-        Ok(CutRead { first: read.first(), second: read.second(), read: Mutex::new(read), patience })
+        Ok(CutRead { first: read.first(), second: read.second(), read: Mutex::new(read), patience: deadline })
     }
 
     /// The first stage of the next step, or the second of the earliest that lacks it; None after the last.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let stage = detached(py, Deadline::after(self.patience), |call| {
+        let stage = detached(py, self.patience, |call| {
             let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
             read.next(call).transpose()
         })?;
@@ -109,7 +105,7 @@ impl CutRead {
     /// Takes the mask of the step whose first stage came last.
     fn cut(&self, py: Python<'_>, mask: Option<PyReadonlyArray1<'_, bool>>) -> PyResult<()> {
         let mask = mask.as_ref().map(|mask| mask.as_slice()).transpose()?;
-        detached(py, Deadline::after(self.patience), |call| {
+        detached(py, self.patience, |call| {
             let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
             read.cut(mask, call)
         })

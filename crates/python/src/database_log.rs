@@ -1,7 +1,7 @@
 //! Logs of datasets in a database that Python accesses. Entries have the header of an object, with its
 //! checksum, because databases may have none.
 
-use crate::error::detached;
+use crate::detached::detached;
 use bytes::Bytes;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -35,9 +35,7 @@ pub(crate) fn check_log(py: Python<'_>, log: &Bound<'_, PyAny>, seconds: f64) ->
     let time = Duration::try_from_secs_f64(seconds).unwrap_or(Deadline::LONGEST);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
     let runtime = runtime.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-    detached(py, Deadline::default(), |_| {
-        runtime.block_on(sapwood_stripe::check_log(&log, Deadline::after(time)))
-    })
+    detached(py, None, |_| runtime.block_on(sapwood_stripe::check_log(&log, Deadline::after(time))))
 }
 
 impl DatabaseLog {

@@ -1,10 +1,10 @@
 //! `describe_dataset`, `dataset_log`: descriptions of datasets, as JSON.
 
-use crate::arguments::open_options;
 use crate::database_log::log_of;
-use crate::error::{detached, exception};
+use crate::detached::detached_until;
+use crate::error::exception;
+use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use sapwood::{Error, Result, dataset};
 use sapwood_stripe::Version;
 use serde::Serialize;
@@ -18,15 +18,15 @@ pub(crate) fn describe_dataset(
     version: Option<&str>,
     sizes: bool,
     deadline: Option<f64>,
-    options: Option<&Bound<'_, PyDict>>,
+    options: Option<&Bound<'_, PyOpenOptions>>,
     log: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let options = open_options(deadline, options)?;
     let version: Version =
         version.map_or(Ok(Version::Latest), str::parse).map_err(|error| exception(&error))?;
     let log = log.map(log_of).transpose()?;
-    detached(py, options.deadline, |call| {
-        json(&dataset::describe(url, log, &version, sizes, &options, call)?)
+    detached_until(py, options.source.deadline, |call| {
+        json(&dataset::describe(url, log, &version, sizes, &options.source, call)?)
     })
 }
 
@@ -38,12 +38,14 @@ pub(crate) fn dataset_log(
     url: &str,
     after: u64,
     deadline: Option<f64>,
-    options: Option<&Bound<'_, PyDict>>,
+    options: Option<&Bound<'_, PyOpenOptions>>,
     log: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let options = open_options(deadline, options)?;
     let log = log.map(log_of).transpose()?;
-    detached(py, options.deadline, |call| json(&dataset::log_after(url, log, after, &options, call)?))
+    detached_until(py, options.source.deadline, |call| {
+        json(&dataset::log_after(url, log, after, &options.source, call)?)
+    })
 }
 
 fn json(value: &impl Serialize) -> Result<String> {

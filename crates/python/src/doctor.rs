@@ -1,7 +1,9 @@
 //! `diagnose`.
 
-use crate::arguments::{open_options, seconds};
-use crate::error::{detached, exception};
+use crate::arguments::seconds;
+use crate::detached::detached_until;
+use crate::error::exception;
+use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sapwood_source::{DiagnosisStep, StepOutcome};
@@ -15,10 +17,11 @@ pub(crate) fn diagnose<'py>(
     url: &str,
     longest: f64,
     deadline: Option<f64>,
-    options: Option<&Bound<'py, PyDict>>,
+    options: Option<&Bound<'py, PyOpenOptions>>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let (options, longest) = (open_options(deadline, options)?, seconds("longest", longest)?);
-    let steps = detached(py, options.deadline, |call| sapwood::diagnose(url, &options, longest, call))?;
+    let steps =
+        detached_until(py, options.source.deadline, |call| sapwood::diagnose(url, &options, longest, call))?;
     steps.iter().map(|step| step_dict(py, step)).collect()
 }
 

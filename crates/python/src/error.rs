@@ -1,16 +1,15 @@
-//! Errors and interruptions: the core's error as one exception, Ctrl-C as Python's own.
+//! Errors of the core as one exception, and the events that led to them.
 
-use crate::logging;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use sapwood::{Call, Deadline, Error, ErrorKind, LoggedEvent, Result};
+use sapwood::{Error, ErrorKind, LoggedEvent};
 
 create_exception!(
     sapwood._core,
     CoreError,
     PyException,
-    "Raised by the core for every failure: (code, message, url, offset, branch, hint, story)."
+    "Raised by the core for every failure: (code, message, url, offset, branch, hint, event log)."
 );
 
 /// The codes of all kinds of errors.
@@ -27,7 +26,7 @@ pub(crate) fn exception(error: &Error) -> PyErr {
         error.offset(),
         error.branch_name().map(str::to_owned),
         error.hint_text().map(str::to_owned),
-        error.events().iter().map(happening).collect::<Vec<_>>(),
+        error.events().iter().map(event_row).collect::<Vec<_>>(),
     ))
 }
 
@@ -35,41 +34,7 @@ pub(crate) fn exception(error: &Error) -> PyErr {
 pub(crate) type EventRow = (f64, Option<String>, &'static str, String, u64);
 
 /// An event, as passed to Python.
-pub(crate) fn happening(told: &LoggedEvent) -> EventRow {
-    (told.when.as_secs_f64(), told.server.clone(), told.event.name(), told.text.clone(), told.times)
-}
-
-/// Runs `work` without the GIL. A signal, such as Ctrl-C, ends it with the signal's own exception.
-///
-/// Only Python's main thread gets signals. Other threads must not wait for the GIL meanwhile: if the
-/// interpreter ended at that moment, it would kill the thread in the middle of its work, and the process with
-/// it.
-pub(crate) fn detached<T: Send>(
-    py: Python<'_>,
-    deadline: Deadline,
-    work: impl FnOnce(&mut Call<'_>) -> Result<T> + Send,
-) -> PyResult<T> {
-    let mut signal: Option<PyErr> = None;
-    let is_main = is_main_thread(py)?;
-    let result = py.detach(|| {
-        let mut interrupt = || {
-            // Python reports a signal once; later checks in the same work must give up, too.
-            if is_main && signal.is_none() {
-                signal = Python::attach(|py| logging::hand_on(py).and_then(|()| py.check_signals())).err();
-            }
-            signal.is_some()
-        };
-        work(&mut Call::new(deadline, &mut interrupt))
-    });
-    let handed_on = logging::hand_on(py);
-    match (signal, result) {
-        (Some(raised), _) => Err(raised),
-        (None, Ok(value)) => handed_on.map(|()| value),
-        (None, Err(error)) => Err(exception(&error)),
-    }
-}
-
-fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
-    let threading = py.import("threading")?;
-    threading.call_method0("get_ident")?.eq(threading.call_method0("main_thread")?.getattr("ident")?)
+pub(crate) fn event_row(event: &LoggedEvent) -> EventRow {
+    let LoggedEvent { when, server, event, text, times } = event;
+    (when.as_secs_f64(), server.clone(), event.name(), text.clone(), *times)
 }

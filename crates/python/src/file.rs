@@ -1,16 +1,18 @@
 //! `File` and `Key`.
 
-use crate::arguments::{self, open_options};
 use crate::column::columns;
 use crate::database_log::log_of;
-use crate::error::{EventRow, detached, exception, happening};
+use crate::detached::{detached, detached_until};
+use crate::error::{EventRow, event_row, exception};
+use crate::fields::fields;
 use crate::object::ObjectSource;
+use crate::options::{PyOpenOptions, open_options};
 use crate::tree::Tree;
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList};
-use sapwood::{Counters, Error, ErrorKind, Item, Source, StreamerElement, Trace, TraceRecord};
+use sapwood::{Counters, Error, ErrorKind, FileItem, Source, StreamerElement, Trace, TraceRecord};
 use sapwood_source::{MemorySource, ServerReads, ServerUse};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -98,12 +100,12 @@ impl File {
         py: Python<'_>,
         url: &str,
         deadline: Option<f64>,
-        options: Option<&Bound<'_, PyDict>>,
+        options: Option<&Bound<'_, PyOpenOptions>>,
         log: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<File> {
         let options = open_options(deadline, options)?;
         let log = log.map(log_of).transpose()?;
-        let opened = detached(py, options.deadline, |call| match log {
+        let opened = detached_until(py, options.source.deadline, |call| match log {
             Some(log) => sapwood::dataset::open_dataset(url, log, &options, call),
             None => sapwood::open(url, options, call),
         });
@@ -119,7 +121,6 @@ impl File {
         name: String,
         deadline: Option<f64>,
     ) -> PyResult<File> {
-        let deadline = arguments::deadline(deadline)?;
         let source: Arc<dyn Source> = match obj.extract::<PyBackedBytes>() {
             Ok(bytes) => Arc::new(MemorySource::named(name, None, Bytes::from_owner(bytes))),
             Err(_) => Arc::new(ObjectSource::new(obj, name)?),
@@ -152,7 +153,7 @@ impl File {
     /// All keys; without `recursive`, those of the root directory.
     #[pyo3(signature = (recursive=true, deadline=None))]
     fn keys(&self, py: Python<'_>, recursive: bool, deadline: Option<f64>) -> PyResult<Vec<Key>> {
-        let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
+        let file = self.get()?;
         let keys = detached(py, deadline, |call| match recursive {
             true => file.keys(call),
             false => file.root_keys(call),
@@ -183,10 +184,10 @@ impl File {
         cycle: Option<u16>,
         deadline: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
+        let file = self.get()?;
         match detached(py, deadline, |call| file.item(path, cycle, call))? {
-            Item::Tree(tree) => Ok(Tree::new(tree).into_pyobject(py)?.into_any()),
-            Item::Object(object) => Ok(Object::new(py, object)?.into_pyobject(py)?.into_any()),
+            FileItem::Tree(tree) => Ok(Tree::new(tree).into_pyobject(py)?.into_any()),
+            FileItem::Object(object) => Ok(Object::new(py, object)?.into_pyobject(py)?.into_any()),
         }
     }
 
@@ -199,13 +200,10 @@ impl File {
     /// The class descriptions in the file.
     #[pyo3(signature = (deadline=None))]
     fn streamers<'py>(&self, py: Python<'py>, deadline: Option<f64>) -> PyResult<Bound<'py, PyList>> {
-        let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
+        let file = self.get()?;
         let streamers = detached(py, deadline, |call| file.streamers(call))?;
         let infos = streamers.iter().map(|info| {
-            let dict = PyDict::new(py);
-            dict.set_item("name", &info.name)?;
-            dict.set_item("version", info.version)?;
-            dict.set_item("checksum", info.checksum)?;
+            let dict = fields!(py, info, [name, version, checksum]);
             let elements = info.elements.iter().map(|element| element_dict(py, element));
             dict.set_item("elements", elements.collect::<PyResult<Vec<_>>>()?)?;
             Ok(dict)
@@ -247,8 +245,8 @@ impl File {
     }
 
     /// The events at the sources so far; and how many events were dropped.
-    fn story(&self) -> (Vec<EventRow>, u64) {
-        (self.counters.events.entries().iter().map(happening).collect(), self.counters.events.dropped())
+    fn event_log(&self) -> (Vec<EventRow>, u64) {
+        (self.counters.events.entries().iter().map(event_row).collect(), self.counters.events.dropped())
     }
 
     /// Closes the file. Trees in use stay readable.
@@ -258,12 +256,8 @@ impl File {
 }
 
 fn element_dict<'py>(py: Python<'py>, element: &StreamerElement) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("name", &element.name)?;
-    dict.set_item("title", &element.title)?;
+    let dict = fields!(py, element, [name, title, type_name, array_dims]);
     dict.set_item("type", element.type_code)?;
-    dict.set_item("type_name", &element.type_name)?;
-    dict.set_item("array_dims", &element.array_dims)?;
     let kind = format!("{:?}", element.kind);
     let kind = kind.split([' ', '(', '{']).next().unwrap_or_default();
     dict.set_item("class", format!("TStreamer{kind}"))?;

@@ -1,8 +1,8 @@
 //! `Lazy`: columns that are read when they are touched.
 
-use crate::arguments::deadline as deadline_in;
 use crate::column::columns;
-use crate::error::detached;
+use crate::detached::detached;
+use crate::fields::fields;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::time::Duration;
@@ -24,7 +24,7 @@ impl Lazy {
         self.0.windows().iter().map(|window| (window.start, window.end)).collect()
     }
 
-    /// The entries of a window, of a request by its index.
+    /// The entries of a window, of a query by its index.
     #[pyo3(signature = (query, window, *, deadline=None))]
     fn column<'py>(
         &self,
@@ -33,12 +33,11 @@ impl Lazy {
         window: usize,
         deadline: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let deadline = deadline_in(deadline)?;
         let column = detached(py, deadline, |call| self.0.column(query, window, call))?;
         columns(py, vec![column])?.get_item(0)
     }
 
-    /// Fetches some requests of a window together.
+    /// Fetches some queries of a window together.
     #[pyo3(signature = (queries, window, *, deadline=None))]
     fn touch(
         &self,
@@ -47,7 +46,6 @@ impl Lazy {
         window: usize,
         deadline: Option<f64>,
     ) -> PyResult<()> {
-        let deadline = deadline_in(deadline)?;
         detached(py, deadline, |call| self.0.touch(&queries, window, call))
     }
 
@@ -77,27 +75,15 @@ impl Lazy {
         let accounting = self.0.accounting();
         let by_column = PyDict::new(py);
         for (column, account) in &accounting.columns {
-            let entry = PyDict::new(py);
-            entry.set_item("windows_touched", account.windows_touched)?;
-            entry.set_item("hits", account.hits)?;
-            entry.set_item("misses", account.misses)?;
-            entry.set_item("bytes_fetched", account.bytes_fetched)?;
-            entry.set_item("bytes_unused", account.bytes_unused)?;
+            let entry = fields!(py, account, [windows_touched, hits, misses, bytes_fetched, bytes_unused]);
             by_column.set_item(column, entry)?;
         }
         let by_kind = PyDict::new(py);
         for kind in sapwood::FetchKind::ALL {
             let account = accounting.kinds.get(&kind).copied().unwrap_or_default();
-            let entry = PyDict::new(py);
-            entry.set_item("fetches", account.fetches)?;
-            entry.set_item("requests", account.requests)?;
-            entry.set_item("ranges", account.ranges)?;
-            entry.set_item("bytes", account.bytes)?;
-            by_kind.set_item(kind.name(), entry)?;
+            by_kind.set_item(kind.name(), fields!(py, account, [fetches, requests, ranges, bytes]))?;
         }
-        let whole = PyDict::new(py);
-        whole.set_item("windows_seen", accounting.windows_seen)?;
-        whole.set_item("held_bytes", accounting.held_bytes)?;
+        let whole = fields!(py, accounting, [windows_seen, held_bytes]);
         whole.set_item("columns", by_column)?;
         whole.set_item("kinds", by_kind)?;
         Ok(whole)

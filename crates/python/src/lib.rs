@@ -8,13 +8,16 @@ mod column;
 mod cut;
 mod database_log;
 mod describe;
+mod detached;
 mod doctor;
 mod error;
+mod fields;
 mod file;
 mod lazy;
 mod listing;
 mod logging;
 mod object;
+mod options;
 mod repack;
 mod sink;
 mod stripe;
@@ -37,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use crate::cache::{cache_clear, cache_contents, cache_verify};
     #[pymodule_export]
-    use crate::chain::chain;
+    use crate::chain::{PyChainOptions, chain};
     #[pymodule_export]
     use crate::column::Column;
     #[pymodule_export]
@@ -57,9 +60,11 @@ mod _core {
     #[pymodule_export]
     use crate::listing::{list_directory, redact};
     #[pymodule_export]
+    use crate::options::{PyBlockOptions, PyOpenOptions, PyRetryPolicy, PyStorageOptions};
+    #[pymodule_export]
     use crate::repack::repack;
     #[pymodule_export]
-    use crate::stripe::Stripes;
+    use crate::stripe::{DatasetHandle, PyWriteOptions};
     #[pymodule_export]
     use crate::trace::{replay_job, trace_flush, trace_is_on, trace_start, trace_stop, trace_summary};
     #[pymodule_export]

@@ -1,9 +1,8 @@
 //! `list_directory`, `redact`.
 
-use crate::arguments::open_options;
-use crate::error::detached;
+use crate::detached::detached_until;
+use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 /// Name, and whether it is a directory, of all entries of the directory at a URL.
 #[pyfunction]
@@ -12,10 +11,12 @@ pub(crate) fn list_directory(
     py: Python<'_>,
     url: &str,
     deadline: Option<f64>,
-    options: Option<&Bound<'_, PyDict>>,
+    options: Option<&Bound<'_, PyOpenOptions>>,
 ) -> PyResult<Vec<(String, bool)>> {
     let options = open_options(deadline, options)?;
-    let entries = detached(py, options.deadline, |call| sapwood::list_directory(url, &options, call))?;
+    let entries = detached_until(py, options.source.deadline, |call| {
+        sapwood::list_directory(url, &options.source, call)
+    })?;
     Ok(entries.into_iter().map(|entry| (entry.name, entry.is_directory)).collect())
 }
 

@@ -1,5 +1,5 @@
-//! Passes messages of the core to Python's `logging`. They are kept until the main thread waits for bytes,
-//! whichever thread they came from, or until a call of any thread ends.
+//! Forwards messages of the core to Python's `logging`. Messages of all threads are kept until the main thread waits for
+//! bytes, or until a call of any thread ends.
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use pyo3::prelude::*;
@@ -49,8 +49,8 @@ pub(crate) fn install() {
     }
 }
 
-/// Passes on the kept messages.
-pub(crate) fn hand_on(py: Python<'_>) -> PyResult<()> {
+/// Forwards the kept messages.
+pub(crate) fn forward(py: Python<'_>) -> PyResult<()> {
     let kept = std::mem::take(&mut *KEPT.lock().unwrap_or_else(PoisonError::into_inner));
     if kept.is_empty() {
         return Ok(());

@@ -1,14 +1,16 @@
 //! Datasets of stripes: writing, changing, checking.
 
-use crate::arguments::{deadline, open_options};
+use crate::arguments::{compression, entry_ranges};
 use crate::database_log::log_of;
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
+use crate::fields::fields;
+use crate::options::{PyOpenOptions, open_options};
 use crate::repack::input;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
-use sapwood::dataset::{AddOptions, InputSelection, Place, WriteOptions, Written};
+use pyo3::types::PyDict;
+use sapwood::dataset::{AddOptions, DatasetLocation, InputSelection, WriteOptions, WriteReport};
 use sapwood::repack::Input;
-use sapwood::write::Compression;
 use sapwood::{Call, Deadline, Result};
 use sapwood_stripe::{
     Change, ChecksumOptions, Dataset, EventId, GcOptions, LayoutOptions, LumiMask, Provenance, Receipt,
@@ -21,79 +23,70 @@ use std::future::Future;
 const TOOL: &str = concat!("sapwood ", env!("CARGO_PKG_VERSION"));
 
 /// The location of a dataset, and how it is accessed.
-#[pyclass(frozen, module = "sapwood._core")]
-pub(crate) struct Stripes {
-    place: Place,
+#[pyclass(frozen, name = "Stripes", module = "sapwood._core")]
+pub(crate) struct DatasetHandle {
+    place: DatasetLocation,
     deadline: Option<f64>,
 }
 
-/// How a dataset is written, as Python passes it.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-struct WriteArguments {
-    compression: Option<i32>,
-    stripe_size: Option<u64>,
-    batch: Option<u64>,
-    group: bool,
-    pad: u64,
-    statistics: bool,
-    threads: Option<usize>,
-    who: Option<String>,
-    job: Option<(String, u32)>,
-    parameters: BTreeMap<String, String>,
-    #[pyo3(default)]
-    base: Option<String>,
-    #[pyo3(default)]
-    branches: Option<Vec<String>>,
-    #[pyo3(default)]
-    entries: Option<Vec<Vec<(u64, u64)>>>,
-}
+/// How a dataset is written.
+#[pyclass(name = "WriteOptions", module = "sapwood._core", frozen)]
+pub(crate) struct PyWriteOptions(WriteOptions);
 
-impl WriteArguments {
-    fn options(self) -> Result<WriteOptions> {
-        let defaults = LayoutOptions::default();
-        let layout = LayoutOptions {
-            target: self.stripe_size.unwrap_or(defaults.target),
-            batch: self.batch,
-            group: self.group,
-            pad_quantum: self.pad,
-            ..defaults
-        };
-        let compression = self.compression.map(Compression::from_number).transpose()?;
-        let ranges = |input: Vec<(u64, u64)>| input.into_iter().map(|(start, stop)| start..stop).collect();
-        let entries = self.entries.map(|inputs| inputs.into_iter().map(ranges).collect());
-        let chosen = InputSelection { branches: self.branches, entries };
-        let WriteArguments { threads, who, job, parameters, base, .. } = self;
-        let without_statistics = !self.statistics;
-        Ok(WriteOptions {
-            compression,
-            layout,
-            without_statistics,
+#[pymethods]
+impl PyWriteOptions {
+    #[new]
+    #[pyo3(signature = (
+        *, compression=None, stripe_size=None, batch=None, group=true, pad=0, statistics=true, threads=None, who=None,
+        job=None, parameters=BTreeMap::new(), base=None, branches=None, entries=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn new(
+        compression: Option<i32>,
+        stripe_size: Option<u64>,
+        batch: Option<u64>,
+        group: bool,
+        pad: u64,
+        statistics: bool,
+        threads: Option<usize>,
+        who: Option<String>,
+        job: Option<(String, u32)>,
+        parameters: BTreeMap<String, String>,
+        base: Option<String>,
+        branches: Option<Vec<String>>,
+        entries: Option<Vec<Vec<(u64, u64)>>>,
+    ) -> PyResult<PyWriteOptions> {
+        let default = LayoutOptions::default();
+        let target = stripe_size.unwrap_or(default.target);
+        Ok(PyWriteOptions(WriteOptions {
+            compression: self::compression(compression)?,
+            layout: LayoutOptions { target, batch, group, pad_quantum: pad, ..default },
+            without_statistics: !statistics,
             threads,
             who,
             job,
             parameters,
             base,
-            chosen,
-        })
+            chosen: InputSelection { branches, entries: entries.map(entry_ranges) },
+        }))
     }
 }
 
 #[pymethods]
-impl Stripes {
+impl DatasetHandle {
     /// The dataset at a path or URL; nothing is read yet.
     #[new]
     #[pyo3(signature = (url, deadline=None, options=None, log=None))]
     fn new(
         url: &str,
         deadline: Option<f64>,
-        options: Option<&Bound<'_, PyDict>>,
+        options: Option<&Bound<'_, PyOpenOptions>>,
         log: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Stripes> {
+    ) -> PyResult<DatasetHandle> {
         let options = open_options(deadline, options)?;
         let log = log.map(log_of).transpose()?;
-        let place = Place::new(url, &options, log).map_err(|error| exception(&error))?;
-        Ok(Stripes { place, deadline })
+        let place = DatasetLocation::new(url, &options.source, log).map_err(|error| exception(&error))?;
+        Ok(DatasetHandle { place, deadline })
     }
 
     /// The URL, without secrets.
@@ -129,20 +122,19 @@ impl Stripes {
     }
 
     /// Creates a dataset from the trees of some files, or appends them.
-    #[pyo3(signature = (tree, inputs, writing))]
+    #[pyo3(signature = (tree, inputs, options))]
     fn create<'py>(
         &self,
         py: Python<'py>,
         tree: &str,
         inputs: Vec<Bound<'py, PyAny>>,
-        writing: WriteArguments,
+        options: &Bound<'py, PyWriteOptions>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let options = &options.get().0;
         let inputs = self.inputs(&inputs)?;
-        let written = self.run(py, |place, call| {
-            let options = writing.options()?;
-            sapwood::dataset::create(place, tree, &inputs, &options, call)
-        })?;
-        told(py, &written)
+        let written =
+            self.run(py, |place, call| sapwood::dataset::create(place, tree, &inputs, options, call))?;
+        written_dict(py, &written)
     }
 
     /// Appends the entries of some files.
@@ -150,15 +142,13 @@ impl Stripes {
         &self,
         py: Python<'py>,
         inputs: Vec<Bound<'py, PyAny>>,
-        writing: WriteArguments,
+        options: &Bound<'py, PyWriteOptions>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let options = &options.get().0;
         let inputs = self.inputs(&inputs)?;
-        let written = self.run(py, |place, call| {
-            let options = writing.options()?;
-            let dataset = place.open("latest", call)?;
-            sapwood::dataset::append(&dataset, &inputs, &options, call)
-        })?;
-        told(py, &written)
+        let written =
+            self.latest(py, |dataset, call| sapwood::dataset::append(dataset, &inputs, options, call))?;
+        written_dict(py, &written)
     }
 
     /// Stores the entries of some files without committing them: returns what was written, and the receipt
@@ -167,16 +157,15 @@ impl Stripes {
         &self,
         py: Python<'py>,
         inputs: Vec<Bound<'py, PyAny>>,
-        writing: WriteArguments,
+        options: &Bound<'py, PyWriteOptions>,
     ) -> PyResult<(Bound<'py, PyDict>, String)> {
+        let options = &options.get().0;
         let inputs = self.inputs(&inputs)?;
-        let (written, receipt) = self.run(py, |place, call| {
-            let options = writing.options()?;
-            let dataset = place.open("latest", call)?;
-            let (receipt, written) = sapwood::dataset::write_receipt(&dataset, &inputs, &options, call)?;
+        let (written, receipt) = self.latest(py, |dataset, call| {
+            let (receipt, written) = sapwood::dataset::write_receipt(dataset, &inputs, options, call)?;
             Ok((written, receipt.to_json()?))
         })?;
-        Ok((told(py, &written)?, receipt))
+        Ok((written_dict(py, &written)?, receipt))
     }
 
     /// Commits what workers stored, from their receipts.
@@ -184,16 +173,15 @@ impl Stripes {
         &self,
         py: Python<'py>,
         receipts: Vec<String>,
-        writing: WriteArguments,
+        options: &Bound<'py, PyWriteOptions>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let written = self.run(py, |place, call| {
-            let options = writing.options()?;
+        let options = &options.get().0;
+        let written = self.latest(py, |dataset, call| {
             let receipts =
                 receipts.iter().map(|text| Receipt::from_json(text)).collect::<Result<Vec<_>>>()?;
-            let dataset = place.open("latest", call)?;
-            sapwood::dataset::commit_receipts(&dataset, &receipts, &options, call)
+            sapwood::dataset::commit_receipts(dataset, &receipts, options, call)
         })?;
-        told(py, &written)
+        written_dict(py, &written)
     }
 
     /// Rewrites small segments as larger ones: all products, or some.
@@ -202,21 +190,13 @@ impl Stripes {
         py: Python<'py>,
         products: Option<Vec<String>>,
         dry_run: bool,
-        writing: WriteArguments,
+        options: &Bound<'py, PyWriteOptions>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let done = self.run(py, |place, call| {
-            let options = writing.options()?;
-            let dataset = place.open("latest", call)?;
-            sapwood::dataset::consolidate(&dataset, products.as_deref(), &options, dry_run, call)
+        let options = &options.get().0;
+        let done = self.latest(py, |dataset, call| {
+            sapwood::dataset::consolidate(dataset, products.as_deref(), options, dry_run, call)
         })?;
-        let result = PyDict::new(py);
-        result.set_item("version", done.version)?;
-        result.set_item("segments", done.segments)?;
-        result.set_item("objects", done.objects)?;
-        result.set_item("read", done.read)?;
-        result.set_item("written", done.written)?;
-        result.set_item("notes", PyList::new(py, &done.notes)?)?;
-        Ok(result)
+        Ok(fields!(py, done, [version, segments, objects, read, written, notes]))
     }
 
     /// Adds or replaces products.
@@ -227,16 +207,15 @@ impl Stripes {
         tree: &str,
         products: Option<Vec<String>>,
         by_position: bool,
-        writing: WriteArguments,
+        options: &Bound<'py, PyWriteOptions>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let options = &options.get().0;
         let source = input(source, self.deadline)?;
-        let written = self.run(py, |place, call| {
-            let options = writing.options()?;
-            let dataset = place.open("latest", call)?;
+        let written = self.latest(py, |dataset, call| {
             let what = AddOptions { products, by_position };
-            sapwood::dataset::add(&dataset, &source, tree, &what, &options, call)
+            sapwood::dataset::add(dataset, &source, tree, &what, options, call)
         })?;
-        told(py, &written)
+        written_dict(py, &written)
     }
 
     /// Drops products; returns the new version.
@@ -339,7 +318,7 @@ impl Stripes {
     }
 
     /// Copies the dataset to another location: returns objects, bytes, and how many existed already.
-    fn copy(&self, py: Python<'_>, other: &Stripes) -> PyResult<(u64, u64, u64)> {
+    fn copy(&self, py: Python<'_>, other: &DatasetHandle) -> PyResult<(u64, u64, u64)> {
         let (store, log) = other.place.parts();
         self.on(py, "latest", |dataset, deadline| async move {
             let done = dataset.copy_to(store, log, deadline).await?;
@@ -348,7 +327,7 @@ impl Stripes {
     }
 }
 
-impl Stripes {
+impl DatasetHandle {
     fn inputs(&self, inputs: &[Bound<'_, PyAny>]) -> PyResult<Vec<Input>> {
         inputs.iter().map(|one| input(one, self.deadline)).collect()
     }
@@ -356,10 +335,18 @@ impl Stripes {
     fn run<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&Place, &mut Call<'_>) -> Result<T> + Send,
+        work: impl FnOnce(&DatasetLocation, &mut Call<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
-        let deadline = deadline(self.deadline)?;
-        detached(py, deadline, |call| work(&self.place, call))
+        detached(py, self.deadline, |call| work(&self.place, call))
+    }
+
+    /// Runs work on the newest version.
+    fn latest<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Dataset, &mut Call<'_>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        self.run(py, |place, call| work(&place.open("latest", call)?, call))
     }
 
     /// Runs work on a version.
@@ -383,13 +370,8 @@ impl Stripes {
     }
 }
 
-fn told<'py>(py: Python<'py>, written: &Written) -> PyResult<Bound<'py, PyDict>> {
-    let result = PyDict::new(py);
+fn written_dict<'py>(py: Python<'py>, written: &WriteReport) -> PyResult<Bound<'py, PyDict>> {
+    let result = fields!(py, written, [entries, objects, bytes, already, notes]);
     result.set_item("version", written.dataset.version())?;
-    result.set_item("entries", written.entries)?;
-    result.set_item("objects", written.objects)?;
-    result.set_item("bytes", written.bytes)?;
-    result.set_item("already", written.already)?;
-    result.set_item("notes", PyList::new(py, &written.notes)?)?;
     Ok(result)
 }

@@ -1,9 +1,9 @@
 //! Records jobs, and replays them.
 
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use sapwood::Deadline;
 use sapwood::replay::{self, LinkModel, Policy, RecordedJob, ReplayTarget};
 use sapwood::{Error, ErrorKind};
 use sapwood_source::record::{self, Recording};
@@ -43,11 +43,11 @@ pub(crate) fn trace_is_on() -> bool {
 /// The summary of a recording, as JSON.
 #[pyfunction]
 pub(crate) fn trace_summary(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    detached(py, Deadline::default(), |_| Ok(replay::summary(&job(&path)?).to_string()))
+    detached(py, None, |_| Ok(replay::summary(&job(&path)?).to_string()))
 }
 
 /// A link: round trip in seconds, bytes per second, seconds for each request, concurrent requests.
-type Figures = (f64, u64, f64, Option<usize>);
+type LinkFigures = (f64, u64, f64, Option<usize>);
 
 /// The cost of a job with a policy, as JSON: over the links to servers, "" for all others, and to further
 /// replicas of each file; or, without links, from these URLs.
@@ -56,27 +56,27 @@ pub(crate) fn replay_job(
     py: Python<'_>,
     path: PathBuf,
     policy: String,
-    lines: Option<HashMap<String, Figures>>,
+    links: Option<HashMap<String, LinkFigures>>,
     urls: HashMap<String, String>,
-    replicas: Vec<Figures>,
+    replicas: Vec<LinkFigures>,
 ) -> PyResult<String> {
-    let place = match lines {
+    let target = match links {
         None => ReplayTarget::Real(urls),
-        Some(lines) => {
-            let lines = lines.into_iter().map(|(server, figures)| Ok((server, line(figures)?)));
-            let mut servers: HashMap<String, LinkModel> = lines.collect::<PyResult<_>>()?;
+        Some(links) => {
+            let links = links.into_iter().map(|(server, figures)| Ok((server, link(figures)?)));
+            let mut servers: HashMap<String, LinkModel> = links.collect::<PyResult<_>>()?;
             let others = servers.remove("").unwrap_or_default();
-            let replicas = replicas.into_iter().map(line).collect::<PyResult<_>>()?;
+            let replicas = replicas.into_iter().map(link).collect::<PyResult<_>>()?;
             ReplayTarget::Model { servers, others, replicas }
         }
     };
-    detached(py, Deadline::default(), move |call| {
+    detached(py, None, move |call| {
         let (job, policy, cancelled) = (job(&path)?, Policy::parse(&policy)?, AtomicBool::new(false));
         std::thread::scope(|scope| {
             let (done, result) = sync_channel(1);
             let cancelled = &cancelled;
             // The receiver waits until the cost is there.
-            scope.spawn(move || _ = done.send(replay::replay(&job, &place, &policy, cancelled)));
+            scope.spawn(move || _ = done.send(replay::replay(&job, &target, &policy, cancelled)));
             loop {
                 match result.recv_timeout(HEARTBEAT) {
                     Ok(cost) => return cost.map(|cost| replay::cost_json(&cost).to_string()),
@@ -98,7 +98,7 @@ fn job(path: &Path) -> sapwood::Result<RecordedJob> {
     Recording::read(path).map(|recording| RecordedJob::new(&recording))
 }
 
-fn line((round_trip, bandwidth, request_cost, concurrency): Figures) -> PyResult<LinkModel> {
+fn link((round_trip, bandwidth, request_cost, concurrency): LinkFigures) -> PyResult<LinkModel> {
     let time = |seconds: f64| {
         Duration::try_from_secs_f64(seconds)
             .map_err(|_| exception(&Error::usage(format!("a time of {seconds} seconds is invalid"))))

@@ -1,19 +1,18 @@
 //! `Tree`, `Scan` and `Entries`.
 
-use crate::arguments::{self, deadline};
+use crate::arguments::ranges;
 use crate::branch::{Branch, find_all, find_baskets, stored_bytes};
 use crate::column::columns;
-use crate::error::{detached, exception};
+use crate::detached::detached;
+use crate::error::exception;
 use crate::lazy::Lazy;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use sapwood::dataset::Extremes;
-use sapwood::{Deadline, EntryRead, ExcludedEntries, LazyOptions, Query, ReadOptions, Table, count_excluded};
-use std::ops::Range;
+use sapwood::{EntryRead, ExcludedEntries, LazyOptions, Query, ReadOptions, Table, count_excluded};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 /// A tree of an open file.
 #[pyclass(module = "sapwood._core", frozen)]
@@ -130,7 +129,6 @@ impl Tree {
         branch: usize,
         deadline: Option<f64>,
     ) -> PyResult<KnownColumns<'py>> {
-        let deadline = self::deadline(deadline)?;
         let known = detached(py, deadline, |call| self.0.known_values(branch, call))?;
         let kind = known.iter().find_map(|one| one.statistics?.extremes).map(|one| extremes(one).0);
         let mut columns: [Vec<u64>; 6] = Default::default();
@@ -158,8 +156,7 @@ impl Tree {
 
     /// How many entries some ranges exclude, and how many whole clusters.
     fn count_excluded(&self, ranges: Vec<(u64, u64)>) -> (u64, u64) {
-        let ranges: Vec<Range<u64>> = ranges.into_iter().map(|(start, stop)| start..stop).collect();
-        let ExcludedEntries { entries, clusters } = count_excluded(&*self.0.table(), &ranges);
+        let ExcludedEntries { entries, clusters } = count_excluded(&*self.0.table(), &self::ranges(ranges));
         (entries, clusters)
     }
 
@@ -171,7 +168,6 @@ impl Tree {
     /// The tree that the keys name instead, if this one was only likely.
     #[pyo3(signature = (deadline=None))]
     fn settled(&self, py: Python<'_>, deadline: Option<f64>) -> PyResult<Option<Tree>> {
-        let deadline = self::deadline(deadline)?;
         detached(py, deadline, |call| self.0.file().settled(&self.0, call)).map(|tree| tree.map(Tree))
     }
 
@@ -186,7 +182,7 @@ impl Tree {
         threads: Option<usize>,
         deadline: Option<f64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (options, deadline) = (ReadOptions { threads }, self::deadline(deadline)?);
+        let options = ReadOptions { threads };
         let read =
             detached(py, deadline, |call| self.0.read(&queries, entry_start..entry_stop, &options, call))?;
         columns(py, read)
@@ -202,11 +198,10 @@ impl Tree {
         threads: Option<usize>,
         deadline: Option<f64>,
     ) -> PyResult<Scan> {
-        let (options, deadline) = (ReadOptions { threads }, self::deadline(deadline)?);
-        let patience = deadline.remaining();
-        let ranges: Vec<Range<u64>> = entry_ranges.into_iter().map(|(start, stop)| start..stop).collect();
+        let options = ReadOptions { threads };
+        let ranges = ranges(entry_ranges);
         let scan = detached(py, deadline, |call| self.0.scan(&queries, ranges, &options, call))?;
-        Ok(Scan { scan: Mutex::new(scan), patience })
+        Ok(Scan { scan: Mutex::new(scan), patience: deadline })
     }
 
     /// Begins to read some entries of branches or members.
@@ -220,7 +215,7 @@ impl Tree {
         threads: Option<usize>,
         deadline: Option<f64>,
     ) -> PyResult<Entries> {
-        let (options, deadline) = (ReadOptions { threads }, self::deadline(deadline)?);
+        let options = ReadOptions { threads };
         let entries = entries.as_slice()?;
         let within = within.0..within.1;
         let read =
@@ -264,7 +259,6 @@ impl Tree {
             threads,
             begin: None,
         };
-        let deadline = arguments::deadline(deadline)?;
         detached(py, deadline, |call| self.0.lazy(&queries, options, call)).map(Lazy::new)
     }
 }
@@ -272,15 +266,15 @@ impl Tree {
 /// The URL of a file that the one at `origin` calls `name`.
 #[pyfunction]
 pub(crate) fn beside(origin: &str, name: &str) -> PyResult<String> {
-    sapwood::beside(origin, name).map_err(|error| exception(&error))
+    sapwood::sibling_url(origin, name).map_err(|error| exception(&error))
 }
 
 /// An iterator over entry ranges.
 #[pyclass(module = "sapwood._core", frozen)]
 pub(crate) struct Scan {
     scan: Mutex<sapwood::Scan>,
-    /// How long a wait for one range may take.
-    patience: Duration,
+    /// How many seconds a wait for one range may take.
+    patience: Option<f64>,
 }
 
 #[pymethods]
@@ -290,7 +284,7 @@ impl Scan {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
-        let next = detached(py, Deadline::after(self.patience), |call| {
+        let next = detached(py, self.patience, |call| {
             let mut scan = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
             scan.next(call).transpose()
         })?;
@@ -307,7 +301,6 @@ impl Entries {
     /// The columns; can be called once.
     #[pyo3(signature = (deadline=None))]
     fn finish<'py>(&self, py: Python<'py>, deadline: Option<f64>) -> PyResult<Bound<'py, PyList>> {
-        let deadline = self::deadline(deadline)?;
         let read = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let read = read.ok_or_else(|| PyValueError::new_err("these entries were read before"))?;
         columns(py, detached(py, deadline, |call| read.finish(call))?)

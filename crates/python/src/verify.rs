@@ -1,18 +1,20 @@
 //! `verify`: checks whole files.
 
-use crate::arguments::{open_options, seconds};
-use crate::error::{detached, exception};
+use crate::arguments::seconds;
+use crate::detached::detached;
+use crate::error::exception;
+use crate::fields::fields;
+use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sapwood::Deadline;
-use sapwood::verify::{Finding, Progress, Severity, TreeReport, VerifyOptions, VerifyReport};
+use sapwood::verify::{Severity, TreeReport, VerifyFinding, VerifyOptions, VerifyProgress, VerifyReport};
 use std::time::{Duration, Instant};
 
 /// How often progress is reported to Python.
 const EVERY: Duration = Duration::from_millis(100);
 
 /// Checks a file, or some of its trees; returns the findings. `progress` is called with the bytes checked,
-/// the bytes to check, and the number of damaged places.
+/// the bytes to check, and the number of findings of damage.
 #[pyfunction]
 #[pyo3(signature = (url, *, trees=None, threads=None, longest=None, most_findings=1000, progress=None, options=None))]
 #[expect(clippy::too_many_arguments, reason = "they are the options of one call")]
@@ -24,24 +26,24 @@ pub(crate) fn verify<'py>(
     longest: Option<f64>,
     most_findings: usize,
     progress: Option<Py<PyAny>>,
-    options: Option<&Bound<'py, PyDict>>,
+    options: Option<&Bound<'py, PyOpenOptions>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let open = open_options(None, options)?;
     let longest = longest.map(|longest| seconds("deadline", longest)).transpose()?;
     let longest = longest.unwrap_or(VerifyOptions::default().longest);
     let options = VerifyOptions { trees, threads, longest, most_findings };
     let mut raised: Option<PyErr> = None;
-    let report = detached(py, Deadline::default(), |call| {
-        let mut told: Option<Instant> = None;
-        let mut tell = |now: Progress| {
-            let due = now.done == now.total || told.is_none_or(|told| told.elapsed() >= EVERY);
+    let report = detached(py, None, |call| {
+        let mut reported: Option<Instant> = None;
+        let mut report_progress = |now: VerifyProgress| {
+            let due = now.done == now.total || reported.is_none_or(|reported| reported.elapsed() >= EVERY);
             if let (Some(callable), true, None) = (&progress, due, &raised) {
-                told = Some(Instant::now());
+                reported = Some(Instant::now());
                 let arguments = (now.done, now.total, now.damage);
                 raised = Python::attach(|py| callable.call1(py, arguments)).err();
             }
         };
-        sapwood::verify::verify(url, open, &options, &mut tell, call)
+        sapwood::verify::verify(url, open, &options, &mut report_progress, call)
     });
     match raised {
         Some(error) => Err(error),
@@ -50,17 +52,22 @@ pub(crate) fn verify<'py>(
 }
 
 fn report_dict<'py>(py: Python<'py>, report: &VerifyReport) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("url", &report.url)?;
-    dict.set_item("size", report.size)?;
-    dict.set_item("checked_bytes", report.checked_bytes)?;
-    dict.set_item("checksummed_bytes", report.checksummed_bytes)?;
-    dict.set_item("fetched_bytes", report.fetched_bytes)?;
-    dict.set_item("records", report.records)?;
-    dict.set_item("baskets", report.baskets)?;
-    dict.set_item("damage_count", report.damage_count)?;
-    dict.set_item("note_count", report.note_count)?;
-    dict.set_item("not_decoded", &report.not_decoded)?;
+    let dict = fields!(
+        py,
+        report,
+        [
+            url,
+            size,
+            checked_bytes,
+            checksummed_bytes,
+            fetched_bytes,
+            records,
+            baskets,
+            damage_count,
+            note_count,
+            not_decoded
+        ]
+    );
     let findings = report.findings.iter().map(|finding| finding_dict(py, finding));
     dict.set_item("findings", findings.collect::<PyResult<Vec<_>>>()?)?;
     let trees = report.trees.iter().map(|tree| tree_dict(py, tree));
@@ -69,15 +76,12 @@ fn report_dict<'py>(py: Python<'py>, report: &VerifyReport) -> PyResult<Bound<'p
     Ok(dict)
 }
 
-fn finding_dict<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
+fn finding_dict<'py>(py: Python<'py>, finding: &VerifyFinding) -> PyResult<Bound<'py, PyDict>> {
+    let dict = fields!(py, finding.location, [path, branch, basket]);
     dict.set_item("damage", finding.severity == Severity::Damage)?;
     dict.set_item("code", finding.kind.code())?;
     dict.set_item("offset", finding.range.map(|range| range.start))?;
     dict.set_item("length", finding.range.map(|range| range.len))?;
-    dict.set_item("path", &finding.place.path)?;
-    dict.set_item("branch", &finding.place.branch)?;
-    dict.set_item("basket", finding.place.basket)?;
     dict.set_item("entries", finding.entries.as_ref().map(|entries| (entries.start, entries.end)))?;
     dict.set_item("message", &finding.message)?;
     Ok(dict)
@@ -87,13 +91,7 @@ fn tree_dict<'py>(py: Python<'py>, tree: &TreeReport) -> PyResult<Bound<'py, PyD
     let pairs = |ranges: &[std::ops::Range<u64>]| {
         ranges.iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()
     };
-    let dict = PyDict::new(py);
-    dict.set_item("path", &tree.path)?;
-    dict.set_item("cycle", tree.cycle)?;
-    dict.set_item("entries", tree.entries)?;
-    dict.set_item("branches", tree.branches)?;
-    dict.set_item("baskets", tree.baskets)?;
-    dict.set_item("not_decoded", &tree.not_decoded)?;
+    let dict = fields!(py, tree, [path, cycle, entries, branches, baskets, not_decoded]);
     let lost = PyDict::new(py);
     for (branch, ranges) in &tree.lost {
         lost.set_item(branch, pairs(ranges))?;

@@ -1,24 +1,24 @@
 //! `Writer`: a file with trees and objects, from arrays and plain values.
 
-use crate::error::{detached, exception};
-use crate::sink::ObjectSink;
+use crate::arguments::{Target, cluster_size};
+use crate::detached::detached;
+use crate::error::exception;
 use numpy::{PyReadonlyArray1, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use sapwood::Deadline;
 use sapwood::write::{
-    BranchSpec, Class, ClusterSize, ColumnView, Compression, Member, Storage, TreeId, Value, VectorItem,
-    WriterOptions, create_sink, split,
+    BranchSpec, Class, ClassMember, ColumnView, Compression, Storage, TreeId, Value, VectorItem,
+    WriterOptions, split,
 };
 use sapwood::{Error, Primitive, Result};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A file that is written.
 #[pyclass(module = "sapwood._core", frozen)]
-pub(crate) struct Writer(Mutex<Option<Open>>);
+pub(crate) struct Writer(Mutex<Option<OpenWriter>>);
 
-struct Open {
+struct OpenWriter {
     writer: sapwood::write::Writer,
     trees: Vec<TreeId>,
 }
@@ -45,17 +45,9 @@ impl Writer {
         let compression = Compression::from_number(compression).map_err(|error| exception(&error))?;
         let options =
             WriterOptions { compression, title: title.to_owned(), threads, ..WriterOptions::default() };
-        let url: Option<String> = target.extract().ok();
-        let object = if url.is_none() { Some(ObjectSink::new(target, name)) } else { None };
-        let writer = detached(py, Deadline::default(), |_| {
-            let sink = match (url, object) {
-                (Some(url), _) => create_sink(&url)?,
-                (None, Some(object)) => Box::new(object),
-                (None, None) => return Err(Error::usage("there is no target to write to")),
-            };
-            sapwood::write::Writer::new(sink, name, &options)
-        })?;
-        Ok(Writer(Mutex::new(Some(Open { writer, trees: Vec::new() }))))
+        let target = Target::new(target, name);
+        let writer = detached(py, None, |_| sapwood::write::Writer::new(target.sink()?, name, &options))?;
+        Ok(Writer(Mutex::new(Some(OpenWriter { writer, trees: Vec::new() }))))
     }
 
     /// Adds to the local file at a path.
@@ -64,8 +56,8 @@ impl Writer {
     fn update(py: Python<'_>, target: &str, compression: i32, threads: Option<usize>) -> PyResult<Writer> {
         let compression = Compression::from_number(compression).map_err(|error| exception(&error))?;
         let options = WriterOptions { compression, threads, ..WriterOptions::default() };
-        let writer = detached(py, Deadline::default(), |_| sapwood::write::Writer::update(target, &options))?;
-        Ok(Writer(Mutex::new(Some(Open { writer, trees: Vec::new() }))))
+        let writer = detached(py, None, |_| sapwood::write::Writer::update(target, &options))?;
+        Ok(Writer(Mutex::new(Some(OpenWriter { writer, trees: Vec::new() }))))
     }
 
     /// Paths and classes of the contents of the file.
@@ -89,10 +81,7 @@ impl Writer {
         cluster: (String, u64),
     ) -> PyResult<usize> {
         let branches = branches.into_iter().map(branch).collect::<PyResult<Vec<_>>>()?;
-        let cluster = match cluster {
-            (unit, size) if unit == "entries" => ClusterSize::Entries(size),
-            (_, size) => ClusterSize::Bytes(size),
-        };
+        let cluster = cluster_size(cluster);
         self.with(py, |open| {
             let directory = open.writer.directory(directory)?;
             open.trees.push(open.writer.tree(directory, name, title, branches, cluster)?);
@@ -101,9 +90,9 @@ impl Writer {
     }
 
     /// An existing tree: its number, its entries, and name and storage of its branches.
-    fn tree_again<'py>(&self, py: Python<'py>, path: &str) -> PyResult<ExistingTree<'py>> {
+    fn existing_tree<'py>(&self, py: Python<'py>, path: &str) -> PyResult<ExistingTree<'py>> {
         let (number, entries, branches) = self.with(py, |open| {
-            let tree = open.writer.tree_again(path)?;
+            let tree = open.writer.existing_tree(path)?;
             open.trees.push(tree);
             let branches = open.writer.branches(tree).to_vec();
             Ok((open.trees.len() - 1, open.writer.entries(tree), branches))
@@ -127,7 +116,7 @@ impl Writer {
                 Ok(ColumnView { length: entries, buffers: buffers.collect::<PyResult<_>>()? })
             })
             .collect::<PyResult<Vec<_>>>()?;
-        detached(py, Deadline::default(), |call| {
+        detached(py, None, |call| {
             let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let open = guard.as_mut().ok_or_else(closed)?;
             let tree = *open.trees.get(tree).ok_or_else(|| Error::usage("there is no such tree"))?;
@@ -154,7 +143,7 @@ impl Writer {
 
     /// Finishes the file and moves it into place; returns the number of its bytes.
     fn commit(&self, py: Python<'_>) -> PyResult<u64> {
-        detached(py, Deadline::default(), |call| {
+        detached(py, None, |call| {
             let open = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
             open.ok_or_else(closed)?.writer.commit(call)
         })
@@ -167,8 +156,12 @@ impl Writer {
 }
 
 impl Writer {
-    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Open) -> Result<T> + Send) -> PyResult<T> {
-        detached(py, Deadline::default(), |_| {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut OpenWriter) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        detached(py, None, |_| {
             let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             work(guard.as_mut().ok_or_else(closed)?)
         })
@@ -192,9 +185,9 @@ pub(crate) fn split_branches<'py>(
     py: Python<'py>,
     column: &str,
     form: &Bound<'py, PyTuple>,
-    place: usize,
+    first: usize,
 ) -> PyResult<Vec<(String, Bound<'py, PyTuple>)>> {
-    let branches = split(column, &storage(form)?, place).into_iter();
+    let branches = split(column, &storage(form)?, first).into_iter();
     branches.map(|(name, storage)| Ok((name, described(py, &storage)?))).collect()
 }
 
@@ -225,7 +218,7 @@ fn storage(form: &Bound<'_, PyTuple>) -> PyResult<Storage> {
 /// A class of split objects.
 fn class(form: &Bound<'_, PyTuple>) -> PyResult<Arc<Class>> {
     let members: Vec<(String, Bound<'_, PyTuple>)> = form.get_item(2)?.extract()?;
-    let members = members.into_iter().map(|(name, form)| Ok(Member { name, storage: storage(&form)? }));
+    let members = members.into_iter().map(|(name, form)| Ok(ClassMember { name, storage: storage(&form)? }));
     Ok(Arc::new(Class { name: form.get_item(1)?.extract()?, members: members.collect::<PyResult<_>>()? }))
 }
 

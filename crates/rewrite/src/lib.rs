@@ -1,4 +1,5 @@
-//! ROOT files out of arrays (`write`), and out of other ROOT files (`repack`).
+//! New ROOT files: written from arrays (`write`), or from other ROOT files (`repack`).
 
+mod new_file;
 pub mod repack;
 pub mod write;

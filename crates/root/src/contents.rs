@@ -1,4 +1,4 @@
-//! What stands behind a file: the records of a ROOT file, or a dataset that is read as one.
+//! The contents of a file: the records of a ROOT file, or a dataset that is read as one.
 
 use crate::root_file::{KeyEntry, KeyRecord, RootFile};
 use crate::storage::FileBaskets;
@@ -6,40 +6,40 @@ use bytes::Bytes;
 use sapwood_core::{Call, Error, Result};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Key, Record, StreamerInfos};
-use sapwood_ttree::{BasketRef, Tree, TreeTable};
+use sapwood_ttree::{BasketRef, TTree, TreeTable};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// What stands behind a file. By default, it is a ROOT file: all that it holds is in its own records.
+/// The contents of a file. The default is a ROOT file: everything is in its own records.
 ///
-/// What is stored otherwise but read as a ROOT file implements this, and gives the file a header, a list of keys and
-/// bytes as they would be in one.
+/// Implement this for data in another form that is read as a ROOT file, and provide a header, a list of keys and bytes as
+/// in a ROOT file.
 pub trait FileContents: Debug + Send + Sync {
-    /// The implementation itself, for those who know it.
+    /// The implementation itself, for downcasts.
     fn as_any(&self) -> &dyn Any;
 
-    /// Size in bytes, as far as it is known.
+    /// Size in bytes, as far as known.
     fn size(&self, file: &RootFile) -> u64 {
         file.fetcher().source().identity().size
     }
 
-    /// The path of the tree that is not stored in the file's own records.
+    /// The path of the virtual tree: the one that is not in the file's own records.
     fn virtual_tree(&self) -> Option<&str> {
         None
     }
 
-    /// The number of entries of that tree.
+    /// The number of entries of the virtual tree.
     fn virtual_entries(&self) -> Option<u64> {
         None
     }
 
-    /// How many parts of consecutive entries it can be read as; at least 1.
+    /// Number of parts of consecutive entries that can be read separately; at least 1.
     fn part_count(&self) -> usize {
         1
     }
 
-    /// One of these parts, as a file; `None` if there is only one. What reading it costs is counted in `file`.
+    /// One of these parts, as a file; `None` if there is only one. The cost of reading it is counted in `file`.
     ///
     /// # Errors
     /// Those of reading.
@@ -53,7 +53,7 @@ pub trait FileContents: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// The file with the records that the keys name.
+    /// The file with the records of the keys.
     ///
     /// # Errors
     /// Those of reading.
@@ -62,7 +62,7 @@ pub trait FileContents: Debug + Send + Sync {
         Ok(file.clone())
     }
 
-    /// The descriptions of its classes as they are stored: each record with the version of ROOT that wrote it.
+    /// The class descriptions, as stored: each record with the version of ROOT that wrote it.
     ///
     /// # Errors
     /// Those of reading.
@@ -70,7 +70,7 @@ pub trait FileContents: Debug + Send + Sync {
         file.own_descriptions(call)
     }
 
-    /// Keys beyond those in the file's own list; some may be there, too.
+    /// Keys in addition to the file's own list; some may be in both.
     ///
     /// # Errors
     /// Those of reading.
@@ -79,7 +79,7 @@ pub trait FileContents: Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// The file that holds what is at a path, and the cycle to look for in it, if it is not this file.
+    /// The file that holds a path, and the cycle to look for in it; `None` if it is this file.
     ///
     /// # Errors
     /// Those of reading.
@@ -103,23 +103,23 @@ pub trait FileContents: Debug + Send + Sync {
             .map_err(|error| record.locate(&key.name, &error).url(file.url()))
     }
 
-    /// The [virtual tree](FileContents::virtual_tree) as the record that a file would have of it, but for its baskets,
-    /// and where its clusters begin.
+    /// The [virtual tree](FileContents::virtual_tree) as its record in a file, without baskets, and the starts of its
+    /// clusters.
     ///
     /// # Errors
     /// Those of reading; `Usage` if there is no such tree.
     fn tree_record(&self, call: &mut Call<'_>) -> Result<(TreeRecord, Vec<u64>)> {
         let _ = call;
-        Err(Error::usage("the file has its trees in records of its own"))
+        Err(Error::usage("the file has no virtual tree"))
     }
 
-    /// The baskets of some of the `count` branches of that record, by their places in it.
+    /// The baskets of some of the `count` branches of that record, by index.
     ///
     /// # Errors
     /// Those of reading; `Usage` if there is no such tree; `Corrupt` if it has another number of branches.
     fn baskets(&self, branches: &[usize], count: usize, call: &mut Call<'_>) -> Result<Vec<Vec<BasketRef>>> {
         let _ = (branches, count, call);
-        Err(Error::usage("the file has its trees in records of its own"))
+        Err(Error::usage("the file has no virtual tree"))
     }
 }
 
@@ -134,12 +134,12 @@ pub(crate) fn tree_table(
     record: &Record,
     streamers: &StreamerInfos,
 ) -> Result<TreeTable> {
-    let tree = Tree::parse(&key.class_name, &record.payload, record.key_len, file.size(), streamers)?;
+    let tree = TTree::parse(&key.class_name, &record.payload, record.key_len, file.size(), streamers)?;
     Ok(file_table(file, path, tree, streamers))
 }
 
-/// A tree that was parsed from a record of a file, as a table of columns.
-pub(crate) fn file_table(file: &RootFile, path: &str, tree: Tree, streamers: &StreamerInfos) -> TreeTable {
+/// A parsed tree of a file, as a table of columns.
+pub(crate) fn file_table(file: &RootFile, path: &str, tree: TTree, streamers: &StreamerInfos) -> TreeTable {
     let storage = Box::new(FileBaskets::new(file.clone()));
     TreeTable::new(path, tree, storage, vec![Compiler::new(streamers.clone())], Vec::new())
 }
@@ -154,7 +154,7 @@ impl FileContents for RootContents {
     }
 }
 
-/// A tree as it stands in a file: its key and its record.
+/// A tree as stored in a file: its key and its record.
 #[derive(Debug)]
 pub struct TreeRecord {
     /// Name of the key.
@@ -163,7 +163,7 @@ pub struct TreeRecord {
     pub title: String,
     /// Class of the tree.
     pub class_name: String,
-    /// Bytes of the key before the record: references inside the record count from the key.
+    /// Length of the key in bytes: references inside the record count from its start.
     pub key_len: u32,
     /// The record, uncompressed.
     pub payload: Bytes,

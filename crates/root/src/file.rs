@@ -1,10 +1,11 @@
-//! An open file: its keys, and what reading it has cost.
+//! An open file: its keys, and the cost of reading it so far.
 
+use crate::OpenOptions;
 use crate::contents::{FileContents, RootContents};
 use crate::root_file::{KeyEntry, RootFile};
 use sapwood_core::{Call, Counters, Result};
 use sapwood_fetch::Fetcher;
-use sapwood_source::{MemorySource, OpenOptions, Source, Trace};
+use sapwood_source::{MemorySource, Source, Trace};
 use sapwood_tfile::{FileHeader, Record, StreamerInfos};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,23 +33,23 @@ impl File {
         RootFile::open(url, options, call).map(File::from)
     }
 
-    /// Opens the ROOT file that any other source holds.
+    /// Opens a ROOT file from any source.
     ///
     /// # Errors
-    /// Those of the source; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
+    /// Those of the source; `NotRoot`, `Truncated` or `Corrupt` if it is not a valid ROOT file.
     pub fn from_source(source: Arc<dyn Source>, call: &mut Call<'_>) -> Result<File> {
         RootFile::from_source(source, call).map(File::from)
     }
 
-    /// Opens the ROOT file in memory. Reading it costs nothing; decoding is added to `counters`.
+    /// Opens a ROOT file in memory. Reading it costs nothing; decoding is added to `counters`.
     ///
     /// # Errors
-    /// `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
+    /// `NotRoot`, `Truncated` or `Corrupt` if it is not a valid ROOT file.
     pub fn in_memory(source: MemorySource, counters: &Arc<Counters>, call: &mut Call<'_>) -> Result<File> {
         RootFile::in_memory(source, counters, call).map(File::from)
     }
 
-    /// A file that looks like `root`, with something else behind it.
+    /// A file that looks like `root`, with other contents.
     pub fn with_contents(root: RootFile, contents: Arc<dyn FileContents>) -> File {
         File { root, contents }
     }
@@ -58,7 +59,7 @@ impl File {
         &self.root
     }
 
-    /// What stands behind it.
+    /// Its contents.
     pub fn contents(&self) -> &dyn FileContents {
         &*self.contents
     }
@@ -68,7 +69,7 @@ impl File {
         self.root.url()
     }
 
-    /// Size in bytes; of a dataset, that of its baskets, as far as it is known where they are.
+    /// Size in bytes; for a dataset, the size of the baskets located so far.
     pub fn size(&self) -> u64 {
         self.contents.size(&self.root)
     }
@@ -83,22 +84,22 @@ impl File {
         self.root.header()
     }
 
-    /// What reading the file has cost so far.
+    /// The cost of reading the file so far.
     pub fn counters(&self) -> &Arc<Counters> {
         self.root.counters()
     }
 
-    /// Every range that was asked for since opening began; can be looked at when the file is closed, too.
+    /// Every range requested since opening began; remains valid after the file is closed.
     pub fn trace(&self) -> Trace {
         self.root.trace()
     }
 
-    /// What fetches from it.
+    /// Its fetcher.
     pub fn fetcher(&self) -> &Fetcher {
         self.root.fetcher()
     }
 
-    /// All keys of the file, each directory before what it holds.
+    /// All keys of the file, each directory before its contents.
     ///
     /// # Errors
     /// Those of the source; `Truncated` or `Corrupt` if a directory is broken.
@@ -122,7 +123,7 @@ impl File {
         Ok(keys.filter(|entry| entry.path == entry.key.name).collect())
     }
 
-    /// The descriptions of the classes in the file; read once.
+    /// The class descriptions of the file; read once.
     ///
     /// # Errors
     /// Those of the source; `Truncated` or `Corrupt` if they are broken.
@@ -130,7 +131,7 @@ impl File {
         self.root.streamers(call)
     }
 
-    /// The descriptions of its classes as they are stored: each record with the version of ROOT that wrote it.
+    /// The class descriptions, as stored: each record with the version of ROOT that wrote it.
     ///
     /// # Errors
     /// Those of the source; `Truncated` or `Corrupt` if they are broken.
@@ -138,7 +139,7 @@ impl File {
         self.contents.descriptions(&self.root, call)
     }
 
-    /// The file with the records that the keys name, but for that of the tree of a dataset.
+    /// The file with the records of the keys, except that of a dataset's tree.
     ///
     /// # Errors
     /// Those of reading.
@@ -146,12 +147,12 @@ impl File {
         self.contents.records(&self.root, call)
     }
 
-    /// How many parts of consecutive entries it can be read as; at least 1.
+    /// Number of parts of consecutive entries that can be read separately; at least 1.
     pub fn part_count(&self) -> usize {
         self.contents.part_count()
     }
 
-    /// One of these parts. What reading it costs is counted here.
+    /// One of these parts. The cost of reading it is counted here.
     ///
     /// # Errors
     /// Those of reading.
@@ -160,7 +161,7 @@ impl File {
         Ok(part.map_or_else(|| self.clone(), |(root, contents)| File { root, contents }))
     }
 
-    /// The file that holds what is at a path, and the cycle to look for in it.
+    /// The file that holds a path, and the cycle to look for in it.
     ///
     /// # Errors
     /// Those of reading.

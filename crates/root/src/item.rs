@@ -1,4 +1,4 @@
-//! What a path in a file leads to: a tree, or an object.
+//! Items of a file: the trees and objects that its paths name.
 
 use crate::file::File;
 use crate::object::Object;
@@ -7,14 +7,14 @@ use crate::tree::Tree;
 use sapwood_core::{Call, Error, ErrorKind, Result};
 use sapwood_tfile::{Key, StreamerInfos};
 
-/// Classes of trees that are known without the file's class descriptions.
+/// Classes of trees that need no class descriptions.
 const TREES: [&str; 3] = ["TTree", "TNtuple", "TNtupleD"];
-/// Classes of the other columnar format.
+/// Classes of RNTuples.
 pub const RNTUPLES: [&str; 2] = ["ROOT::RNTuple", "ROOT::Experimental::RNTuple"];
 
-/// What a path leads to.
+/// A tree or another object of a file.
 #[derive(Debug)]
-pub enum Item {
+pub enum FileItem {
     /// A tree.
     Tree(Tree),
     /// Any other object.
@@ -25,7 +25,7 @@ impl File {
     /// The tree at a path, such as `Events` or `dir/Events`; of the highest cycle, unless one is given.
     ///
     /// # Errors
-    /// `Missing` if there is no such key; `Unsupported` if it is no tree; those of the source; `Truncated`
+    /// `Missing` if there is no such key; `Unsupported` if it is not a tree; those of the source; `Truncated`
     /// or `Corrupt` if the record of the tree is broken.
     pub fn tree(&self, path: &str, cycle: Option<u16>, call: &mut Call<'_>) -> Result<Tree> {
         let (file, cycle) = self.holder(path, cycle, call)?;
@@ -39,27 +39,27 @@ impl File {
     /// # Errors
     /// `Missing` if there is no such key; `Unsupported` if it is a directory, an RNTuple, or of a class that
     /// cannot be read; those of the source; `Truncated` or `Corrupt` if its record is broken.
-    pub fn item(&self, path: &str, cycle: Option<u16>, call: &mut Call<'_>) -> Result<Item> {
+    pub fn item(&self, path: &str, cycle: Option<u16>, call: &mut Call<'_>) -> Result<FileItem> {
         let (file, cycle) = self.holder(path, cycle, call)?;
         let found = file.root().find(path, cycle, call)?;
         let KeyRecord { key, record, streamers, .. } = &found;
         if is_tree(&key.class_name, streamers) || is_rntuple(&key.class_name) || key.is_directory() {
             check_class(key, streamers).map_err(|error| error.url(file.url()))?;
-            return Tree::open(file, &found).map(Item::Tree);
+            return Tree::open(file, &found).map(FileItem::Tree);
         }
         let object = Object::read(key, record, file.root().compiler(streamers));
-        object.map(Item::Object).map_err(|error| error.url(file.url()))
+        object.map(FileItem::Object).map_err(|error| error.url(file.url()))
     }
 
-    /// The tree of that name at the end of the file, while it is not known yet whether the list of keys, which is stored
-    /// elsewhere, names another: see [`File::settled`]. None if nothing needs to be assumed, or nothing can be.
+    /// The tree of this name at the end of the file, assumed to be the one that the list of keys names; use
+    /// [`File::settled`] to verify that. `None` if the keys are known already, or there is no such tree at the end.
     pub fn likely_tree(&self, name: &str) -> Option<Tree> {
         let (key, record) = self.root().likely_tree_record(name)?;
         Tree::assumed(self.clone(), name, &key, &record)
     }
 
-    /// Looks whether the list of keys names `tree`, where that was [assumed](File::likely_tree). None if it does; else the
-    /// tree that it names.
+    /// Verifies that the list of keys names `tree`, if that was [assumed](File::likely_tree). Returns `None` if it does,
+    /// otherwise the tree that it names.
     ///
     /// # Errors
     /// Those of [`File::tree`].

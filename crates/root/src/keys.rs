@@ -1,4 +1,4 @@
-//! The list of a file's keys: there when the file is open, or on its way meanwhile.
+//! The list of a file's keys, which may still be in flight when the file is open.
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
@@ -8,25 +8,25 @@ use sapwood_table::pool;
 use sapwood_tfile::{FileHeader, TFile};
 use std::sync::{Arc, OnceLock};
 
-/// The keys of a file, and the parts of the file that are known with them.
-pub(crate) type Found = Arc<(TFile, Segments)>;
+/// The keys of a file, and the parts of the file known so far.
+pub(crate) type KeyList = Arc<(TFile, Segments)>;
 
-/// The keys of a file that is open.
+/// The keys of an open file.
 ///
-/// Where they do not come with opening, but a tree does, nobody waits for them until they are needed: the baskets of that
-/// tree can be asked for at the same time, which spares a round trip.
+/// If the first reads contain a tree but not the keys, the keys are fetched in the background until they are needed: the
+/// baskets of that tree can be requested at the same time, which saves a round trip.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    found: OnceLock<Found>,
-    /// None comes if they could not be fetched: whoever needs them asks again, and is told why.
-    pending: Option<Shared<BoxFuture<'static, Option<Found>>>>,
-    /// What came with opening.
+    found: OnceLock<KeyList>,
+    /// Yields `None` if the keys could not be fetched: the next use fetches them again, and reports the error.
+    pending: Option<Shared<BoxFuture<'static, Option<KeyList>>>>,
+    /// The parts that were read on opening.
     known: Segments,
     size: u64,
 }
 
 impl Keys {
-    /// The keys of a file of `size` bytes of which something is `known`, and its header.
+    /// Opens the keys of a file of `size` bytes, of which some are `known`; also returns its header.
     pub(crate) fn open(
         fetcher: &Fetcher,
         known: &mut Segments,
@@ -54,13 +54,13 @@ impl Keys {
         Ok((keys, header))
     }
 
-    /// True if nobody has to wait for them.
+    /// Whether they have arrived.
     pub(crate) fn are_known(&self) -> bool {
         self.found.get().is_some()
     }
 
-    /// The keys, as soon as they are there.
-    pub(crate) fn get(&self, fetcher: &Fetcher, call: &mut Call<'_>) -> Result<Found> {
+    /// Waits for the keys.
+    pub(crate) fn get(&self, fetcher: &Fetcher, call: &mut Call<'_>) -> Result<KeyList> {
         if let Some(found) = self.found.get() {
             return Ok(Arc::clone(found));
         }
@@ -78,7 +78,7 @@ impl Keys {
     }
 }
 
-/// The header of a file whose keys are not known, but a tree of it is.
+/// The header of a file of which a tree is known, but not the keys.
 ///
 /// # Errors
 /// Those of [`TFile::open`].

@@ -1,11 +1,10 @@
 //! ROOT files: opened, listed, and read as trees and objects.
 //!
 //! ```text
-//! URL ─▶ reach: one source of all replicas ─▶ opening: in blocks that are kept, or as it is ─▶ RootFile: keys, records
-//!        File: what stands behind it may be stored otherwise (FileContents) ─▶ Tree, Object
+//! URL ─▶ reach: one source for all replicas ─▶ opening: with or without a block cache ─▶ RootFile: keys, records
+//!        File: its contents may be stored in another form (FileContents) ─▶ Tree, Object
 //! ```
 
-mod beside;
 mod contents;
 mod file;
 mod item;
@@ -13,19 +12,22 @@ mod keys;
 mod listing;
 mod object;
 mod opening;
+mod options;
 mod reach;
 mod root_file;
+mod sibling;
 mod storage;
 mod tree;
 
-pub use beside::beside;
 pub use contents::{FileContents, TreeRecord};
 pub use file::File;
-pub use item::{Item, RNTUPLES, is_tree};
+pub use item::{FileItem, RNTUPLES, is_tree};
 pub use listing::list_directory;
 pub use object::Object;
 pub use opening::open as open_source;
+pub use options::{OpenOptions, ReplicaOptions};
 pub use reach::ReachedSource;
 pub use root_file::{KeyEntry, KeyRecord, RootFile, VirtualFile, explained};
 pub use sapwood_table::{EntryRead, Lazy, LazyOptions, Query, Scan};
-pub use tree::{Member, ReadOptions, Tree};
+pub use sibling::sibling_url;
+pub use tree::{MemberInfo, ReadOptions, Tree};

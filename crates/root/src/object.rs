@@ -1,4 +1,4 @@
-//! Objects that are no trees, decoded whole.
+//! Objects other than trees, decoded whole.
 
 use sapwood_core::{Column, Error, ErrorKind, Result};
 use sapwood_streamer::Compiler;
@@ -19,15 +19,14 @@ impl Object {
     /// Decodes the record of a key.
     ///
     /// # Errors
-    /// `Unsupported` if nothing says what the class looks like; `Corrupt` if the object is not what its
-    /// description says.
+    /// `Unsupported` if the class has no description; `Corrupt` if the object does not match its description.
     pub fn read(key: &Key, record: &Record, compiler: &Compiler) -> Result<Object> {
         let unreadable = |error: Error| {
             if error.kind() != ErrorKind::Unsupported {
                 return error;
             }
             let message = format!("'{}' of class {}: {}", key.name, key.class_name, error.message());
-            let hint = "its class streams itself by code that the file does not hold";
+            let hint = "its class has a custom streamer, whose code is not in the file";
             Error::unsupported(message).hint(hint).at(key.offset)
         };
         let program = compiler.object(&key.class_name, &[]).map_err(unreadable)?;

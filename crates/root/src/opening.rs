@@ -1,30 +1,31 @@
-//! Opening a file as its options say: read as it is reached, or in blocks that are kept.
+//! Opens a file by its options: directly, or through the block cache.
 
+use crate::OpenOptions;
 use crate::reach::{ReachedSource, reach};
-use sapwood_core::BoxFuture;
-use sapwood_core::{Deadline, Result};
+use sapwood_core::{BoxFuture, Deadline, Result};
 use sapwood_fetch::blocks::{Reopen, name_of as cache_name};
-use sapwood_source::{OpenOptions, OpenedSource, Trace, address};
+use sapwood_source::{OpenedSource, Trace, address};
 use std::sync::Arc;
 
-/// Opens a file at `url`, and where else the options say that it is; what its sources are asked is added to `trace`.
+/// Opens a file at `url`, or at the replicas in the options. Requests to its sources are added to `trace`.
 pub async fn open(url: &str, options: &OpenOptions, trace: Trace) -> Result<ReachedSource> {
-    let Some(blocks) = &options.blocks else { return reach(url, options, trace).await };
+    let Some(blocks) = &options.lazy_download else { return reach(url, options, trace).await };
     let reopener = Reopener { url: url.to_owned(), options: options.clone(), trace: trace.clone() };
-    let (name, counters) = (name_of(url, options), Arc::clone(&options.counters));
+    let (name, counters) = (name_of(url, options), Arc::clone(&options.source.counters));
     let OpenedSource { source, known } =
-        sapwood_fetch::blocks::open(blocks, &name, Arc::new(reopener), counters, options.deadline).await?;
+        sapwood_fetch::blocks::open(blocks, &name, Arc::new(reopener), counters, options.source.deadline)
+            .await?;
     Ok(ReachedSource { source, known, trace })
 }
 
-/// What a cache finds the file by: where it is, or the first of its places if its name is none.
+/// The key of the file in a cache: its URL, or that of its first replica if `url` is only a name.
 fn name_of(url: &str, options: &OpenOptions) -> String {
     let replicas = &options.replicas;
     let place = match replicas.urls.first() {
         Some(first) if !url.contains("://") => first,
         _ => url,
     };
-    let store = address(place, options).map(|address| cache_name(&address));
+    let store = address(place, &options.source).map(|address| cache_name(&address));
     let parts = [url, place].map(cache_name).into_iter();
     parts.chain(store).chain(replicas.documents.iter().cloned()).collect::<Vec<_>>().join("\n")
 }
@@ -40,8 +41,10 @@ struct Reopener {
 impl Reopen for Reopener {
     fn open<'a>(&'a self, tail: bool, deadline: Deadline) -> BoxFuture<'a, Result<OpenedSource>> {
         Box::pin(async move {
-            let tail = if tail { self.options.tail } else { 0 };
-            let options = OpenOptions { deadline, tail, ..self.options.clone() };
+            let mut options = self.options.until(deadline);
+            if !tail {
+                options.source.tail_size = 0;
+            }
             let ReachedSource { source, known, .. } = reach(&self.url, &options, self.trace.clone()).await?;
             Ok(OpenedSource { source, known })
         })
@@ -51,13 +54,13 @@ impl Reopen for Reopener {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sapwood_credentials::StorageOptions;
 
     #[test]
-    fn a_name_tells_files_apart_that_are_called_the_same() {
-        let at = |endpoint: &str| OpenOptions {
-            storage: StorageOptions { endpoint: Some(endpoint.into()), ..StorageOptions::default() },
-            ..OpenOptions::default()
+    fn files_of_the_same_name_have_different_keys() {
+        let at = |endpoint: &str| {
+            let mut options = OpenOptions::default();
+            options.source.storage.endpoint = Some(endpoint.into());
+            options
         };
         let [here, there] = ["https://a.example.org", "https://b.example.org"].map(at);
         assert_eq!(name_of("s3://b/k", &here), name_of("s3://b/k", &here));

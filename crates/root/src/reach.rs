@@ -1,12 +1,13 @@
-//! How a file is reached: at its one place as it is; at several, as one source that is made of all.
+//! Reaches a file: directly if it has one location, or through one source that combines all replicas.
 
+use crate::OpenOptions;
 use futures::future::{Either, select};
 use sapwood_core::{Error, ErrorKind, Result, Segments, SourceEvent, redact, server_of};
 use sapwood_fetch::candidates::ReplicaCandidates;
 use sapwood_fetch::replicas::{ReplicaReadOptions, Replicas};
 use sapwood_source::{
-    OpenOptions, OpenedSource, Redirector, Replica, ReplicaList, Source, Trace, TracedSource, choose,
-    is_document, log_event, normalized_server_of, open, parse_document, read_document,
+    OpenedSource, Redirector, Replica, ReplicaList, Source, Trace, TracedSource, choose, is_document,
+    log_event, normalized_server_of, open, parse_document, read_document,
 };
 use std::future::pending;
 use std::path::Path;
@@ -14,21 +15,21 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a redirector may take to hand out a file before it is asked for the servers that have it.
+/// How long a redirector may take to open a file before it is asked for the servers that have it.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// A file that was just opened, and the trace of all its sources.
+/// The source of a file that was just opened, and the trace of all its sources.
 pub struct ReachedSource {
-    /// What reads it.
+    /// The source.
     pub source: Arc<dyn Source>,
-    /// What came with opening.
+    /// The parts that were read on opening.
     pub known: Segments,
-    /// What its sources were asked.
+    /// The requests to its sources.
     pub trace: Trace,
 }
 
 impl ReachedSource {
-    /// A file with one source, which was opened since `begin`.
+    /// A file with one source, whose opening began at `begin`.
     pub(crate) fn alone(opened: OpenedSource, begin: Instant, trace: Trace) -> ReachedSource {
         let OpenedSource { source, known } = opened;
         let traced = TracedSource::within(source, trace.clone()).with_opening(begin, &known);
@@ -43,56 +44,61 @@ impl ReachedSource {
     ) -> Result<ReachedSource> {
         let replica_options =
             ReplicaReadOptions { sources: options.replicas.sources.max(1), ..ReplicaReadOptions::default() };
-        let counters = Arc::clone(&options.counters);
-        let opened =
-            Replicas::open(Arc::new(candidates), replica_options, counters, trace.clone(), options.deadline)
-                .await?;
+        let counters = Arc::clone(&options.source.counters);
+        let opened = Replicas::open(
+            Arc::new(candidates),
+            replica_options,
+            counters,
+            trace.clone(),
+            options.source.deadline,
+        )
+        .await?;
         Ok(ReachedSource { source: opened.source, known: opened.known, trace })
     }
 }
 
-/// Opens a file at `url`, and where else the options say that it is; what its sources are asked is added to `trace`.
+/// Opens a file at `url`, or at the replicas in the options. Requests to its sources are added to `trace`.
 pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Result<ReachedSource> {
-    // The first opening began with the trace.
+    // The first opening begins with the trace.
     let begin = if trace.records().is_empty() { trace.begin() } else { Instant::now() };
     let replicas = &options.replicas;
-    if replicas.urls.is_empty() && replicas.documents.is_empty() && !is_document(url) {
+    if replicas.is_empty() && !is_document(url) {
         let opened = open_one(url, options).await?;
         let server = opened.source.server();
-        if replicas.sources < 2 || Redirector::of(url, server.as_deref(), options).is_none() {
+        if replicas.sources < 2 || Redirector::of(url, server.as_deref(), &options.source).is_none() {
             return Ok(ReachedSource::alone(opened, begin, trace));
         }
-        let candidates = ReplicaCandidates::new(options.clone());
+        let candidates = ReplicaCandidates::new(options.source.clone());
         candidates.add_opened(url, opened);
         return ReachedSource::several(candidates, options, trace).await;
     }
     ReachedSource::several(candidates(url, options).await?, options, trace).await
 }
 
-/// Opens the file at one URL; where a redirector takes long to hand it out, at one of the servers that it names.
+/// Opens the file at one URL. If a redirector is slow, also tries the servers that it names.
 async fn open_one(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
-    let redirector = Redirector::at(url, options).filter(|_| options.replicas.sources > 1);
-    let Some(redirector) = redirector else { return open(url, options).await };
+    let redirector = Redirector::at(url, &options.source).filter(|_| options.replicas.sources > 1);
+    let Some(redirector) = redirector else { return open(url, &options.source).await };
     let elsewhere = async {
         tokio::time::sleep(SLOW).await;
-        let urls = redirector.locate(options.deadline).await.unwrap_or_default();
+        let urls = redirector.locate(options.source.deadline).await.unwrap_or_default();
         for other in urls.iter().filter(|other| normalized_server_of(other) != normalized_server_of(url)) {
-            if let Ok(opened) = open(other, options).await {
+            if let Ok(opened) = open(other, &options.source).await {
                 return opened;
             }
         }
         pending().await
     };
-    match select(pin!(open(url, options)), pin!(elsewhere)).await {
+    match select(pin!(open(url, &options.source)), pin!(elsewhere)).await {
         Either::Left((opened, _)) => opened,
         Either::Right((opened, _)) => Ok(opened),
     }
 }
 
-/// All candidates of a file. A name that is neither a URL nor that of a local file is a logical one: no place by itself.
+/// All candidates of a file. A name that is neither a URL nor an existing local path is a logical one, without location.
 async fn candidates(url: &str, options: &OpenOptions) -> Result<ReplicaCandidates> {
     let replicas = &options.replicas;
-    let candidates = ReplicaCandidates::new(options.clone());
+    let candidates = ReplicaCandidates::new(options.source.clone());
     let mut failure = None;
     let is_place = url.contains("://") || Path::new(url).exists();
     for place in is_place.then_some(url).into_iter().chain(replicas.urls.iter().map(String::as_str)) {
@@ -100,11 +106,11 @@ async fn candidates(url: &str, options: &OpenOptions) -> Result<ReplicaCandidate
             candidates.add(Replica::of(place));
             continue;
         }
-        match read_document(place, options).await.and_then(|found| described(found, url, place)) {
+        match read_document(place, &options.source).await.and_then(|found| described(found, url, place)) {
             Ok(described) => candidates.add_described(described),
             Err(error) => {
                 log_event(
-                    &options.counters,
+                    &options.source.counters,
                     place,
                     server_of(place).as_deref(),
                     SourceEvent::Failed,
@@ -120,13 +126,13 @@ async fn candidates(url: &str, options: &OpenOptions) -> Result<ReplicaCandidate
     match (candidates.is_empty(), failure) {
         (false, _) => Ok(candidates),
         (true, Some(failure)) => Err(failure),
-        (true, None) => Err(Error::new(ErrorKind::NotFound, "no place of the file is known")
+        (true, None) => Err(Error::new(ErrorKind::NotFound, "no location of the file is known")
             .url(redact(url))
-            .hint("say in 'replicas' where it is")),
+            .hint("list its locations in 'replicas'")),
     }
 }
 
-/// What a document says of the file that was asked for; of the only one, if the document itself was.
+/// The entry of a document for the requested file; if the document itself was requested, its only entry.
 fn described(found: Vec<ReplicaList>, url: &str, document: &str) -> Result<ReplicaList> {
     let name = Some(url).filter(|&url| url != document);
     let place = if document.is_empty() { url } else { document };

@@ -1,16 +1,13 @@
-//! The bytes of an open file, as a ROOT file: header, keys, records, class descriptions, and what reading them has cost.
+//! An open ROOT file: header, keys, records, class descriptions, and the cost of reading them so far.
 
-use crate::beside::beside;
 use crate::keys::Keys;
 use crate::opening;
 use crate::reach::ReachedSource;
-use sapwood_core::redact;
-use sapwood_core::{Call, Counters, Error, ErrorKind, ParseStep, Result, Segments};
+use crate::sibling::sibling_url;
+use crate::{OpenOptions, ReplicaOptions};
+use sapwood_core::{Call, Counters, Error, ErrorKind, ParseStep, Result, Segments, redact};
 use sapwood_fetch::Fetcher;
-use sapwood_source::{
-    CountingSource, MemorySource, OpenOptions, OpenedSource, ReplicaOptions, Source, Trace, is_document,
-    record,
-};
+use sapwood_source::{CountingSource, MemorySource, OpenedSource, Source, Trace, is_document, record};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
 use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
@@ -19,7 +16,7 @@ use std::time::Instant;
 
 pub use sapwood_tfile::KeyEntry;
 
-/// An open ROOT file, or what looks like one. Cheap to clone; all clones share one connection and its counters.
+/// An open ROOT file, or a virtual one. Cheap to clone; all clones share one connection and its counters.
 #[derive(Debug, Clone)]
 pub struct RootFile(pub(crate) Arc<Inner>);
 
@@ -27,20 +24,20 @@ pub struct RootFile(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     fetcher: Fetcher,
     header: FileHeader,
-    /// What came with opening.
+    /// The parts that were read on opening.
     known: Segments,
     keys: Keys,
     streamers: OnceLock<Arc<StreamerInfos>>,
     compiler: OnceLock<Compiler>,
     trace: Trace,
-    /// What it was opened with, if it was opened by its name.
+    /// The path or URL and the options that it was opened with, if any.
     origin: Option<(String, OpenOptions)>,
 }
 
-/// A key, and what is needed to read its object.
+/// A key, with everything needed to decode its object.
 #[derive(Debug)]
 pub struct KeyRecord {
-    /// The path that was asked for, with the cycle if one was.
+    /// The requested path, with the cycle if one was given.
     pub path: String,
     /// The key.
     pub key: Key,
@@ -50,54 +47,54 @@ pub struct KeyRecord {
     pub streamers: Arc<StreamerInfos>,
 }
 
-/// What a file is made of that is not opened from bytes alone.
+/// The parts of a file that is not stored as one.
 #[derive(Debug)]
 pub struct VirtualFile {
-    /// Where its bytes come from.
+    /// The source of its bytes.
     pub source: Arc<dyn Source>,
-    /// Bytes of it that are known already: at least its header and its list of keys.
+    /// Known bytes: at least its header and its list of keys.
     pub known: Segments,
-    /// Size of what is known from its beginning.
+    /// Size of the part that is known, from its beginning.
     pub size: u64,
     /// Its header.
     pub header: FileHeader,
-    /// The descriptions of its classes.
+    /// The class descriptions.
     pub streamers: StreamerInfos,
 }
 
 impl RootFile {
-    /// Opens the ROOT file at a path or URL, and wherever else `options.replicas` say that it is; with these, `url` may
-    /// also be a name that is no location by itself. For a metalink or a similar document, what it describes is opened.
-    /// The deadline of the options holds.
+    /// Opens the ROOT file at a path or URL, or at the locations in `options.replicas`; with these, `url` may also be a
+    /// logical name. For a metalink or a similar document, opens the file that it describes. The deadline of the options
+    /// applies.
     ///
     /// # Errors
-    /// Those of [`sapwood_source::open`]; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
+    /// Those of [`sapwood_source::open`]; `NotRoot`, `Truncated` or `Corrupt` if it is not a valid ROOT file.
     pub fn open(url: &str, options: OpenOptions, call: &mut Call<'_>) -> Result<RootFile> {
-        let counters = Arc::clone(&options.counters);
+        let counters = Arc::clone(&options.source.counters);
         let begin = Instant::now();
         let opened = pool::wait(opening::open(url, &options, Trace::new(begin)), call)
             .map_err(|error| explained(error, url, &counters))?;
         RootFile::from_reached(opened, begin, counters, Some((url.to_owned(), options)), call)
     }
 
-    /// Opens the file that this one calls `name`, with the same options; what reading it costs is counted here.
+    /// Opens the file that this one calls `name`, with the same options; the cost of reading it is counted here.
     ///
     /// # Errors
-    /// Those of [`RootFile::open`]; `Unsupported` if nothing says where this file is.
+    /// Those of [`RootFile::open`]; `Unsupported` if the location of this file is unknown.
     pub fn open_beside(&self, name: &str, call: &mut Call<'_>) -> Result<RootFile> {
         let Some((origin, options)) = &self.0.origin else {
-            let message = format!("the baskets lie in {name}, and nothing says where that is");
+            let message = format!("the baskets are in {name}, whose location is unknown");
             return Err(Error::unsupported(message).hint("open the file by its path or URL"));
         };
-        // So it lies beside each of the other replicas; documents say nothing of it.
+        // The other file is assumed to be next to each replica; documents do not list it.
         let others = options.replicas.urls.iter().filter(|url| !is_document(url));
-        let urls = others.map(|url| beside(url, name)).collect::<Result<_>>()?;
+        let urls = others.map(|url| sibling_url(url, name)).collect::<Result<_>>()?;
         let replicas = ReplicaOptions { urls, documents: Vec::new(), sources: options.replicas.sources };
-        let options = OpenOptions { deadline: call.deadline(), replicas, ..options.clone() };
-        RootFile::open(&beside(origin, name)?, options, call)
+        let options = OpenOptions { replicas, ..options.until(call.deadline()) };
+        RootFile::open(&sibling_url(origin, name)?, options, call)
     }
 
-    /// A file whose bytes are made, not stored; what reading it costs is added to the counters of the options.
+    /// Opens a virtual file; the cost of reading it is added to the counters of the options.
     ///
     /// # Errors
     /// Those of reading the list of its keys.
@@ -108,7 +105,7 @@ impl RootFile {
         call: &mut Call<'_>,
     ) -> Result<RootFile> {
         let VirtualFile { source, mut known, size, header, streamers } = file;
-        let counters = Arc::clone(&origin.1.counters);
+        let counters = Arc::clone(&origin.1.source.counters);
         let fetcher = Fetcher::new(source, counters).with_budget(pool::budget()?).with_known(known.clone());
         let (keys, _) = Keys::open(&fetcher, &mut known, size, call)?;
         let streamers = OnceLock::from(Arc::new(streamers));
@@ -116,22 +113,22 @@ impl RootFile {
         Ok(RootFile(Arc::new(Inner { fetcher, header, known, keys, streamers, compiler, trace, origin })))
     }
 
-    /// The path or URL that it was opened by, and the options; none if it was not opened by a name.
+    /// The path or URL and the options that it was opened with; `None` for a file from a source or from memory.
     pub fn origin(&self) -> Option<&(String, OpenOptions)> {
         self.0.origin.as_ref()
     }
 
-    /// The bytes of it that came with opening.
+    /// The parts that were read on opening.
     pub fn known(&self) -> &Segments {
         &self.0.known
     }
 
-    /// What fetches from it.
+    /// Its fetcher.
     pub fn fetcher(&self) -> &Fetcher {
         &self.0.fetcher
     }
 
-    /// The descriptions of its classes in its own records: each record with the version of ROOT that wrote it.
+    /// The class descriptions in its own records: each record with the version of ROOT that wrote it.
     ///
     /// # Errors
     /// Those of the source; `Truncated` or `Corrupt` if they are broken.
@@ -140,37 +137,37 @@ impl RootFile {
         Ok(record.into_iter().map(|record| (record, self.header().version)).collect())
     }
 
-    /// Opens what any other source holds.
+    /// Opens a ROOT file from any source.
     ///
     /// # Errors
-    /// Those of the source; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
+    /// Those of the source; `NotRoot`, `Truncated` or `Corrupt` if it is not a valid ROOT file.
     pub fn from_source(source: Arc<dyn Source>, call: &mut Call<'_>) -> Result<RootFile> {
         let counters = Arc::<Counters>::default();
         let source = Arc::new(CountingSource::new(source, Arc::clone(&counters)));
-        let opened = OpenedSource { source, known: Segments::default() };
-        let begin = Instant::now();
-        RootFile::from_reached(
-            ReachedSource::alone(opened, begin, Trace::new(begin)),
-            begin,
-            counters,
-            None,
-            call,
-        )
+        RootFile::from_opened(source, counters, call)
     }
 
-    /// Opens what lies in memory. Reading it costs nothing; decoding is added to `counters`.
+    /// Opens a ROOT file in memory. Reading it costs nothing; decoding is added to `counters`.
     ///
     /// # Errors
-    /// `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
+    /// `NotRoot`, `Truncated` or `Corrupt` if it is not a valid ROOT file.
     pub fn in_memory(
         source: MemorySource,
         counters: &Arc<Counters>,
         call: &mut Call<'_>,
     ) -> Result<RootFile> {
-        let (opened, begin) =
-            (OpenedSource { source: Arc::new(source), known: Segments::default() }, Instant::now());
+        RootFile::from_opened(Arc::new(source), Arc::clone(counters), call)
+    }
+
+    /// Opens a ROOT file from a source that has nothing to reopen it by.
+    fn from_opened(
+        source: Arc<dyn Source>,
+        counters: Arc<Counters>,
+        call: &mut Call<'_>,
+    ) -> Result<RootFile> {
+        let (opened, begin) = (OpenedSource { source, known: Segments::default() }, Instant::now());
         let reached = ReachedSource::alone(opened, begin, Trace::new(begin));
-        RootFile::from_reached(reached, begin, Arc::clone(counters), None, call)
+        RootFile::from_reached(reached, begin, counters, None, call)
     }
 
     fn from_reached(
@@ -208,17 +205,17 @@ impl RootFile {
         &self.0.header
     }
 
-    /// What reading the file has cost so far.
+    /// The cost of reading the file so far.
     pub fn counters(&self) -> &Arc<Counters> {
         self.0.fetcher.counters()
     }
 
-    /// Every range that was asked for since opening began; can be looked at when the file is closed, too.
+    /// Every range requested since opening began; remains valid after the file is closed.
     pub fn trace(&self) -> Trace {
         self.0.trace.clone()
     }
 
-    /// All keys of the file, each directory before what it holds.
+    /// All keys of the file, each directory before its contents.
     ///
     /// # Errors
     /// Those of the source; `Truncated` or `Corrupt` if a directory is broken.
@@ -237,7 +234,7 @@ impl RootFile {
         })
     }
 
-    /// Key and record of the tree of that name at the end of the file, while the list of keys is not known yet.
+    /// Key and record of the tree of this name at the end of the file, as long as the list of keys is unknown.
     pub(crate) fn likely_tree_record(&self, name: &str) -> Option<(Key, Record)> {
         if self.0.keys.are_known() {
             return None;
@@ -245,7 +242,7 @@ impl RootFile {
         TFile::likely_tree(&self.0.known, self.size(), Some(name))
     }
 
-    /// The descriptions of the classes in the file; read once.
+    /// The class descriptions of the file; read once.
     ///
     /// # Errors
     /// Those of the source; `Truncated` or `Corrupt` if they are broken.
@@ -257,13 +254,13 @@ impl RootFile {
         Ok(Arc::clone(self.0.streamers.get_or_init(|| Arc::new(streamers))))
     }
 
-    /// What compiles its classes for objects that refer to each other.
+    /// The compiler of its classes for objects that refer to each other.
     pub(crate) fn compiler(&self, streamers: &StreamerInfos) -> &Compiler {
         self.0.compiler.get_or_init(|| Compiler::with_identities(streamers.clone()))
     }
 
-    /// The key at a path with its record and the class descriptions, which are asked for in one round trip; of the highest
-    /// cycle, unless one is given.
+    /// The key at a path with its record and the class descriptions, fetched in one round trip; of the highest cycle, unless
+    /// one is given.
     ///
     /// # Errors
     /// `Missing` if there is no such key; those of the source; `Truncated` or `Corrupt` if its record is broken.
@@ -290,7 +287,7 @@ impl RootFile {
         Ok(KeyRecord { path, key, record, streamers })
     }
 
-    /// Its header and directory, and the bytes of it that are known.
+    /// Its header and directory, and the parts known so far.
     ///
     /// # Errors
     /// Those of the source; `Truncated` or `Corrupt` if the directory is broken.
@@ -298,7 +295,7 @@ impl RootFile {
         self.0.keys.get(&self.0.fetcher, call)
     }
 
-    /// Runs a parser that asks for bytes.
+    /// Runs a parser, fetching the bytes that it asks for.
     ///
     /// # Errors
     /// Those of the parser and of the source.
@@ -317,7 +314,7 @@ impl RootFile {
     }
 }
 
-/// An error of opening `url`, with what failed before it, and where to look.
+/// Adds to an error of opening `url` which sources failed before, and a hint for timeouts.
 pub fn explained(error: Error, url: &str, counters: &Counters) -> Error {
     let error = counters.explain(error);
     match error.kind() {

@@ -1,17 +1,17 @@
-//! The baskets of a tree in a file: in its own, and in others that its branches name (`TBranch::fFileName`).
+//! The baskets of a tree in a file: in the file itself, and in others that its branches name (`TBranch::fFileName`).
 
 use crate::root_file::RootFile;
 use sapwood_core::{Call, Error, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_table::{EntryStatistics, FileIndex};
-use sapwood_ttree::{BasketRef, BasketStorage, Tree};
+use sapwood_ttree::{BasketRef, BasketStorage, TTree};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The file of a tree, and the others that hold baskets of it.
+/// The file of a tree, and the others that hold its baskets.
 #[derive(Debug)]
 pub(crate) struct FileBaskets {
     file: RootFile,
-    /// The others, in the order in which they were opened, by the names that branches have for them.
+    /// The others, in the order of opening, with the names that branches use.
     others: Mutex<Vec<(String, RootFile)>>,
 }
 
@@ -35,14 +35,14 @@ impl BasketStorage for FileBaskets {
     }
 
     /// Opens the files that hold the baskets, with the options that the tree's own file was opened with.
-    fn locate(&self, tree: &Tree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
+    fn locate(&self, tree: &TTree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
         for branch in branches.iter().filter_map(|index| tree.branches.get(*index)) {
             let name = &branch.file_name;
             if name.is_empty() || self.position(name).is_some() {
                 continue;
             }
             let file = self.file.open_beside(name, call).map_err(|error| {
-                let hint = format!("its baskets lie there; {} names it", self.file.url());
+                let hint = format!("{} refers to it for the baskets of this branch", self.file.url());
                 error.branch(&branch.path).hint(hint)
             })?;
             let mut others = self.others();
@@ -53,16 +53,16 @@ impl BasketStorage for FileBaskets {
         Ok(())
     }
 
-    fn baskets<'a>(&'a self, tree: &'a Tree, branch: usize) -> &'a [BasketRef] {
+    fn baskets<'a>(&'a self, tree: &'a TTree, branch: usize) -> &'a [BasketRef] {
         tree.branches.get(branch).map(|branch| &*branch.baskets).unwrap_or_default()
     }
 
-    fn file(&self, tree: &Tree, branch: usize) -> Result<FileIndex> {
+    fn file(&self, tree: &TTree, branch: usize) -> Result<FileIndex> {
         match tree.branches.get(branch).map(|branch| branch.file_name.as_str()) {
             None | Some("") => Ok(0),
             Some(name) => self
                 .position(name)
-                .ok_or_else(|| Error::unsupported(format!("the baskets lie in {name}, which is not open"))),
+                .ok_or_else(|| Error::unsupported(format!("the baskets are in {name}, which is not open"))),
         }
     }
 
@@ -72,7 +72,7 @@ impl BasketStorage for FileBaskets {
         other.as_ref().unwrap_or(&self.file).fetcher().clone()
     }
 
-    fn statistics(&self, _: &Tree, _: usize, _: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
+    fn statistics(&self, _: &TTree, _: usize, _: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
         Ok(Vec::new())
     }
 }

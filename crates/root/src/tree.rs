@@ -1,4 +1,4 @@
-//! A tree of an open file: what it holds, and the ways to read it.
+//! A tree of an open file: its metadata, and the ways to read it.
 
 use crate::contents::{file_table, tree_table};
 use crate::file::File;
@@ -9,7 +9,7 @@ use sapwood_table::{
     Selection, Table, member_form, names, spelled_form,
 };
 use sapwood_tfile::{Key, Record, StreamerInfos};
-use sapwood_ttree::{BasketRef, Branch, BranchKind, Outcome, TreeTable};
+use sapwood_ttree::{BasketRef, Branch, BranchKind, BranchType, TreeTable};
 use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
@@ -22,27 +22,27 @@ pub struct Tree(Arc<Inner>);
 struct Inner {
     file: File,
     table: Arc<TreeTable>,
-    /// Offset of the record that it was read from.
+    /// Offset of its record.
     record: u64,
-    /// That, if no list of keys has named it.
+    /// Offset of its key, if the list of keys has not confirmed it yet.
     assumed: Option<u64>,
 }
 
-/// How to read.
+/// Options of reading.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
     /// Number of computing threads. Default: the environment variable `SAPWOOD_THREADS`, else all processors.
     pub threads: Option<usize>,
 }
 
-/// What a member of the objects in a branch holds.
+/// The type of a member of the objects in a branch.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Member {
+pub struct MemberInfo {
     /// The C++ type, with `[]` for each list around it: `float[]`.
     pub typename: String,
     /// The shape and type of its column.
     pub form: Form,
-    /// What in it cannot be read: path and reason.
+    /// Unreadable parts: path and reason.
     pub skipped: Vec<(String, String)>,
 }
 
@@ -53,7 +53,7 @@ impl Tree {
         Ok(Tree::of_table(file, found.record.offset, table, None))
     }
 
-    /// A tree that no list of keys has named yet. None if it needs descriptions of classes, or makes no sense.
+    /// A tree that the list of keys has not confirmed yet; `None` if it is broken, or needs class descriptions.
     pub(crate) fn assumed(file: File, path: &str, key: &Key, record: &Record) -> Option<Tree> {
         let table = tree_table(file.root(), path, key, record, &StreamerInfos::default()).ok()?;
         let plain = table.tree().branches.iter().all(|branch| matches!(branch.kind, BranchKind::Plain));
@@ -65,7 +65,7 @@ impl Tree {
         file: File,
         path: &str,
         offset: u64,
-        tree: sapwood_ttree::Tree,
+        tree: sapwood_ttree::TTree,
         streamers: &StreamerInfos,
     ) -> Tree {
         let table = file_table(file.root(), path, tree, streamers);
@@ -76,7 +76,7 @@ impl Tree {
         Tree(Arc::new(Inner { file, table: Arc::new(table), record, assumed }))
     }
 
-    /// Offset of the key that was assumed to be that of the tree.
+    /// Offset of the key that was assumed to name the tree.
     pub(crate) fn assumed_at(&self) -> Option<u64> {
         self.0.assumed
     }
@@ -91,27 +91,27 @@ impl Tree {
         Arc::clone(&self.0.table) as Arc<dyn Table>
     }
 
-    /// The same, with what only a TTree has.
+    /// The same, with the methods that only a TTree has.
     pub fn tree_table(&self) -> &Arc<TreeTable> {
         &self.0.table
     }
 
-    /// Its path in the file, as it was asked for.
+    /// Its path in the file, as requested.
     pub fn path(&self) -> &str {
         self.0.table.path()
     }
 
-    /// True if reading has to wait for something beyond this machine.
+    /// Whether reading has to wait for another machine.
     pub fn is_distant(&self) -> bool {
         !self.file().fetcher().source().cost_model().immediate
     }
 
-    /// Name, title, clusters, aliases and more, as the file says.
-    pub fn metadata(&self) -> &sapwood_ttree::Tree {
+    /// Name, title, clusters, aliases and more, from the file.
+    pub fn metadata(&self) -> &sapwood_ttree::TTree {
         self.0.table.tree()
     }
 
-    /// Offset of the record that it was read from.
+    /// Offset of its record.
     pub fn record_offset(&self) -> u64 {
         self.0.record
     }
@@ -127,17 +127,17 @@ impl Tree {
     }
 
     /// What each branch holds, in the order of [`Tree::branches`].
-    pub fn outcomes(&self) -> &[Arc<Outcome>] {
-        self.0.table.outcomes()
+    pub fn branch_types(&self) -> &[Arc<BranchType>] {
+        self.0.table.branch_types()
     }
 
-    /// The baskets of a branch; none of a dataset before they were [found](Tree::find_baskets).
+    /// The baskets of a branch; empty for a dataset until they are [located](Tree::find_baskets).
     pub fn baskets(&self, branch: usize) -> &[BasketRef] {
         self.0.table.baskets(branch)
     }
 
-    /// Finds where the baskets of some branches are, where that takes reading: those of a dataset, and of branches whose
-    /// baskets are in other files.
+    /// Locates the baskets of some branches, if that takes reading: for datasets, and for branches with baskets in other
+    /// files.
     ///
     /// # Errors
     /// Those of the store; `Corrupt` if a stripe list is lost or damaged; those of opening, which name both files.
@@ -145,7 +145,7 @@ impl Tree {
         self.0.table.locate_baskets(branches, call)
     }
 
-    /// What is known of the values of a branch without reading them, stripe by stripe; nothing for a file.
+    /// Stored statistics of a branch's values, stripe by stripe; empty for a file.
     ///
     /// # Errors
     /// Those of [`Tree::find_baskets`].
@@ -158,7 +158,7 @@ impl Tree {
         self.0.table.schema(branch)?.group
     }
 
-    /// The index of a branch by its path or, where it is the only one, by its name.
+    /// The index of a branch by its path or, if unique, by its name.
     pub fn find_branch(&self, name: &str) -> Option<usize> {
         let by_path = self.branches().iter().position(|branch| branch.path == name);
         by_path.or_else(|| {
@@ -168,17 +168,17 @@ impl Tree {
         })
     }
 
-    /// What the member `path` of the objects in a branch holds.
+    /// The type of the member `path` of the objects in a branch.
     ///
     /// # Errors
     /// `Usage` for an index beyond the tree; `Unsupported` for a branch that cannot be read; `Missing` for a
     /// member that does not exist, with the names of those that do.
-    pub fn member(&self, branch: usize, path: &str) -> Result<Member> {
+    pub fn member(&self, branch: usize, path: &str) -> Result<MemberInfo> {
         let names = names(path);
         let selection = Selection::of_members(branch, slice::from_ref(&names));
         let found = self.0.table.form(&selection).and_then(|(form, skipped)| {
             let form = member_form(&form, &names)?;
-            Ok(Member { typename: spelled_form(&form), form, skipped })
+            Ok(MemberInfo { typename: spelled_form(&form), form, skipped })
         });
         found.map_err(|error| error.branch(self.branch_path(branch)).url(self.file().url()))
     }
@@ -191,12 +191,13 @@ impl Tree {
     /// The entries `entries` of branches, or of members of the objects in them; plain numbers are indices in
     /// [`Tree::branches`].
     ///
-    /// A branch that has fewer entries than the tree gives a shorter column. However many members of a branch
-    /// are asked for, its baskets are read once.
+    /// A branch with fewer entries than the tree gives a shorter column. The baskets of a branch are read once, however
+    /// many of its members are requested.
     ///
     /// # Errors
     /// `Usage` for an entry range or index beyond the tree; `Missing` for a member that does not exist;
-    /// `Unsupported` for a branch that cannot be read; those of the source and of [decoding](sapwood_ttree::decode), with branch, offset and URL.
+    /// `Unsupported` for a branch that cannot be read; those of the source and of [decoding](sapwood_ttree::decode), with
+    /// branch, offset and URL.
     pub fn read<Q: Into<Query> + Clone>(
         &self,
         queries: &[Q],
@@ -207,7 +208,7 @@ impl Tree {
         sapwood_table::read(&self.table(), queries, entries, options.threads, call)
     }
 
-    /// The entries of branches, range by range; while one range is worked on, the next is read.
+    /// The entries of branches, range by range; the next range is read in the background.
     ///
     /// # Errors
     /// As [`Tree::read`].
@@ -221,11 +222,11 @@ impl Tree {
         Scan::new(self.table(), queries, ranges, options.threads, call)
     }
 
-    /// Some entries of branches, or of members of the objects in them, in the order asked for; an entry may be
-    /// asked for several times. Only baskets that hold one of the entries are fetched and decompressed.
+    /// Some entries of branches, or of members of the objects in them, in the order of `entries`, which may repeat. Only
+    /// baskets that hold one of the entries are fetched and decompressed.
     ///
-    /// `within` is what would have been read without the list: the baskets of it that are passed over are added up in the
-    /// counter `skipped_bytes`.
+    /// `within` is the range that would have been read without the list: the counter `skipped_bytes` adds up its baskets
+    /// that were skipped.
     ///
     /// # Errors
     /// As [`Tree::read`]; `Usage` for an entry that is not `within`, or beyond the end of a branch.
@@ -240,10 +241,10 @@ impl Tree {
         self.start_entries(queries, entries, within, options, call)?.finish(call)
     }
 
-    /// As [`Tree::read_entries`], but returns as soon as the bytes of a distant source are asked for.
+    /// As [`Tree::read_entries`], but returns as soon as the bytes of a distant source are requested.
     ///
     /// # Errors
-    /// As [`Tree::read_entries`]; those of fetching and decoding come when it is [finished](EntryRead::finish).
+    /// As [`Tree::read_entries`]; those of fetching and decoding are returned by [`EntryRead::finish`].
     pub fn start_entries<Q: Into<Query> + Clone>(
         &self,
         queries: &[Q],
@@ -258,13 +259,13 @@ impl Tree {
     /// The entries of a range that pass a cut, of branches or of members of the objects in them.
     ///
     /// The branches of `needed` are read first. The closure gets their columns, and returns for each entry whether it
-    /// passes. Of the other branches, only baskets that hold a passing entry are fetched and decompressed, where that saves
-    /// more than the further round trip costs.
+    /// passes. For the other branches, only baskets that hold a passing entry are fetched and decompressed, if that saves
+    /// more than another round trip costs.
     ///
     /// ```no_run
     /// # use sapwood_core::{Call, Column, Deadline, Result};
     /// # use sapwood_root::File;
-    /// # use sapwood_source::{OpenOptions};
+    /// # use sapwood_root::OpenOptions;
     /// # use sapwood_table::CutOptions;
     /// # fn main() -> Result<()> {
     /// let mut never = || false;
@@ -294,8 +295,8 @@ impl Tree {
         sapwood_table::read_where(self.table(), queries, entries, needed, cut, options, call)
     }
 
-    /// As [`Tree::read_where`], range by range. Of a distant source, what the passing entries of a range need is in flight
-    /// while the next range is cut.
+    /// As [`Tree::read_where`], range by range. With a distant source, the baskets for the passing entries of a range are in
+    /// flight while the cut of the next range is evaluated.
     ///
     /// # Errors
     /// As [`Tree::read`].
@@ -311,12 +312,12 @@ impl Tree {
         CutScan::new(self.table(), queries, ranges, needed, cut, options, call)
     }
 
-    /// A reader of `queries` that fetches what is touched, and learns to do so ahead of need.
+    /// A reader of `queries` that fetches columns when they are touched, and learns to prefetch them.
     ///
     /// ```no_run
     /// # use sapwood_root::{File, LazyOptions};
     /// # use sapwood_core::{Call, Deadline, Result};
-    /// # use sapwood_source::{OpenOptions};
+    /// # use sapwood_root::OpenOptions;
     /// # fn main() -> Result<()> {
     /// let mut never = || false;
     /// let mut call = Call::new(Deadline::default(), &mut never);
@@ -332,7 +333,7 @@ impl Tree {
     /// ```
     ///
     /// # Errors
-    /// `Usage` for entries beyond the tree; those of opening the other files that baskets lie in.
+    /// `Usage` for entries beyond the tree; those of opening other files with baskets of the tree.
     pub fn lazy<Q: Into<Query> + Clone>(
         &self,
         queries: &[Q],

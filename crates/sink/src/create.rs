@@ -4,7 +4,7 @@ use super::local::LocalSink;
 use super::sink::Sink;
 use super::upload::Upload;
 use sapwood_core::{Error, Protocol, Result, local_path, redact, url_scheme};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use tokio::runtime::Handle;
 
 /// Makes a sink for a path or URL, and fails now rather than at the end if nothing can be written there. Uploads wait
@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 ///
 /// # Errors
 /// `Unsupported` if nothing can be written to URLs of this kind, and the errors of the sink itself.
-pub fn create(url: &str, options: &OpenOptions, runtime: &Handle) -> Result<Box<dyn Sink>> {
+pub fn create(url: &str, options: &SourceOptions, runtime: &Handle) -> Result<Box<dyn Sink>> {
     match Protocol::of(url) {
         Some(Protocol::Local) => Ok(Box::new(LocalSink::create(local_path(url)?)?)),
         Some(Protocol::S3 | Protocol::Google | Protocol::Azure) => {

@@ -164,8 +164,8 @@ impl GrowingFile {
     /// Writes pieces, on a separate thread once the file is not small.
     fn write_at(&mut self, offset: u64, pieces: Vec<Bytes>) -> Result<()> {
         if !self.is_ours() {
-            let message = "the file is written by another process, of which this one is a fork";
-            return Err(Error::usage(message).url(&self.name).hint("make another file"));
+            let message = "this process is a fork of the one that writes the file";
+            return Err(Error::usage(message).url(&self.name).hint("create another file"));
         }
         if self.lost {
             return Err(self.incomplete().at(offset));

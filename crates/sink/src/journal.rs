@@ -143,7 +143,11 @@ impl Journal {
 
     fn give_up(&mut self, error: &io::Error) {
         self.broken = true;
-        log::warn!(target: sapwood_source::LOG, "{}: nothing more is kept of the job: {error}", self.path.display());
+        log::warn!(
+            target: sapwood_source::LOG,
+            "{}: the job cannot be resumed beyond this point: {error}",
+            self.path.display()
+        );
     }
 }
 
@@ -204,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_records_count_and_nothing_behind_them() {
+    fn only_complete_records_count() {
         let mut journal = MAGIC.to_vec();
         journal.extend(7_u64.to_le_bytes());
         assert_eq!(parse(&journal), None);

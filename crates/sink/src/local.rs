@@ -21,7 +21,7 @@ const UNLOCKED: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct LocalSink {
     target: PathBuf,
-    part: Part,
+    part: TemporaryFile,
     file: GrowingFile,
     journal: Option<Journal>,
     /// True once a piece came, and once one could not be written.
@@ -31,20 +31,20 @@ pub struct LocalSink {
 
 /// The temporary file. Dropping this removes it and its journal, unless it stays.
 #[derive(Debug)]
-struct Part {
+struct TemporaryFile {
     path: PathBuf,
     stays: bool,
     /// The process that made it: a fork of it does not remove the file when it drops this.
     process: u32,
 }
 
-impl Part {
-    fn new(path: PathBuf) -> Part {
-        Part { path, stays: false, process: std::process::id() }
+impl TemporaryFile {
+    fn new(path: PathBuf) -> TemporaryFile {
+        TemporaryFile { path, stays: false, process: std::process::id() }
     }
 }
 
-impl Drop for Part {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if !self.stays && self.process == std::process::id() {
             remove(&self.path);
@@ -89,7 +89,7 @@ impl LocalSink {
             .open(&path)
             .map_err(|error| cannot_create(error, &target).url(&name))?;
         lock(&file);
-        let (part, file) = (Part::new(path), GrowingFile::new(name, file, 0));
+        let (part, file) = (TemporaryFile::new(path), GrowingFile::new(name, file, 0));
         Ok(LocalSink { target, part, file, journal: None, begun: false, failed: false })
     }
 
@@ -110,7 +110,7 @@ impl LocalSink {
         }
         file.set_len(noted.bytes)?;
         self.file = GrowingFile::new(self.file.name().to_owned(), file, noted.bytes);
-        (self.part, self.journal) = (Part::new(path), Some(journal));
+        (self.part, self.journal) = (TemporaryFile::new(path), Some(journal));
         Ok(Leftover::Kept { bytes: noted.bytes, notes: noted.notes })
     }
 }

@@ -14,7 +14,7 @@ const MOST_HELD: usize = 1 << 30;
 
 /// A part, ready to be sent.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct UploadPart {
     /// Its index, from 0.
     pub(crate) number: usize,
     pub(crate) bytes: Bytes,
@@ -22,7 +22,7 @@ pub(crate) struct Part {
 
 /// Cuts pieces into parts.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
+pub(crate) struct UploadParts {
     /// The part that grows: its number, its offset in the file, and whether a byte of it may be written again.
     number: usize,
     open: Vec<u8>,
@@ -44,13 +44,13 @@ pub(crate) fn offset_of(number: usize) -> u64 {
     (0..number).map(|number| length_of(number) as u64).sum()
 }
 
-impl Parts {
+impl UploadParts {
     /// Resumes after so many parts, including those that were held back.
-    pub(crate) fn going_on(number: usize, held: BTreeMap<usize, Vec<u8>>) -> Parts {
+    pub(crate) fn resume(number: usize, held: BTreeMap<usize, Vec<u8>>) -> UploadParts {
         let held_bytes = held.values().map(Vec::len).sum();
         let held = held.into_iter().map(|(number, bytes)| (offset_of(number), (number, bytes))).collect();
         let sent_before = offset_of(number);
-        Parts { number, open_at: sent_before, sent_before, held, held_bytes, ..Parts::default() }
+        UploadParts { number, open_at: sent_before, sent_before, held, held_bytes, ..UploadParts::default() }
     }
 
     /// The bytes of a part that is held back.
@@ -62,7 +62,7 @@ impl Parts {
     ///
     /// # Errors
     /// `Limit` if too many bytes would have to be held back.
-    pub(crate) fn write(&mut self, piece: &FilePiece) -> Result<Vec<Part>> {
+    pub(crate) fn write(&mut self, piece: &FilePiece) -> Result<Vec<UploadPart>> {
         let end = self.open_at + self.open.len() as u64;
         let again = usize::try_from(end.saturating_sub(piece.offset)).unwrap_or(usize::MAX);
         let (again, mut bytes) = piece.bytes.split_at(again.min(piece.bytes.len()));
@@ -79,8 +79,7 @@ impl Parts {
             }
         }
         if self.held_bytes > MOST_HELD {
-            let message =
-                "there are directories all over the file, and what is around them has to be kept in memory";
+            let message = "the file has directories in many places, and the parts around them have to be kept in memory";
             return Err(Error::new(ErrorKind::Limit, message)
                 .hint("write to a local file and copy it, or make the directories first"));
         }
@@ -88,18 +87,18 @@ impl Parts {
     }
 
     /// Ends the file, and returns the remaining parts.
-    pub(crate) fn finish(mut self) -> Vec<Part> {
+    pub(crate) fn finish(mut self) -> Vec<UploadPart> {
         let mut left = Vec::new();
         if !self.open.is_empty() || self.number == 0 {
             left.extend(self.close());
         }
         let held = std::mem::take(&mut self.held).into_values();
-        left.extend(held.map(|(number, bytes)| Part { number, bytes: bytes.into() }));
+        left.extend(held.map(|(number, bytes)| UploadPart { number, bytes: bytes.into() }));
         left
     }
 
     /// Completes the part that grows.
-    fn close(&mut self) -> Option<Part> {
+    fn close(&mut self) -> Option<UploadPart> {
         let room = length_of(self.number + 1);
         let bytes = std::mem::replace(&mut self.open, Vec::with_capacity(room.min(PART)));
         let (number, at) = (self.number, self.open_at);
@@ -110,7 +109,7 @@ impl Parts {
             self.held.insert(at, (number, bytes));
             return None;
         }
-        Some(Part { number, bytes: bytes.into() })
+        Some(UploadPart { number, bytes: bytes.into() })
     }
 
     fn overwrite(&mut self, mut at: u64, mut bytes: &[u8]) -> Result<()> {
@@ -152,7 +151,7 @@ impl Parts {
 }
 
 fn sent(at: u64) -> Error {
-    Error::usage("bytes that were sent cannot be written again: they were not said to be provisional").at(at)
+    Error::usage("bytes that were sent cannot be written again: they were not marked as provisional").at(at)
 }
 
 #[cfg(test)]
@@ -163,7 +162,7 @@ mod tests {
         FilePiece { offset: offset as u64, bytes: bytes.into(), provisional }
     }
 
-    fn together(mut parts: Vec<Part>) -> Vec<u8> {
+    fn together(mut parts: Vec<UploadPart>) -> Vec<u8> {
         parts.sort_by_key(|part| part.number);
         assert!(parts.iter().enumerate().all(|(number, part)| part.number == number));
         parts.iter().flat_map(|part| part.bytes.to_vec()).collect()
@@ -171,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_may_come_again_is_kept() {
-        let mut parts = Parts::default();
+        let mut parts = UploadParts::default();
         let mut sent = parts.write(&piece(0, vec![1; 100], true)).unwrap();
         sent.extend(parts.write(&piece(100, vec![2; 3 * PART], false)).unwrap());
         assert_eq!(sent.iter().map(|part| part.number).collect::<Vec<_>>(), [1, 2]);
@@ -211,15 +210,15 @@ mod tests {
     fn what_an_earlier_run_sent_comes_again_and_is_passed_over() {
         let file: Vec<u8> = (0..3 * PART + 1000).map(|index| (index % 251) as u8).collect();
         let end = file.len();
-        let write = |parts: &mut Parts, from: usize, to: usize| {
+        let write = |parts: &mut UploadParts, from: usize, to: usize| {
             parts.write(&piece(from, file[from..to].to_vec(), from == 0)).unwrap()
         };
-        let mut first = Parts::default();
+        let mut first = UploadParts::default();
         assert!(write(&mut first, 0, 100).is_empty());
         let mut sent = write(&mut first, 100, 2 * PART + 10);
         assert_eq!(sent.len(), 1);
         let held = BTreeMap::from([(0, first.held(0).unwrap().to_vec())]);
-        let mut parts = Parts::going_on(2, held);
+        let mut parts = UploadParts::resume(2, held);
         assert!(write(&mut parts, 0, 100).is_empty());
         assert!(write(&mut parts, PART - 5, PART + 5).is_empty());
         assert!(write(&mut parts, PART + 5, 2 * PART - 3).is_empty());
@@ -232,9 +231,9 @@ mod tests {
 
     #[test]
     fn a_file_of_one_part() {
-        let mut parts = Parts::default();
+        let mut parts = UploadParts::default();
         assert!(parts.write(&piece(0, vec![1; 10], true)).unwrap().is_empty());
         assert_eq!(together(parts.finish()), [1; 10]);
-        assert_eq!(Parts::default().finish().len(), 1);
+        assert_eq!(UploadParts::default().finish().len(), 1);
     }
 }

@@ -48,7 +48,7 @@ pub trait Sink: fmt::Debug + Send {
 
 /// Why a leftover cannot be used.
 pub(crate) const OTHER: &str = "it was of other files, of other options, or of another version";
-pub(crate) const DAMAGED: &str = "its journal is not whole";
+pub(crate) const DAMAGED: &str = "its journal is damaged";
 
 /// What an earlier run of a job left.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A new object: it is sent in parts while it is written, and appears when the last of them has arrived.
 
 use super::journal::Journal;
-use super::parts::{Part, Parts};
+use super::parts::{UploadPart, UploadParts};
 use super::sink::{DAMAGED, Leftover, OTHER, Sink};
 use super::upload_journal::{self, UploadJournal, UploadState};
 use object_store::multipart::PartId;
@@ -9,7 +9,7 @@ use object_store::path::Path;
 use object_store::{MultipartId, PutPayload};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, FilePiece, Result, redact};
 use sapwood_source::cloud::{ObjectClient, ObjectLocation, open_bucket};
-use sapwood_source::{LOG, OpenOptions, Retries, RetryPolicy, is_transient};
+use sapwood_source::{LOG, Retries, RetryPolicy, SourceOptions, is_transient};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
@@ -37,7 +37,7 @@ const ABORT: Duration = Duration::from_secs(10);
 pub(crate) struct Upload {
     destination: Arc<Destination>,
     runtime: Handle,
-    parts: Parts,
+    parts: UploadParts,
     flying: JoinSet<()>,
     answers: (Sender<Answer>, Receiver<Answer>),
     waiting: usize,
@@ -73,13 +73,13 @@ impl Upload {
     ///
     /// # Errors
     /// `NotFound` if there is no such bucket, `Permission`, `Usage`, and the errors of the network.
-    pub(crate) fn begin(url: &str, options: &OpenOptions, runtime: &Handle) -> Result<Upload> {
+    pub(crate) fn begin(url: &str, options: &SourceOptions, runtime: &Handle) -> Result<Upload> {
         let name = redact(url);
         let begun = begin(url, &name, options, runtime);
         Ok(Upload {
             destination: Arc::new(begun.map_err(|error| error.url(&name))?),
             runtime: runtime.clone(),
-            parts: Parts::default(),
+            parts: UploadParts::default(),
             flying: JoinSet::new(),
             answers: channel(),
             waiting: 0,
@@ -91,7 +91,7 @@ impl Upload {
     }
 
     /// Sends a part, once fewer than the most are in flight.
-    fn send(&mut self, part: Part) -> Result<()> {
+    fn send(&mut self, part: UploadPart) -> Result<()> {
         let most = (MOST_FLYING_BYTES / part.bytes.len().max(1)).clamp(1, MOST_FLYING);
         while self.waiting >= most {
             self.receive()?;
@@ -150,17 +150,17 @@ impl Upload {
     }
 
     /// Resumes the upload of an earlier run.
-    fn go_on(&mut self, journal: Journal, kept: UploadState) -> Vec<u8> {
+    fn resume(&mut self, journal: Journal, kept: UploadState) -> Vec<u8> {
         let fresh = std::mem::replace(&mut Arc::make_mut(&mut self.destination).id, kept.id.clone());
         self.abort(fresh);
-        self.keeping = Some(UploadJournal::going_on(journal, &kept));
-        self.parts = Parts::going_on(kept.parts(), kept.held);
+        self.keeping = Some(UploadJournal::resume(journal, &kept));
+        self.parts = UploadParts::resume(kept.parts(), kept.held);
         self.done = kept.done;
         kept.notes
     }
 }
 
-fn begin(url: &str, name: &str, options: &OpenOptions, runtime: &Handle) -> Result<Destination> {
+fn begin(url: &str, name: &str, options: &SourceOptions, runtime: &Handle) -> Result<Destination> {
     let location = ObjectLocation::parse(url)?;
     if location.key.is_empty() || location.key.ends_with('/') {
         return Err(
@@ -182,7 +182,7 @@ fn begin(url: &str, name: &str, options: &OpenOptions, runtime: &Handle) -> Resu
 
 impl Destination {
     /// Sends a part, and repeats it after failures that may pass.
-    async fn put(&self, part: Part) -> Result<PartId> {
+    async fn put(&self, part: UploadPart) -> Result<PartId> {
         let patience = PATIENCE + Duration::from_secs(part.bytes.len() as u64 / SLOWEST);
         let mut retries = Retries::new(self.retry, &self.counters, &self.name, Deadline::after(patience * 4));
         loop {
@@ -206,7 +206,7 @@ impl Destination {
         match error {
             Failure::NotFound { .. } => Error::new(
                 ErrorKind::NotFound,
-                "there is no such bucket, or the upload was given up by the server",
+                "there is no such bucket, or the server has dropped the upload",
             )
             .hint("create the bucket, or correct its name"),
             Failure::PermissionDenied { .. } | Failure::Unauthenticated { .. } => {
@@ -239,7 +239,7 @@ fn too_late(patience: Duration) -> Error {
 }
 
 fn lost() -> Error {
-    Error::new(ErrorKind::Cancelled, "the upload was ended")
+    Error::new(ErrorKind::Cancelled, "the upload has ended")
 }
 
 /// Waits for work on the threads of the runtime, from any other thread.
@@ -296,7 +296,7 @@ impl Sink for Upload {
         match Journal::take_up(path.clone()) {
             Ok(Some((journal, noted))) => match UploadState::parse(&noted.notes) {
                 Some(kept) if noted.job == job => {
-                    return Ok(Leftover::Kept { bytes: noted.bytes, notes: self.go_on(journal, kept) });
+                    return Ok(Leftover::Kept { bytes: noted.bytes, notes: self.resume(journal, kept) });
                 }
                 kept => {
                     kept.into_iter().for_each(|kept| self.abort(kept.id));

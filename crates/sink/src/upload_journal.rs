@@ -5,7 +5,7 @@
 //! held back, and the note of the writer. Each note holds what is new since the one before.
 
 use super::journal::Journal;
-use super::parts::{Parts, offset_of};
+use super::parts::{UploadParts, offset_of};
 use object_store::multipart::PartId;
 use sapwood_credentials::Environment;
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ impl UploadJournal {
     }
 
     /// Continues with what an earlier run kept.
-    pub(super) fn going_on(journal: Journal, kept: &UploadState) -> UploadJournal {
+    pub(super) fn resume(journal: Journal, kept: &UploadState) -> UploadJournal {
         let reached = kept.parts();
         let noted_held = kept.held.len();
         UploadJournal { reached, noted: reached, noted_held, ..UploadJournal::new(journal, &kept.id) }
@@ -86,7 +86,7 @@ impl UploadJournal {
     }
 
     /// Writes the waiting note, if the parts that it needs were sent.
-    pub(super) fn settle(&mut self, done: &BTreeMap<usize, PartId>, parts: &Parts) {
+    pub(super) fn settle(&mut self, done: &BTreeMap<usize, PartId>, parts: &UploadParts) {
         while done.contains_key(&self.reached) || parts.held(self.reached).is_some() {
             self.reached += 1;
         }

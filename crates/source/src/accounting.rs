@@ -27,16 +27,16 @@ pub struct RoundTrips {
 
 /// The position of a request in the chain of round trips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait(u64);
+pub struct RequestDepth(u64);
 
 impl RoundTrips {
     /// A request starts.
-    pub fn asked(&self) -> Wait {
+    pub fn asked(&self) -> RequestDepth {
         self.ask().0
     }
 
     /// The first byte of the answer to a request came.
-    pub fn answered(&self, wait: Wait) {
+    pub fn answered(&self, wait: RequestDepth) {
         self.answered.fetch_max(wait.0, Ordering::AcqRel);
     }
 
@@ -52,10 +52,10 @@ impl RoundTrips {
     }
 
     /// Starts a request, and returns whether it made the chain longer.
-    fn ask(&self) -> (Wait, bool) {
+    fn ask(&self) -> (RequestDepth, bool) {
         let depth = self.answered.load(Ordering::Acquire) + 1;
         let longest = self.asked.fetch_max(depth, Ordering::AcqRel);
-        (Wait(depth), longest < depth)
+        (RequestDepth(depth), longest < depth)
     }
 }
 
@@ -73,7 +73,7 @@ impl RequestAccounting {
     }
 
     /// A message with `ranges` ranges goes out.
-    pub fn request(&self, ranges: usize) -> Wait {
+    pub fn request(&self, ranges: usize) -> RequestDepth {
         let (wait, longer) = self.round_trips.ask();
         self.counters.requests.add(1);
         self.counters.ranges.add(ranges as u64);
@@ -82,7 +82,7 @@ impl RequestAccounting {
     }
 
     /// The answer to a message begins to arrive, or is known not to come.
-    pub fn answered(&self, wait: Wait) {
+    pub fn answered(&self, wait: RequestDepth) {
         self.round_trips.answered(wait);
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Number of bytes that opening reads from the start of a file: more than any file header.
 pub const HEAD: u64 = 4 << 10;
 
-/// Default of `OpenOptions::tail`.
+/// Default of `SourceOptions::tail_size`.
 pub const TAIL: u64 = 256 << 10;
 
 /// The tail for distant servers: it includes the record of a large tree, which would cost another round trip.

@@ -1,7 +1,7 @@
 //! Byte ranges of an object in memory, in a local file, on an HTTP or XRootD server, or in an object store; and
 //! decorators of the one trait.
 //!
-//! [`open`] makes a [`Source`] of a path or URL; [`Source::read_ranges`] reads it. [`OpenOptions`] holds credentials,
+//! [`open`] makes a [`Source`] of a path or URL; [`Source::read_ranges`] reads it. [`SourceOptions`] holds credentials,
 //! deadlines and the [`RetryPolicy`]. [`list`] lists a directory, [`diagnose`] explains why a file cannot be opened.
 //! Nothing here knows ROOT or trees.
 //!
@@ -20,7 +20,6 @@
 //! | [`FaultySource`] | fails by script |
 
 mod accounting;
-mod blocks;
 mod check;
 mod checksum;
 pub mod cloud;
@@ -49,8 +48,7 @@ mod uses;
 mod xrootd;
 mod xrootd_codes;
 
-pub use accounting::{RequestAccounting, RoundTrips, Wait};
-pub use blocks::{BlockOptions, CacheOptions};
+pub use accounting::{RequestAccounting, RequestDepth, RoundTrips};
 pub use checksum::Checksum;
 pub use cloud::address;
 pub use cost_model::CostModel;
@@ -69,7 +67,7 @@ pub use list::list;
 pub use local::LocalSource;
 pub use memory::MemorySource;
 pub use open::open;
-pub use options::{OpenOptions, ReplicaOptions};
+pub use options::SourceOptions;
 pub use retry::{LOG, Retries, RetryPolicy, log_event, without_retries};
 pub use trace::{Trace, TraceRecord, TracedSource};
 pub use traits::{Identity, OpenedSource, Source};

@@ -2,7 +2,7 @@
 
 #[cfg(unix)]
 use crate::xrootd;
-use crate::{ListingEntry, OpenOptions, cloud, http};
+use crate::{ListingEntry, SourceOptions, cloud, http};
 use sapwood_core::{Error, Protocol, Result, redact, url_scheme};
 
 /// The entries of a directory at an XRootD, WebDAV or object store URL, sorted by name.
@@ -12,7 +12,7 @@ use sapwood_core::{Error, Protocol, Result, redact, url_scheme};
 /// # Errors
 /// `NotFound`, `Permission`, `Timeout`, `Network`, `Server`; `Unsupported` for a server whose directories cannot
 /// be listed, and for any other scheme.
-pub async fn list(url: &str, options: &OpenOptions) -> Result<Vec<ListingEntry>> {
+pub async fn list(url: &str, options: &SourceOptions) -> Result<Vec<ListingEntry>> {
     let listed = match Protocol::of(url) {
         Some(Protocol::Http | Protocol::WebDav) => http::list(url, options).await,
         Some(Protocol::S3 | Protocol::Google | Protocol::Azure) => cloud::list(url, options).await,

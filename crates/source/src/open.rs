@@ -3,7 +3,7 @@
 use crate::ends::head_and_tail;
 #[cfg(unix)]
 use crate::xrootd;
-use crate::{CountingSource, LocalSource, OpenOptions, OpenedSource, Source, cloud, http};
+use crate::{CountingSource, LocalSource, OpenedSource, Source, SourceOptions, cloud, http};
 use sapwood_core::{
     Error, Protocol, Result, Segments, SourceEvent, local_path, redact, server_of, url_scheme,
 };
@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 /// Opens a path, or a URL of one of the schemes `file`, `http`, `https`, `dav`, `davs`, `s3`, `gs`, `az`, `root` and `roots`.
 ///
-/// The first [`HEAD`](crate::HEAD) and the last `options.tail` bytes are in [`OpenedSource::known`].
+/// The first [`HEAD`](crate::HEAD) and the last `options.tail_size` bytes are in [`OpenedSource::known`].
 ///
 /// # Errors
 /// `NotFound`, `Permission`, `Timeout`, `Network`, `Server`, `Io`; `Usage` for a directory or an illegal URL;
 /// `Unsupported` for any other scheme, for a server that cannot send parts of a large file, and for `root://` without
 /// XRootD's client.
-pub async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
+pub async fn open(url: &str, options: &SourceOptions) -> Result<OpenedSource> {
     let opened = open_by_protocol(url, options).await?;
     if let Some(server) = opened.source.server() {
         let events = &options.counters.events;
@@ -30,7 +30,7 @@ pub async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
     Ok(opened)
 }
 
-async fn open_by_protocol(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
+async fn open_by_protocol(url: &str, options: &SourceOptions) -> Result<OpenedSource> {
     match Protocol::of(url) {
         Some(Protocol::Local) => open_local(local_path(url)?, options).await,
         Some(Protocol::Http | Protocol::WebDav) => http::open(url, options).await,
@@ -46,9 +46,9 @@ async fn open_by_protocol(url: &str, options: &OpenOptions) -> Result<OpenedSour
     }
 }
 
-async fn open_local(path: PathBuf, options: &OpenOptions) -> Result<OpenedSource> {
+async fn open_local(path: PathBuf, options: &SourceOptions) -> Result<OpenedSource> {
     let source = CountingSource::new(LocalSource::open(path)?, Arc::clone(&options.counters));
-    let ranges = head_and_tail(source.identity().size, options.tail);
+    let ranges = head_and_tail(source.identity().size, options.tail_size);
     let answers = source.read_ranges(&ranges, options.deadline).await?;
     let mut known = Segments::default();
     for (range, bytes) in ranges.iter().zip(answers) {

@@ -16,10 +16,10 @@ pub const LOG: &str = "sapwood.source";
 /// do not come back together.
 ///
 /// ```
-/// use sapwood_source::{OpenOptions, RetryPolicy};
+/// use sapwood_source::{SourceOptions, RetryPolicy};
 /// use std::time::Duration;
 /// let retry = RetryPolicy { tries: 8, budget: Duration::from_secs(120), ..RetryPolicy::default() };
-/// let options = OpenOptions { retry, ..OpenOptions::default() };
+/// let options = SourceOptions { retry, ..SourceOptions::default() };
 /// assert_eq!(options.retry.backoff, Duration::from_millis(250));
 /// assert_eq!(RetryPolicy::NEVER.tries, 1);
 /// ```
@@ -112,7 +112,8 @@ impl Retries {
         }
         let retries = self.policy.retries();
         if self.count >= retries {
-            return Err(error.hint(format!("it was tried {tries} times; try again later")));
+            let times = if tries == 1 { "once".to_owned() } else { format!("{tries} times") };
+            return Err(error.hint(format!("it was tried {times}; try again later")));
         }
         let longest = backoff.saturating_mul(2_u32.saturating_pow(self.count));
         let pause = asked.unwrap_or_default() + longest.mul_f64(fastrand::f64());

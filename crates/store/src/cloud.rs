@@ -18,7 +18,7 @@ use sapwood_source::cloud::{
     Bucket, MessageOutcome, ObjectClient, ObjectLocation, object_reader, open_bucket, watched,
 };
 use sapwood_source::http::ObjectReader;
-use sapwood_source::{OpenOptions, Retries, is_transient_status};
+use sapwood_source::{Retries, SourceOptions, is_transient_status};
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +31,7 @@ pub(crate) struct CloudStore {
     url: String,
     /// The beginning of all keys in the bucket.
     prefix: String,
-    options: OpenOptions,
+    options: SourceOptions,
     state: Mutex<Arc<State>>,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Debug for CloudStore {
 }
 
 impl State {
-    fn new(bucket: Arc<dyn Bucket>, options: &OpenOptions) -> Result<Arc<State>> {
+    fn new(bucket: Arc<dyn Bucket>, options: &SourceOptions) -> Result<Arc<State>> {
         let (objects, reads) = (bucket.client(None)?, object_reader(&bucket, options)?);
         Ok(Arc::new(State { bucket, objects, reads }))
     }
@@ -69,7 +69,7 @@ impl CloudStore {
     ///
     /// # Errors
     /// `Usage` for a URL that names no bucket.
-    pub(crate) fn new(url: &str, options: &OpenOptions) -> Result<Self> {
+    pub(crate) fn new(url: &str, options: &SourceOptions) -> Result<Self> {
         let name = redact(url).trim_end_matches('/').to_owned();
         let place = || {
             let location = ObjectLocation::parse(url)?;
@@ -126,7 +126,7 @@ impl CloudStore {
     ) -> Result<T> {
         let acted = async {
             legal?;
-            // Waiting for the operation would let one pass that is done at once.
+            // The timeout below would not stop an operation that completes at once.
             if deadline.has_passed() {
                 return Err(too_late());
             }
@@ -266,7 +266,7 @@ impl Failure {
             // There were no credentials, or no connection.
             MessageOutcome::Unsent => match error {
                 Cause::Unauthenticated { .. } | Cause::PermissionDenied { .. } => {
-                    return Failure::fatal(refused("that is", bucket));
+                    return Failure::fatal(refused(None, bucket));
                 }
                 _ => return unanswered(true),
             },
@@ -281,7 +281,7 @@ impl Failure {
             400 if slow => {
                 Failure { error: Error::new(ErrorKind::Server, message), again: Some(None), definite: false }
             }
-            401 | 403 => Failure::fatal(refused(&answer, bucket)),
+            401 | 403 => Failure::fatal(refused(Some(&answer), bucket)),
             404 => Failure::fatal(
                 Error::new(ErrorKind::NotFound, format!("{message}: there is no such bucket"))
                     .hint("create the bucket, or correct its name"),
@@ -297,10 +297,11 @@ impl Failure {
     }
 }
 
-fn refused(answer: &str, bucket: &dyn Bucket) -> Error {
+/// The error for a refused operation, or for missing credentials if there was no answer.
+fn refused(answer: Option<&str>, bucket: &dyn Bucket) -> Error {
     let message = match answer {
-        "that is" => "no credentials could be had for the object store".to_owned(),
-        answer => format!("the object store answered {answer}: it refuses this operation"),
+        None => "no credentials were found for the object store".to_owned(),
+        Some(answer) => format!("the object store answered {answer}: it refuses this operation"),
     };
     Error::new(ErrorKind::Permission, message).hint(bucket.advice())
 }

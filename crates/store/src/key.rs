@@ -5,8 +5,11 @@ use sapwood_core::{Error, Result};
 /// Longest key in bytes: stores take 1024, some of which the prefix in the bucket needs.
 const LONGEST: usize = 700;
 
-/// Fails for an illegal key.
-pub(crate) fn check(key: &str) -> Result<()> {
+/// Checks that a key is legal.
+///
+/// # Errors
+/// `Usage` if it is not.
+pub fn check(key: &str) -> Result<()> {
     let legal = |part: &str| !part.is_empty() && !part.starts_with('.');
     match is_plain(key) && key.split('/').all(legal) {
         true => Ok(()),
@@ -15,8 +18,11 @@ pub(crate) fn check(key: &str) -> Result<()> {
     }
 }
 
-/// Fails for a prefix that no legal key has.
-pub(crate) fn check_prefix(prefix: &str) -> Result<()> {
+/// Checks that a legal key can have this prefix.
+///
+/// # Errors
+/// `Usage` if it cannot.
+pub fn check_prefix(prefix: &str) -> Result<()> {
     let whole = prefix.strip_suffix('/').unwrap_or(prefix);
     if whole.is_empty() && prefix.is_empty() { Ok(()) } else { check(whole) }
 }

@@ -4,17 +4,12 @@
 //! [`create`](Store::create): of all writers that create the same key, exactly one succeeds.
 
 mod cloud;
-mod counting;
-mod faulty;
 mod key;
 mod local;
-mod memory;
 mod open;
 mod store;
 
-pub use counting::{CountingStore, StoreCall, StoreOperation};
-pub use faulty::{FaultyStore, StoreFault};
+pub use key::{check as check_key, check_prefix};
 pub use local::LocalStore;
-pub use memory::MemoryStore;
 pub use open::open_store;
 pub use store::{CreateOutcome, ObjectInfo, Store};

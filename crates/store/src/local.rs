@@ -4,7 +4,7 @@ use super::key;
 use super::store::{CreateOutcome, ObjectInfo, Store};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, random_bytes};
-use sapwood_source::{OpenOptions, RequestAccounting};
+use sapwood_source::{RequestAccounting, SourceOptions};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -34,13 +34,13 @@ struct Inner {
     root: PathBuf,
     url: String,
     accounting: RequestAccounting,
-    /// True once abandoned files were searched.
+    /// True once abandoned files were searched for.
     swept: AtomicBool,
 }
 
 impl LocalStore {
     /// The store in a directory. Nothing is read or written yet.
-    pub fn new(root: impl Into<PathBuf>, options: &OpenOptions) -> Self {
+    pub fn new(root: impl Into<PathBuf>, options: &SourceOptions) -> Self {
         let root = root.into();
         let url = root.display().to_string();
         let accounting = RequestAccounting::new(Arc::clone(&options.counters));
@@ -112,13 +112,13 @@ impl Inner {
     }
 
     /// Writes a temporary file to the disk.
-    fn part(&self, content: &[u8]) -> Result<Part> {
+    fn part(&self, content: &[u8]) -> Result<TemporaryFile> {
         let parts = self.root.join(PARTS);
         fs::create_dir_all(&parts).map_err(|error| cannot_write(error, &parts))?;
         self.sweep(&parts);
         let path = parts.join(format!("{:032x}", u128::from_ne_bytes(random_bytes())));
         let mut file = File::create_new(&path).map_err(|error| cannot_write(error, &parts))?;
-        let part = Part { path, moved: false };
+        let part = TemporaryFile { path, moved: false };
         file.write_all(content).and_then(|()| file.sync_all()).map_err(sapwood_core::cannot_write)?;
         Ok(part)
     }
@@ -223,12 +223,12 @@ impl Inner {
 }
 
 /// A temporary file. Dropping this removes it, unless it was moved.
-struct Part {
+struct TemporaryFile {
     path: PathBuf,
     moved: bool,
 }
 
-impl Drop for Part {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if !self.moved {
             // An error has nowhere to go, and nothing depends on it.

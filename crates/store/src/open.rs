@@ -4,7 +4,7 @@ use super::cloud::CloudStore;
 use super::local::LocalStore;
 use super::store::Store;
 use sapwood_core::{Error, Protocol, Result, local_path, redact, url_scheme};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use std::sync::Arc;
 
 /// The store at a path or URL: a directory, which is made when it is first written to, or a place in a bucket
@@ -12,7 +12,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// `Usage` if the URL names no such place, `Unsupported` for any other scheme.
-pub fn open_store(url: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
+pub fn open_store(url: &str, options: &SourceOptions) -> Result<Arc<dyn Store>> {
     match Protocol::of(url) {
         Some(Protocol::Local) => Ok(Arc::new(LocalStore::new(local_path(url)?, options))),
         Some(Protocol::S3 | Protocol::Google | Protocol::Azure) => {

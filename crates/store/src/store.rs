@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, Result};
 use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// What is known about an object without reading it.
@@ -17,15 +16,15 @@ pub struct ObjectInfo {
     pub modified: SystemTime,
 }
 
-/// How creating an object ended.
+/// The outcome of creating an object.
 #[derive(Debug)]
 pub enum CreateOutcome {
-    /// The object is there, and it is ours.
+    /// The object was created.
     Done,
-    /// There was one already; it is unchanged.
+    /// An object existed already; it is unchanged.
     Exists,
-    /// The answer was lost or is ambiguous. The object may exist or not, now or a little later: read it to find out
-    /// whose it is.
+    /// The answer was lost or is ambiguous. The object may exist or not, now or a little later: read it to find out who
+    /// wrote it.
     Unclear(Error),
 }
 
@@ -114,68 +113,4 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// As [`get`](Store::get).
     fn now(&self, deadline: Deadline) -> BoxFuture<'_, Result<SystemTime>>;
-}
-
-/// Implements methods of [`Store`] by those of an inner store, in decorators:
-/// `forward_store!(self => self.inner; url, concurrency);`.
-#[macro_export]
-macro_rules! forward_store {
-    (@url $self:ident $inner:expr) => {
-        fn url(&$self) -> &str { $inner.url() }
-    };
-    (@concurrency $self:ident $inner:expr) => {
-        fn concurrency(&$self) -> usize { $inner.concurrency() }
-    };
-    (@round_trip $self:ident $inner:expr) => {
-        fn round_trip(&$self) -> ::std::option::Option<::std::time::Duration> { $inner.round_trip() }
-    };
-    (@get $self:ident $inner:expr) => {
-        $crate::forward_store!(@async $self $inner, ::bytes::Bytes,
-            get(key: &'a str, range: ::std::option::Option<::sapwood_core::ByteRange>));
-    };
-    (@get_whole $self:ident $inner:expr) => {
-        $crate::forward_store!(@async $self $inner, ::bytes::Bytes, get_whole(key: &'a str, size: u64));
-    };
-    (@put $self:ident $inner:expr) => {
-        $crate::forward_store!(@async $self $inner, (), put(key: &'a str, content: ::bytes::Bytes));
-    };
-    (@create $self:ident $inner:expr) => {
-        $crate::forward_store!(@async $self $inner, $crate::CreateOutcome,
-            create(key: &'a str, content: ::bytes::Bytes));
-    };
-    (@list $self:ident $inner:expr) => {
-        $crate::forward_store!(@async $self $inner, ::std::vec::Vec<$crate::ObjectInfo>, list(prefix: &'a str));
-    };
-    (@stat $self:ident $inner:expr) => {
-        $crate::forward_store!(@async $self $inner, $crate::ObjectInfo, stat(key: &'a str));
-    };
-    (@delete $self:ident $inner:expr) => {
-        $crate::forward_store!(@async $self $inner, (), delete(keys: &'a [::std::string::String]));
-    };
-    (@now $self:ident $inner:expr) => {
-        fn now(
-            &$self,
-            deadline: ::sapwood_core::Deadline,
-        ) -> ::sapwood_core::BoxFuture<'_, ::sapwood_core::Result<::std::time::SystemTime>> {
-            $inner.now(deadline)
-        }
-    };
-    (@async $self:ident $inner:expr, $answer:ty, $method:ident($($argument:ident: $kind:ty),+)) => {
-        fn $method<'a>(
-            &'a $self,
-            $($argument: $kind,)+
-            deadline: ::sapwood_core::Deadline,
-        ) -> ::sapwood_core::BoxFuture<'a, ::sapwood_core::Result<$answer>> {
-            $inner.$method($($argument,)+ deadline)
-        }
-    };
-    ($self:ident => $inner:expr; $($method:ident),+) => { $($crate::forward_store!(@$method $self $inner);)+ };
-}
-
-#[deny(clippy::missing_trait_methods)]
-impl<S: Store + ?Sized> Store for Arc<S> {
-    forward_store!(
-        self => (**self);
-        url, concurrency, round_trip, get, get_whole, put, create, list, stat, delete, now
-    );
 }

@@ -1,16 +1,9 @@
 //! The bytes that a program reads: one entry or object, within the buffer whose positions references name.
 
 use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_tfile::{BYTE_COUNT_MASK, CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
 use std::ops::Range;
 
-/// Bit 30 of the word in front of an object: the word is a byte count (root-io-spec Buffer §2).
-const BYTE_COUNT_MASK: u32 = 0x4000_0000;
-/// Tag: a class name follows (Buffer §5).
-const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
-/// Tag: the class was named earlier in the buffer.
-const CLASS_MASK: u32 = 0x8000_0000;
-/// Added to positions in references, because 0 and 1 have meanings of their own (Buffer §6.2).
-const MAP_OFFSET: usize = 2;
 /// Longer class names are not real; this bounds the search for a name's end.
 const LONGEST_NAME: usize = 16 * 1024;
 
@@ -36,7 +29,7 @@ pub(crate) enum PointerValue<'a> {
         class: &'a str,
         /// The position of the pointer, which references to the object name.
         at: usize,
-        /// The object, if a byte count says where it ends; otherwise, it comes next in the outer input.
+        /// The object, if a byte count gives its end; otherwise, it comes next in the outer input.
         body: Option<StreamInput<'a>>,
     },
     /// The number of an object that is stored elsewhere.
@@ -143,7 +136,7 @@ impl<'a> StreamInput<'a> {
     pub(crate) fn count(&mut self, smallest: usize) -> Result<usize> {
         let count = self.u32()? as usize;
         if count > self.remaining() / smallest.max(1) {
-            return Err(self.error(format!("{count} items are announced, which cannot follow")));
+            return Err(self.error(format!("a count of {count} items is too large for the bytes left")));
         }
         Ok(count)
     }
@@ -231,7 +224,7 @@ impl<'a> StreamInput<'a> {
     }
 
     fn place(&self, reference: u32) -> Option<usize> {
-        let place = (reference as usize).checked_sub(self.key_len + MAP_OFFSET)?;
+        let place = (reference as usize).checked_sub(self.key_len + MAP_OFFSET as usize)?;
         (place >= self.begin && place < self.record.len()).then_some(place)
     }
 
@@ -253,7 +246,7 @@ impl<'a> StreamInput<'a> {
     /// An entry or object ends where its last member does (Buffer §9).
     ///
     /// # Errors
-    /// `Unsupported` if bytes are left over: they are not what the description says.
+    /// `Unsupported` if bytes are left over: they do not match the description.
     pub fn finish(&self, what: &str) -> Result<()> {
         if self.is_at_end() {
             return Ok(());

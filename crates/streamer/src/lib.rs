@@ -23,5 +23,5 @@ pub use input::StreamInput;
 pub use node::{Collection, CompiledClass, Node, Pointers, StructureMember};
 pub use number::{Number, basic};
 pub use program::{ColumnPart, Program, ProgramRun};
-pub use selection::Selection;
+pub use selection::MemberSelection;
 pub use sum::{add_histogram, is_summable};

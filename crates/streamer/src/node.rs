@@ -3,7 +3,7 @@
 
 mod structure;
 
-use crate::{Number, Selection};
+use crate::{MemberSelection, Number};
 use sapwood_core::Primitive;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub enum Node {
     FlaggedToEnd(Box<Node>),
     /// Items to the end of the entry: the column of a member of a split collection (ReadingEntries §3.2).
     ToEnd(Box<Node>),
-    /// As many items as an earlier member says; after a flag byte, if `flag` (ElementTypes §4).
+    /// As many items as an earlier member counts; after a flag byte, if `flag` (ElementTypes §4).
     Counted {
         /// The register with the count.
         register: usize,
@@ -69,16 +69,16 @@ pub enum Node {
     /// which each object takes this many bytes.
     Columns(Arc<CompiledClass>, usize, usize),
     /// A pointer: null, an object that is stored here, or a reference (Buffer §6).
-    Pointer(Selection),
+    Pointer(MemberSelection),
     /// A pointer or, in files of ROOT before 5.15/09, an object of this class: an item of a counted array of
     /// pointers (ElementTypes §7).
-    PointerOrObject(String, Selection),
-    /// An object of a class that contains objects of its own class: compiled when one is met.
-    Later(String, Selection),
+    PointerOrObject(String, MemberSelection),
+    /// An object of a class that contains objects of its own class: compiled when one occurs.
+    Later(String, MemberSelection),
     /// ROOT's own containers of pointers (StreamerInfo §4 and §5, Containers §1).
     Pointers(Pointers, Box<Node>),
     /// `TClonesArray` (Collections §12).
-    Clones(Selection),
+    Clones(MemberSelection),
     /// The bare base `TObject`, which is not built (Buffer §7).
     TObject,
     /// `TRef`: the number of the object referred to (References §3).
@@ -100,7 +100,7 @@ pub enum Node {
 
 /// Why an object of a class without a description cannot be read.
 pub(crate) fn undescribed(class: &str) -> String {
-    format!("the file does not tell what {class} looks like")
+    format!("the file does not describe the class {class}")
 }
 
 /// A ROOT container of pointers.

@@ -93,6 +93,27 @@ impl Number {
         }
     }
 
+    /// The name of the type as people write it: that of `<cstdint>`, or ROOT's for a packed number.
+    pub fn type_name(self) -> &'static str {
+        match self {
+            Number::Plain(primitive) => match primitive {
+                Primitive::Bool => "bool",
+                Primitive::I8 => "int8_t",
+                Primitive::U8 => "uint8_t",
+                Primitive::I16 => "int16_t",
+                Primitive::U16 => "uint16_t",
+                Primitive::I32 => "int32_t",
+                Primitive::U32 => "uint32_t",
+                Primitive::I64 => "int64_t",
+                Primitive::U64 => "uint64_t",
+                Primitive::F32 => "float",
+                Primitive::F64 => "double",
+            },
+            packed if packed.primitive() == Primitive::F64 => "Double32_t",
+            _ => "Float16_t",
+        }
+    }
+
     /// Bytes of one value in memory.
     pub fn size(self) -> usize {
         self.primitive().size()
@@ -140,20 +161,20 @@ impl Number {
     }
 }
 
-/// A number type by its code in streamer information (root-io-spec ElementTypes §2), with the name to show.
-pub fn basic(code: i32) -> Option<(Primitive, &'static str)> {
+/// A number type by its code in streamer information (root-io-spec ElementTypes §2).
+pub fn basic(code: i32) -> Option<Primitive> {
     Some(match code {
-        1 | 10 => (Primitive::I8, "int8_t"),
-        2 => (Primitive::I16, "int16_t"),
-        3 | 6 => (Primitive::I32, "int32_t"),
-        4 | 16 => (Primitive::I64, "int64_t"),
-        5 => (Primitive::F32, "float"),
-        8 => (Primitive::F64, "double"),
-        11 => (Primitive::U8, "uint8_t"),
-        12 => (Primitive::U16, "uint16_t"),
-        13 => (Primitive::U32, "uint32_t"),
-        14 | 17 => (Primitive::U64, "uint64_t"),
-        18 => (Primitive::Bool, "bool"),
+        1 | 10 => Primitive::I8,
+        2 => Primitive::I16,
+        3 | 6 => Primitive::I32,
+        4 | 16 => Primitive::I64,
+        5 => Primitive::F32,
+        8 => Primitive::F64,
+        11 => Primitive::U8,
+        12 => Primitive::U16,
+        13 => Primitive::U32,
+        14 | 17 => Primitive::U64,
+        18 => Primitive::Bool,
         _ => return None,
     })
 }
@@ -269,7 +290,7 @@ mod tests {
 
     #[test]
     fn types_are_found_by_their_codes() {
-        let codes = (1..20).filter_map(|code| basic(code).map(|(primitive, _)| (code, primitive)));
+        let codes = (1..20).filter_map(|code| basic(code).map(|primitive| (code, primitive)));
         let own = codes.filter(|(code, primitive)| Number::Plain(*primitive).type_code() == *code);
         assert_eq!(own.count(), 11, "each type has one code");
     }

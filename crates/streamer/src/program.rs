@@ -72,7 +72,7 @@ impl Program {
     }
 
     /// The positions of words in an entry that name positions in its buffer: tags of classes named before,
-    /// and of objects met before. If the entry moves, these words change by the same number of bytes.
+    /// and of earlier objects. If the entry moves, these words change by the same number of bytes.
     ///
     /// # Errors
     /// `Corrupt` if the entry breaks the format; `Unsupported` if the file does not describe a part of it,
@@ -87,7 +87,7 @@ impl Program {
     /// describes.
     ///
     /// # Errors
-    /// `Corrupt` if the payload breaks the format; `Unsupported` if it is not what its description says.
+    /// `Corrupt` if the payload breaks the format; `Unsupported` if it does not match its description.
     pub fn read_object(&self, payload: &[u8], key_len: usize) -> Result<(Column, Vec<(String, String)>)> {
         let unframed = match &self.node {
             // A collection that is an object itself has a count and items only, without a frame.
@@ -122,7 +122,7 @@ impl ProgramRun<'_> {
     /// Reads one entry, all of it.
     ///
     /// # Errors
-    /// `Corrupt` if the entry breaks the format; `Unsupported` if it is not what its description says.
+    /// `Corrupt` if the entry breaks the format; `Unsupported` if it does not match its description.
     pub fn entry(&mut self, input: StreamInput<'_>) -> Result<()> {
         self.entry_counted(input, &[])
     }

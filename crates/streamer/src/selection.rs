@@ -4,48 +4,48 @@ use std::collections::BTreeMap;
 
 /// The members that are requested of an object, and of its members.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Selection(Option<BTreeMap<String, Selection>>);
+pub struct MemberSelection(Option<BTreeMap<String, MemberSelection>>);
 
-impl Selection {
+impl MemberSelection {
     /// Everything.
     pub(crate) fn all() -> Self {
-        Selection(None)
+        MemberSelection(None)
     }
 
     /// Nothing: the object is only skipped.
     pub(crate) fn nothing() -> Self {
-        Selection(Some(BTreeMap::new()))
+        MemberSelection(Some(BTreeMap::new()))
     }
 
     /// The members with these paths, such as `fP.fX`; everything if there is none.
     pub(crate) fn of(paths: &[String]) -> Self {
         if paths.is_empty() {
-            return Selection::all();
+            return MemberSelection::all();
         }
-        let mut selection = Selection::nothing();
+        let mut selection = MemberSelection::nothing();
         paths.iter().for_each(|path| selection.add(path));
         selection
     }
 
     fn add(&mut self, path: &str) {
         if path.is_empty() {
-            *self = Selection::all();
+            *self = MemberSelection::all();
         }
-        let Selection(Some(members)) = self else { return };
+        let MemberSelection(Some(members)) = self else { return };
         let (first, rest) = path.split_once('.').unwrap_or((path, ""));
-        members.entry(first.to_owned()).or_insert_with(Selection::nothing).add(rest);
+        members.entry(first.to_owned()).or_insert_with(MemberSelection::nothing).add(rest);
     }
 
     /// The selection for a member; `None` if it is not requested at all.
-    pub(crate) fn member(&self, name: &str) -> Option<Selection> {
+    pub(crate) fn member(&self, name: &str) -> Option<MemberSelection> {
         match &self.0 {
-            None => Some(Selection::all()),
+            None => Some(MemberSelection::all()),
             Some(members) => members.get(name).cloned(),
         }
     }
 
     /// Names of the requested members; none if all are.
-    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Selection)> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &MemberSelection)> {
         self.0.iter().flatten().map(|(name, selection)| (name.as_str(), selection))
     }
 }
@@ -57,10 +57,10 @@ mod tests {
     #[test]
     fn a_member_is_wanted_whole_if_one_path_ends_there() {
         let paths = ["a.b.c", "a.b", "d"].map(str::to_owned);
-        let selection = Selection::of(&paths);
+        let selection = MemberSelection::of(&paths);
         let a = selection.member("a").unwrap();
-        assert_eq!(a.member("b"), Some(Selection::all()));
-        assert_eq!((a.member("c"), selection.member("d")), (None, Some(Selection::all())));
-        assert!(Selection::of(&[]).member("x").is_some());
+        assert_eq!(a.member("b"), Some(MemberSelection::all()));
+        assert_eq!((a.member("c"), selection.member("d")), (None, Some(MemberSelection::all())));
+        assert!(MemberSelection::of(&[]).member("x").is_some());
     }
 }

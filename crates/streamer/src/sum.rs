@@ -2,46 +2,24 @@
 //! bytes (root-io-spec Histograms; the members of `TH1`, `TH2`, `TH3`, `TProfile` and `TProfile2D` as ROOT
 //! describes them).
 
-use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_core::{Error, ErrorKind, Primitive, Result};
 use sapwood_tfile::Cursor;
 use std::ops::Range;
 
 /// The class versions of `TH1` with these members: since ROOT 5.
 const TH1_VERSIONS: std::ops::RangeInclusive<i16> = 5..=8;
 
-/// Numbers of one type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NumberKind {
-    I8,
-    I16,
-    I32,
-    I64,
-    F32,
-    F64,
-}
-
-impl NumberKind {
-    fn len(self) -> usize {
-        match self {
-            NumberKind::I8 => 1,
-            NumberKind::I16 => 2,
-            NumberKind::I32 | NumberKind::F32 => 4,
-            NumberKind::I64 | NumberKind::F64 => 8,
-        }
-    }
-
-    /// The type of the bins, by the last letter of the class.
-    fn of_letter(letter: u8) -> Option<NumberKind> {
-        Some(match letter {
-            b'C' => NumberKind::I8,
-            b'S' => NumberKind::I16,
-            b'I' => NumberKind::I32,
-            b'L' => NumberKind::I64,
-            b'F' => NumberKind::F32,
-            b'D' => NumberKind::F64,
-            _ => return None,
-        })
-    }
+/// The type of the bins, by the last letter of the class.
+fn type_of_letter(letter: u8) -> Option<Primitive> {
+    Some(match letter {
+        b'C' => Primitive::I8,
+        b'S' => Primitive::I16,
+        b'I' => Primitive::I32,
+        b'L' => Primitive::I64,
+        b'F' => Primitive::F32,
+        b'D' => Primitive::F64,
+        _ => return None,
+    })
 }
 
 /// True if histograms of a class can be added.
@@ -50,11 +28,9 @@ pub fn is_summable(class_name: &str) -> bool {
 }
 
 /// Dimensions and type of the bins of a `TH1D` and the like.
-fn bins(class_name: &str) -> Option<(u8, NumberKind)> {
+fn bins(class_name: &str) -> Option<(u8, Primitive)> {
     match class_name.as_bytes() {
-        [b'T', b'H', dimensions @ b'1'..=b'3', letter] => {
-            Some((dimensions - b'0', NumberKind::of_letter(*letter)?))
-        }
+        [b'T', b'H', dimensions @ b'1'..=b'3', letter] => Some((dimensions - b'0', type_of_letter(*letter)?)),
         _ => None,
     }
 }
@@ -70,7 +46,7 @@ pub fn add_histogram(class_name: &str, sum: &mut [u8], other: &[u8]) -> Result<O
     let (mine, theirs) = match walks {
         Ok((Some(mine), Some(theirs))) => (mine, theirs),
         Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
-        _ => return Ok(Some(format!("this version of {class_name}, or its state, is not known"))),
+        _ => return Ok(Some(format!("unknown version or state of {class_name}"))),
     };
     if mine.shape != theirs.shape {
         return Ok(Some("bins or errors differ".to_owned()));
@@ -80,24 +56,25 @@ pub fn add_histogram(class_name: &str, sum: &mut [u8], other: &[u8]) -> Result<O
             return Err(Error::corrupt("a histogram ends early"));
         };
         match kind {
-            NumberKind::I8 => each::<1>(into, from, |a, b| {
+            Primitive::I8 => each::<1>(into, from, |a, b| {
                 i8::from_be_bytes(a).saturating_add(i8::from_be_bytes(b)).to_be_bytes()
             }),
-            NumberKind::I16 => each::<2>(into, from, |a, b| {
+            Primitive::I16 => each::<2>(into, from, |a, b| {
                 i16::from_be_bytes(a).saturating_add(i16::from_be_bytes(b)).to_be_bytes()
             }),
-            NumberKind::I32 => each::<4>(into, from, |a, b| {
+            Primitive::I32 => each::<4>(into, from, |a, b| {
                 i32::from_be_bytes(a).saturating_add(i32::from_be_bytes(b)).to_be_bytes()
             }),
-            NumberKind::I64 => each::<8>(into, from, |a, b| {
+            Primitive::I64 => each::<8>(into, from, |a, b| {
                 i64::from_be_bytes(a).saturating_add(i64::from_be_bytes(b)).to_be_bytes()
             }),
-            NumberKind::F32 => {
+            Primitive::F32 => {
                 each::<4>(into, from, |a, b| (f32::from_be_bytes(a) + f32::from_be_bytes(b)).to_be_bytes())
             }
-            NumberKind::F64 => {
+            Primitive::F64 => {
                 each::<8>(into, from, |a, b| (f64::from_be_bytes(a) + f64::from_be_bytes(b)).to_be_bytes())
             }
+            _ => return Err(Error::corrupt("bins of a type that no histogram has")),
         }
     }
     Ok(None)
@@ -114,7 +91,7 @@ struct HistogramWalk<'a> {
     cursor: Cursor<'a>,
     payload: &'a [u8],
     /// The ranges of numbers that add up.
-    numbers: Vec<(Range<usize>, NumberKind)>,
+    numbers: Vec<(Range<usize>, Primitive)>,
     /// Bytes that must be equal in all addends.
     shape: Vec<u8>,
 }
@@ -137,7 +114,7 @@ impl<'a> HistogramWalk<'a> {
         Ok(known.then_some(walk))
     }
 
-    fn histogram(&mut self, dimensions: u8, kind: NumberKind) -> Result<bool> {
+    fn histogram(&mut self, dimensions: u8, kind: Primitive) -> Result<bool> {
         let header = self.cursor.read_header()?;
         let known = match dimensions {
             1 => self.base()?,
@@ -145,7 +122,7 @@ impl<'a> HistogramWalk<'a> {
                 let inner = self.cursor.read_header()?;
                 let known = self.base()?;
                 self.same(8)?; // fScalefactor
-                self.add(NumberKind::F64, 3)?; // fTsumwy, fTsumwy2, fTsumwxy
+                self.add(Primitive::F64, 3)?; // fTsumwy, fTsumwy2, fTsumwxy
                 self.cursor.finish(&inner)?;
                 known
             }
@@ -153,7 +130,7 @@ impl<'a> HistogramWalk<'a> {
                 let inner = self.cursor.read_header()?;
                 let known = self.base()?;
                 self.cursor.skip_object()?; // TAtt3D
-                self.add(NumberKind::F64, 7)?; // fTsumwy, wy2, wxy, wz, wz2, wxz, wyz
+                self.add(Primitive::F64, 7)?; // fTsumwy, wy2, wxy, wz, wz2, wxz, wyz
                 self.cursor.finish(&inner)?;
                 known
             }
@@ -168,11 +145,11 @@ impl<'a> HistogramWalk<'a> {
         if !versions.contains(&header.version) {
             return Ok(false);
         }
-        let known = self.histogram(dimensions, NumberKind::F64)?;
-        self.array(NumberKind::F64)?; // fBinEntries
+        let known = self.histogram(dimensions, Primitive::F64)?;
+        self.array(Primitive::F64)?; // fBinEntries
         self.same(4 + 8 + 8)?; // fErrorMode, and the limits
-        self.add(NumberKind::F64, 2)?; // fTsumwy and fTsumwy2, or those of z
-        self.array(NumberKind::F64)?; // fBinSumw2
+        self.add(Primitive::F64, 2)?; // fTsumwy and fTsumwy2, or those of z
+        self.array(Primitive::F64)?; // fBinSumw2
         self.cursor.finish(&header)?;
         Ok(known)
     }
@@ -192,11 +169,11 @@ impl<'a> HistogramWalk<'a> {
             self.axis()?;
         }
         self.cursor.skip(2 + 2)?; // fBarOffset, fBarWidth
-        self.add(NumberKind::F64, 5)?; // fEntries, fTsumw, fTsumw2, fTsumwx, fTsumwx2
+        self.add(Primitive::F64, 5)?; // fEntries, fTsumw, fTsumw2, fTsumwx, fTsumwx2
         self.cursor.skip(3 * 8)?; // fMaximum, fMinimum, fNormFactor
         let contours = self.cursor.count(8)?;
         self.cursor.skip(contours * 8)?;
-        self.array(NumberKind::F64)?; // fSumw2
+        self.array(Primitive::F64)?; // fSumw2
         self.cursor.tstring_bytes()?; // fOption
         self.cursor.skip_object()?; // fFunctions
         let waiting = self.cursor.i32()?; // fBufferSize
@@ -216,16 +193,16 @@ impl<'a> HistogramWalk<'a> {
     }
 
     /// An array whose numbers add up.
-    fn array(&mut self, kind: NumberKind) -> Result<()> {
-        let count = self.cursor.clone().count(kind.len())?;
+    fn array(&mut self, kind: Primitive) -> Result<()> {
+        let count = self.cursor.clone().count(kind.size())?;
         self.same(4)?;
         self.add(kind, count)
     }
 
     /// Numbers that add up.
-    fn add(&mut self, kind: NumberKind, count: usize) -> Result<()> {
+    fn add(&mut self, kind: Primitive, count: usize) -> Result<()> {
         let from = self.cursor.position();
-        self.cursor.skip(count.saturating_mul(kind.len()))?;
+        self.cursor.skip(count.saturating_mul(kind.size()))?;
         self.numbers.push((from..self.cursor.position(), kind));
         Ok(())
     }

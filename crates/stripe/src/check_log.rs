@@ -32,16 +32,19 @@ pub async fn check_log(log: &Arc<dyn Log>, deadline: Deadline) -> Result<()> {
             .filter(|(_, end)| matches!(end, CreateOutcome::Done))
             .map(|(racer, _)| racer);
         let [winner] = won.collect::<Vec<_>>()[..] else {
-            return rule(false, "of all who create an entry, not exactly one is told so");
+            return rule(false, "not exactly one of the concurrent creators of an entry succeeded");
         };
         let kept = Some(content(n, winner));
-        rule(log.read(n, deadline).await? == kept, "an entry is not as it was written")?;
+        rule(log.read(n, deadline).await? == kept, "an entry changed after it was written")?;
         let late = log.create(n, content(n, RACERS), deadline).await?;
-        rule(matches!(late, CreateOutcome::Exists), "an entry that exists is created again")?;
-        rule(log.read(n, deadline).await? == kept, "an entry that exists is written over")?;
+        rule(matches!(late, CreateOutcome::Exists), "it creates an existing entry again")?;
+        rule(log.read(n, deadline).await? == kept, "it overwrites an existing entry")?;
         rule(log.read(n + 1, deadline).await?.is_none(), "it has an entry that nobody wrote")?;
         log.advise(n, content(n, winner), deadline).await?;
-        rule(log.hint(deadline).await? == kept.map(|kept| (n, kept)), "its hint is not of the newest entry")?;
+        rule(
+            log.hint(deadline).await? == kept.map(|kept| (n, kept)),
+            "its hint does not name the newest entry",
+        )?;
     }
     Ok(())
 }

@@ -27,11 +27,11 @@ pub(crate) fn consolidate(base: &Snapshot, next: &mut Snapshot, all: &[SegmentMe
 
 fn replace(base: &Snapshot, next: &mut Snapshot, one: &SegmentMerge) -> Result<()> {
     let was = run(base, &one.segments).ok_or_else(|| {
-        Error::usage(format!("the dataset has no consecutive segments {}", told(&one.segments)))
+        Error::usage(format!("the dataset has no consecutive segments {}", range(&one.segments)))
     })?;
     one.check(base, base.segments.get(was).unwrap_or_default())?;
     let Some(is) = run(next, &one.segments) else {
-        return Err(conflict(&format!("the segments {}", told(&one.segments))));
+        return Err(conflict(&format!("the segments {}", range(&one.segments))));
     };
     let ids: BTreeSet<u32> = one.segments.iter().copied().collect();
     for product in &next.products {
@@ -43,7 +43,7 @@ fn replace(base: &Snapshot, next: &mut Snapshot, one: &SegmentMerge) -> Result<(
             Some(_) => return Err(conflict(&format!("the branches of the product '{}'", product.name))),
             None if has(next, is.clone(), product.id) => {
                 let message =
-                    format!("the new product '{}' in the segments {}", product.name, told(&one.segments));
+                    format!("the new product '{}' in the segments {}", product.name, range(&one.segments));
                 return Err(conflict(&message));
             }
             None => {}
@@ -129,7 +129,7 @@ fn has(snapshot: &Snapshot, segments: Range<usize>, product: u32) -> bool {
     segments.iter().any(|segment| segment.lists.contains_key(&product))
 }
 
-fn told(ids: &[u32]) -> String {
+fn range(ids: &[u32]) -> String {
     match ids {
         [first, .., last] => format!("{first} to {last}"),
         [only] => only.to_string(),

@@ -1,7 +1,7 @@
 //! The log: numbered entries, each written once, each making a version.
 
 use crate::record::{self, from_json, to_json};
-use crate::{Id, ObjectKind, keys, seal, unseal};
+use crate::{Id, ObjectKind, Provenance, keys, seal, unseal};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{BoxFuture, Deadline, Error, ErrorKind, Result};
@@ -46,6 +46,19 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
+    /// The entry of version `n`, which `commit` identifies.
+    pub(crate) fn new(
+        (n, snapshot): (u64, Id),
+        made: Provenance,
+        what: String,
+        commit: Id,
+        oldest: u64,
+    ) -> LogEntry {
+        let Provenance { operation, who, job, time_ms, .. } = made;
+        let (parent, what) = (n.saturating_sub(1), LogEntry::words(what));
+        LogEntry { n, snapshot, parent, operation, what, who, job, commit, time_ms, oldest }
+    }
+
     /// As JSON of less than 4 kB.
     ///
     /// # Errors
@@ -72,7 +85,7 @@ impl LogEntry {
     }
 
     /// A description for people, truncated to fit into an entry.
-    pub(crate) fn words(mut text: String) -> String {
+    fn words(mut text: String) -> String {
         if text.len() > LONGEST_WORDS {
             let end = (0..LONGEST_WORDS).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
             text.truncate(end);

@@ -202,15 +202,15 @@ impl ObjectRef {
         ObjectRef { base: 0, id, offset: 0, len: object.len() as u64, checksum: checksum(object) }
     }
 
-    /// Checks that these are the right bytes.
+    /// Verifies length and checksum of the bytes.
     ///
     /// # Errors
-    /// `Truncated` or `Checksum` if they are not.
+    /// `Truncated` or `Checksum` if they do not match.
     pub fn verify(&self, bytes: &[u8]) -> Result<()> {
         let (kind, message) = if bytes.len() as u64 != self.len {
             (ErrorKind::Truncated, format!("has {} bytes instead of {}", bytes.len(), self.len))
         } else if checksum(bytes) != self.checksum {
-            (ErrorKind::Checksum, "does not agree with its checksum".to_owned())
+            (ErrorKind::Checksum, "does not match its checksum".to_owned())
         } else {
             return Ok(());
         };

@@ -10,7 +10,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, Call, Column, Deadline, Error, Form, Result};
 use sapwood_fetch::{Ahead, windows};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct EntryRead {
     threads: Option<usize>,
     /// None for a source that never waits.
     chunks: Option<ChunkReader>,
-    recorded: Option<RecordedRead>,
+    recorded: Option<ReadRecording>,
 }
 
 /// Which entries of which columns.
@@ -97,7 +97,7 @@ impl EntryRead {
             .and_then(|pool| {
                 let fetcher = list.table.fetcher(0);
                 let columns = || list.columns(self.chunks.as_mut(), &pool, call);
-                RecordedRead::deliver(self.recorded.as_ref(), fetcher.counters(), columns)
+                ReadRecording::deliver(self.recorded.as_ref(), fetcher.counters(), columns)
             })
             .and_then(|columns| list.queries.split(&*list.table, &columns))
             .map_err(|error| error.url(list.table.url()))
@@ -106,7 +106,7 @@ impl EntryRead {
 
 impl EntryList {
     /// Counts the bytes that are skipped, and starts to fetch from a distant source.
-    fn start(&mut self, within: &Range<u64>, read: Option<&RecordedRead>) -> Result<Option<ChunkReader>> {
+    fn start(&mut self, within: &Range<u64>, read: Option<&ReadRecording>) -> Result<Option<ChunkReader>> {
         let table = &*self.table;
         let all_stored = |plans: &mut dyn Iterator<Item = &dyn ColumnPlan>| {
             needed(plans.flat_map(|plan| plan.chunks().iter().filter(|chunk| chunk.is_stored())))

@@ -10,7 +10,7 @@ use crate::table::{ChunkId, Table};
 use crate::windows::Windows;
 use rayon::ThreadPool;
 use sapwood_core::{Call, Column, Result};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub fn read<Q: Into<Query> + Clone>(
     table.locate(&columns.selections, call)?;
     let read = recording::begin("read", &**table, queries);
     let fetcher = table.fetcher(0);
-    let selected = RecordedRead::deliver(read.as_ref(), fetcher.counters(), || {
+    let selected = ReadRecording::deliver(read.as_ref(), fetcher.counters(), || {
         let pool = pool::computing(threads)?;
         if fetcher.source().cost_model().immediate {
             let local = LocalRead { pool: &pool, recorded: read.as_ref(), carried: None };
@@ -51,7 +51,7 @@ pub fn read<Q: Into<Query> + Clone>(
 /// processor's cache.
 pub(crate) struct LocalRead<'a> {
     pub(crate) pool: &'a ThreadPool,
-    pub(crate) recorded: Option<&'a RecordedRead>,
+    pub(crate) recorded: Option<&'a ReadRecording>,
     /// The chunks held from the ranges before, and the first entry of the next range.
     pub(crate) carried: Option<(&'a CarriedChunks, u64)>,
 }

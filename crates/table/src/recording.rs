@@ -3,7 +3,7 @@
 use crate::queries::column_name;
 use crate::selection::Query;
 use crate::table::{Chunk, ColumnPlan, Table};
-use sapwood_source::record::{RecordedBasket, RecordedRead};
+use sapwood_source::record::{ReadRecording, RecordedBasket};
 use std::ops::Range;
 
 /// Records the begin of a read. None if nothing is recorded.
@@ -11,18 +11,18 @@ pub(crate) fn begin<Q: Into<Query> + Clone>(
     kind: &str,
     table: &dyn Table,
     queries: &[Q],
-) -> Option<RecordedRead> {
+) -> Option<ReadRecording> {
     let names = queries.iter().map(|query| {
         let Query { column, member } = query.clone().into();
         let name = column_name(table, column);
         if member.is_empty() { name.to_owned() } else { format!("{name}.{member}") }
     });
-    RecordedRead::begin(kind, table.fetcher(0).recorded(), table.path(), names)
+    ReadRecording::begin(kind, table.fetcher(0).recorded(), table.path(), names)
 }
 
 /// Records an entry range of a read, and its chunks.
 pub(crate) fn range<'p>(
-    read: Option<&RecordedRead>,
+    read: Option<&ReadRecording>,
     table: &dyn Table,
     plans: impl IntoIterator<Item = &'p dyn ColumnPlan>,
     entries: &Range<u64>,

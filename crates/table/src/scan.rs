@@ -10,7 +10,7 @@ use crate::table::Table;
 use crate::windows::Windows;
 use crate::{pool, recording};
 use sapwood_core::{Call, Column, Deadline, Result};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ struct RemainingRanges {
     queries: Queries,
     reader: Reader,
     threads: Option<usize>,
-    recorded: Option<RecordedRead>,
+    recorded: Option<ReadRecording>,
 }
 
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl RemainingRanges {
         };
         let RemainingRanges { table, queries, reader, recorded, .. } = self;
         let recorded = recorded.as_ref();
-        let columns = RecordedRead::deliver(recorded, table.fetcher(0).counters(), || {
+        let columns = ReadRecording::deliver(recorded, table.fetcher(0).counters(), || {
             let columns = match reader {
                 Reader::Ahead(windows) => windows.next(&pool, call),
                 Reader::Local(ranges, carried) => ranges.next().map(|range| {

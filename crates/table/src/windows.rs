@@ -10,7 +10,7 @@ use crate::{pool, recording};
 use rayon::ThreadPool;
 use sapwood_core::{Call, Column, Result};
 use sapwood_fetch::{Ahead, cut_windows, near_window_bytes, window_bytes};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ impl Windows {
         table: Arc<dyn Table>,
         selections: &[Selection],
         ranges: Vec<Range<u64>>,
-        read: Option<&RecordedRead>,
+        read: Option<&ReadRecording>,
     ) -> Result<Windows> {
         // Errors of the queries come before anything is fetched.
         plan(&*table, selections, &(0..0))?;

@@ -1,4 +1,4 @@
-//! What every source must do: the contract of `sapwood_source::Source`, checked.
+//! Tests a source against the contract of `sapwood_source::Source`.
 
 use bytes::Bytes;
 use futures::future::join_all;
@@ -8,7 +8,7 @@ use sapwood_source::Source;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes that do not repeat: `size` of them, always the same.
+/// `size` random bytes, the same for each size.
 pub fn sample(size: usize) -> Bytes {
     let mut random = fastrand::Rng::with_seed(size as u64);
     let mut bytes = vec![0; size];
@@ -16,7 +16,7 @@ pub fn sample(size: usize) -> Bytes {
     bytes.into()
 }
 
-/// Checks that a source keeps the contract; `content` is what it must answer.
+/// Checks that a source keeps its contract and returns `content`.
 ///
 /// # Panics
 /// If it does not.
@@ -43,7 +43,7 @@ async fn check(source: &dyn Source, content: &[u8], ranges: &[ByteRange]) {
     assert_eq!(answers.len(), ranges.len(), "one answer for each range");
     for (range, answer) in ranges.iter().zip(&answers) {
         let wanted = &content[range.start as usize..range.end() as usize];
-        assert!(answer == wanted, "{range}: {} bytes came, and not those of the file", answer.len());
+        assert!(answer == wanted, "{range}: {} bytes differ from those of the file", answer.len());
     }
 }
 

@@ -1,4 +1,4 @@
-//! The control port: counts as JSON, setting them to zero, and what a link suffers while it is in use.
+//! The control port: returns counts as JSON, resets them, and throttles the link.
 
 use sapwood_testkit::{HttpRequest, Proxy, Server, Stats, StatsSnapshot};
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
-/// Starts to serve the counts of a server, and of the proxy before it, as far as they are there.
+/// Starts to serve the counts of a server, and of the proxy in front of it, if there are any.
 pub(crate) async fn start(server: Option<Arc<Server>>, proxy: Option<Arc<Proxy>>) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -49,7 +49,7 @@ async fn serve(
     Ok(())
 }
 
-/// Throttles the proxy if that is what the path says: `/__throttle__/BYTES_PER_SECOND`, or `off`.
+/// Throttles the proxy if the path is `/__throttle__/BYTES_PER_SECOND`, or ends with `off`.
 fn throttle(path: &str, proxy: Option<&Proxy>) -> bool {
     let rate = path.strip_prefix("/__throttle__/").and_then(|said| match said {
         "off" => Some(None),
@@ -62,7 +62,7 @@ fn throttle(path: &str, proxy: Option<&Proxy>) -> bool {
     true
 }
 
-/// Requests and ranges as the server saw them; connections, round trips and bytes at the client's end.
+/// Requests and ranges at the server; connections, round trips and bytes at the client's end.
 fn json(server: Option<&Server>, proxy: Option<&Proxy>) -> String {
     let server = server.map(Server::stats).map(Stats::snapshot).unwrap_or_default();
     let StatsSnapshot { requests, ranges, .. } = server;

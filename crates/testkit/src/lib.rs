@@ -1,16 +1,19 @@
 //! Development only: loopback servers, a WAN proxy, fault injection, conformance suites.
 //!
-//! - [`Server`] behaves like any HTTP server that was met in the wild: see [`Behaviour`].
-//! - [`Proxy`] puts distance between a client and a server: see [`EmulatedLink`].
-//! - [`conformance`] checks that a source keeps the contract of `sapwood_source::Source`, [`store_conformance`] the same
-//!   of stores.
-//! - [`table`] checks that a format keeps the contract of `sapwood_table::Table`.
+//! - [`Server`] reproduces the behaviours of HTTP servers seen in practice: see [`Behaviour`].
+//! - [`Proxy`] emulates the distance between a client and a server: see [`EmulatedLink`].
+//! - [`conformance`] tests a source against the contract of `sapwood_source::Source`, [`store_conformance`] a store
+//!   against that of `sapwood_store::Store`.
+//! - [`MemoryStore`] is a store with a clock that tests move, [`InstrumentedStore`] records calls and injects faults.
+//! - [`table`] tests a format against the contract of `sapwood_table::Table`.
 //!
-//! The program `sapwood-testkit serve` offers server and proxy to other languages.
+//! The program `sapwood-testkit` provides server and proxy to other languages.
 
 mod behaviour;
 mod conformance;
 mod directory;
+mod instrumented_store;
+mod memory_store;
 mod objects;
 mod port;
 mod proxy;
@@ -22,13 +25,15 @@ mod stats;
 mod store;
 pub mod table;
 
-pub use behaviour::{Behaviour, CutOff, Multipart, Ranges, Redirect, Refusal};
+pub use behaviour::{Behaviour, CutOff, Multipart, RangeSupport, Redirect, Refusal};
 pub use conformance::{conformance, sample};
-pub use directory::Directory;
+pub use directory::TestDirectory;
+pub use instrumented_store::{InstrumentedStore, StoreCall, StoreFault, StoreOperation};
+pub use memory_store::MemoryStore;
 pub use objects::Objects;
 pub use proxy::{EmulatedLink, LinkFault, Proxy};
 pub use request::HttpRequest;
-pub use scripted::{Scripted, answer, part, refusal};
+pub use scripted::{ScriptedServer, answer, part, refusal};
 pub use server::Server;
 pub use stats::{Stats, StatsSnapshot};
 pub use store::{store_conformance, store_race};

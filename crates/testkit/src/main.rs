@@ -1,9 +1,10 @@
-//! The HTTP server and the delay line, for tests and benchmarks in other languages.
+//! The HTTP server and the WAN proxy, for tests and benchmarks in other languages.
 //!
-//! `serve` prints one line of JSON when it is ready, `{"url": "http://…", "control": "http://…"}`; `proxy` prints
-//! `{"address": "127.0.0.1:…", "control": "http://…"}`. Both serve until standard input ends or they are terminated. `GET <control>/__stats__` answers the counts as JSON,
-//! `GET <control>/__reset__` answers them and sets them to zero. `GET <control>/__throttle__/N` lets N bytes a second pass
-//! to the clients of a proxy from then on (0: none, `off`: as many as the link takes).
+//! When ready, `serve` prints one line of JSON, `{"url": "http://…", "control": "http://…"}`, and `proxy` prints
+//! `{"address": "127.0.0.1:…", "control": "http://…"}`. Both run until standard input ends or they are terminated.
+//! `GET <control>/__stats__` returns the counts as JSON; `GET <control>/__reset__` also resets them.
+//! `GET <control>/__throttle__/N` limits a proxy to N bytes per second to its clients (0 stops the traffic, `off` ends
+//! the limit).
 
 mod control;
 
@@ -19,25 +20,25 @@ const USAGE: &str = "\
 Usage: sapwood-testkit serve --root DIR [options]
        sapwood-testkit proxy --server ADDRESS [options]
 
-Serves the files of a directory on the loopback interface; or puts distance before any other server.
+Serves the files of a directory on the loopback interface, or emulates the distance to another server.
 
-  --root DIR        folder to serve
+  --root DIR        directory to serve
   --server ADDRESS  address and port of a server, such as 127.0.0.1:1094
   --behaviour NAME  multi (default), single, single-first, single-416, ignore, none
   --max-ranges N    refuse more ranges in one request (status 400)
   --rtt-ms MS       round trip to add (default 0)
   --mbit N          bandwidth in 10^6 bits per second (default 0: no limit)
   --close-after N   close each connection after this number of bytes to the client
-  --stall-after N   let nothing pass after this number of bytes to the client
+  --stall-after N   stop the traffic after this number of bytes to the client
 ";
 
-/// What is at the far end of the link.
+/// The far end of the link.
 enum ProxyTarget {
-    Folder(PathBuf),
+    Directory(PathBuf),
     Server(SocketAddr),
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
     target: ProxyTarget,
     behaviour: Behaviour,
@@ -57,7 +58,7 @@ impl Options {
             let number = || value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
             let wrong = || format!("'{value}' is not a value for {name}");
             match name.as_str() {
-                "--root" if name == wanted => target = Some(ProxyTarget::Folder(PathBuf::from(&value))),
+                "--root" if name == wanted => target = Some(ProxyTarget::Directory(PathBuf::from(&value))),
                 "--server" if name == wanted => {
                     target = Some(ProxyTarget::Server(value.parse().map_err(|_| wrong())?));
                 }
@@ -107,8 +108,8 @@ fn run(options: Options) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let root = match options.target {
-            ProxyTarget::Folder(root) if root.is_dir() => root,
-            ProxyTarget::Folder(root) => {
+            ProxyTarget::Directory(root) if root.is_dir() => root,
+            ProxyTarget::Directory(root) => {
                 return Err(io::Error::new(io::ErrorKind::NotADirectory, root.display().to_string()));
             }
             ProxyTarget::Server(server) => {
@@ -118,7 +119,7 @@ fn run(options: Options) -> io::Result<()> {
             }
         };
         let server = Arc::new(Server::start(Objects::Directory(root), options.behaviour).await?);
-        // A link without delay or limit is left out: it would only cost time.
+        // A link without delay or limit is omitted: it would only cost time.
         let proxy = match options.link == EmulatedLink::default() {
             true => None,
             false => Some(Arc::new(Proxy::start(server.address(), options.link).await?)),
@@ -129,17 +130,17 @@ fn run(options: Options) -> io::Result<()> {
     })
 }
 
-/// Says where things are, and waits until they are not needed any more.
+/// Prints the addresses, and waits until the caller is done.
 async fn ready(name: &str, place: &str, control: SocketAddr) -> io::Result<()> {
     writeln!(io::stdout(), r#"{{"{name}": "{place}", "control": "http://{control}"}}"#)?;
     io::stdout().flush()?;
     end_of_input().await
 }
 
-/// Waits until whoever started the program closes its standard input.
+/// Waits until the caller closes standard input.
 async fn end_of_input() -> io::Result<()> {
     let (sender, ended) = tokio::sync::oneshot::channel();
-    // A thread of its own: a read of standard input cannot be given up.
+    // On a separate thread, because a read of standard input cannot be cancelled.
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
         let mut ignored = [0; 1024];

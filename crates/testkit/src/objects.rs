@@ -1,4 +1,4 @@
-//! What a server has: objects in memory, or the files of a directory.
+//! The objects of a server: in memory, or the files of a directory.
 
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The objects of a server, by path.
 #[derive(Debug, Clone)]
 pub enum Objects {
-    /// Objects in memory, by path (which begins with a slash).
+    /// Objects in memory, by path, which begins with a slash.
     Memory(HashMap<String, Bytes>),
     /// Files below a directory.
     Directory(PathBuf),

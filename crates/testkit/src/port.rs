@@ -1,4 +1,4 @@
-//! Ports that are not given twice: clients remember, for as long as they run, what the server of an address can do.
+//! Ports that are never reused: clients remember the abilities of each server address.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,9 +7,9 @@ use tokio::net::TcpListener;
 
 static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
-/// Listens on a free port of the loopback interface that none of this process listened on before.
+/// Listens on a free loopback port that this process has not used before.
 pub(crate) async fn listen() -> io::Result<TcpListener> {
-    // Those that were given before stay taken meanwhile, so that another comes each time.
+    // Used ports stay open in the meantime, so that each try yields another one.
     let mut others = Vec::new();
     loop {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -26,10 +26,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn no_port_comes_twice() {
+    async fn no_port_is_reused() {
         let mut ports = BTreeSet::new();
         for _ in 0..3000 {
-            // It is free again at once.
+            // Dropping the listener frees the port at once.
             let port = listen().await.unwrap().local_addr().unwrap().port();
             assert!(ports.insert(port));
         }

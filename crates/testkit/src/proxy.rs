@@ -1,20 +1,19 @@
-//! A TCP proxy that puts distance between a client and a server.
+//! A TCP proxy that emulates the distance between a client and a server.
 //!
-//! Each direction is a delay line: what arrives is passed on half a round trip later, however much is on
-//! its way already, so that the delay does not reduce the bandwidth. Before the first byte of a
-//! connection passes, one more round trip goes by, for the handshake that the proxy cannot delay.
+//! Each direction is a delay line: bytes are passed on half a round trip after they arrive, however many are in flight,
+//! so that the delay does not reduce the bandwidth. The first byte of a connection takes one more round trip, for the
+//! handshake, which the proxy cannot delay.
 //!
-//! # Turnarounds
-//! A wait begins on a connection when bytes come from the client, and the last thing that passed before
-//! was bytes to the client (or nothing). It is answered when the next bytes are handed to the client. The
-//! count over all connections is the longest chain of waits of which each began after the one before was
-//! answered: see [`RoundTrips`](sapwood_source::RoundTrips). Requests that are sent together over many connections count once.
-//! The handshake is not counted; `connections` tells how many there were.
+//! # Round trips
+//! On each connection, a wait begins when bytes come from the client after bytes to the client, or at the start. It ends
+//! with the next bytes to the client. The count over all connections is the longest chain of waits in which each began
+//! after the previous one had ended: see [`RoundTrips`](sapwood_source::RoundTrips). Requests sent together over many
+//! connections count once. Handshakes are not counted, but `connections` is.
 
 use crate::port::listen;
 use crate::stats::{Stats, add};
 use bytes::{Bytes, BytesMut};
-use sapwood_source::Wait;
+use sapwood_source::RequestDepth;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,36 +25,36 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
-/// Most bytes that are passed on as one.
+/// Most bytes to pass on at once.
 const CHUNK: usize = 64 << 10;
 
-/// How often bytes pass that were throttled.
+/// How often throttled bytes pass.
 const TRICKLES_PER_SECOND: u64 = 10;
 
-/// Chunks on their way in one direction of a connection; enough for a second at 500 MB/s.
+/// Chunks in flight in one direction of a connection: enough for a second at 500 MB/s.
 const IN_FLIGHT: usize = 8 << 10;
 
-/// The distance between client and server.
+/// The emulated link between client and server.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct EmulatedLink {
-    /// Time that a byte takes to the server and one back.
+    /// Round-trip time.
     pub round_trip: Duration,
     /// Bandwidth in each direction, shared by all connections, in 10⁶ bits per second; `None` for no limit.
     pub megabits: Option<f64>,
-    /// What goes wrong.
+    /// The fault of connections.
     pub fault: Option<LinkFault>,
-    /// Number of connections that it still goes wrong with.
+    /// Number of further connections with the fault.
     pub faulty_connections: u64,
 }
 
-/// What goes wrong with a connection.
+/// A fault of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkFault {
-    /// It is closed as soon as it is made.
+    /// It is closed immediately.
     Refuse,
     /// It is closed after this number of bytes to the client.
     CloseAfter(u64),
-    /// Nothing passes any more after this number of bytes to the client.
+    /// The traffic stops after this number of bytes to the client.
     StallAfter(u64),
 }
 
@@ -74,13 +73,13 @@ struct ProxyState {
     stats: Stats,
     up: Pacer,
     down: Pacer,
-    /// Bytes to clients that pass in a second, where that was asked for.
+    /// Limit of bytes per second to clients.
     throttle: watch::Sender<Option<u64>>,
     throttled: Pacer,
 }
 
 impl Proxy {
-    /// Starts a proxy for a server, on a free port that none of this process had before.
+    /// Starts a proxy for a server, on a port that this process has not used before.
     ///
     /// # Errors
     /// Those of binding a socket.
@@ -100,7 +99,7 @@ impl Proxy {
         Ok(Proxy { address, shared, task })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -110,18 +109,18 @@ impl Proxy {
         format!("http://{}{path}", self.address)
     }
 
-    /// Changes the link for connections made from now on.
+    /// Changes the link for new connections.
     pub fn change(&self, change: impl FnOnce(&mut EmulatedLink)) {
         change(&mut self.shared.link.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Lets no more than so many bytes in a second pass to clients from now on, over all connections, those that
-    /// are there already too: 0 for none at all, `None` for as many as the link takes.
+    /// Limits the bytes per second to clients, over all connections, including existing ones. 0 stops the traffic, `None`
+    /// ends the limit.
     pub fn throttle(&self, bytes_per_second: Option<u64>) {
         self.shared.throttle.send_replace(bytes_per_second);
     }
 
-    /// What it counted.
+    /// Its counts.
     pub fn stats(&self) -> &Stats {
         &self.shared.stats
     }
@@ -133,14 +132,14 @@ impl Drop for Proxy {
     }
 }
 
-/// Says when bytes have passed a link of limited bandwidth.
+/// Computes when bytes have passed a link of limited bandwidth.
 #[derive(Debug, Default)]
 struct Pacer {
     free: Mutex<Option<Instant>>,
 }
 
 impl Pacer {
-    /// The moment when `bytes` that arrive now have passed, after all that arrived before.
+    /// The time when `bytes` that arrive now have passed, after all earlier ones.
     fn pass(&self, bytes: usize, megabits: Option<f64>) -> Instant {
         let now = Instant::now();
         let Some(megabits) = megabits.filter(|&megabits| megabits > 0.0) else { return now };
@@ -152,26 +151,26 @@ impl Pacer {
     }
 }
 
-/// What both directions of a connection share.
+/// A connection; both directions share it.
 struct Connection {
     shared: Arc<ProxyState>,
     link: EmulatedLink,
     accepted: Instant,
-    wait: Mutex<Option<Wait>>,
+    wait: Mutex<Option<RequestDepth>>,
     to_client: AtomicU64,
 }
 
-/// Waits more exactly than the timers of tokio do: they know whole milliseconds only, and are up to one late.
+/// Waits more precisely than the timers of tokio, which have a resolution of one millisecond.
 async fn pause_until(moment: Instant) {
     const LATE: Duration = Duration::from_millis(2);
-    // What a thread that sleeps is late by, and not worth the trouble.
+    // The typical delay of a sleeping thread.
     const SLACK: Duration = Duration::from_micros(60);
     if moment.saturating_duration_since(Instant::now()) > LATE {
         sleep_until(moment - LATE).await;
     }
     let left = moment.saturating_duration_since(Instant::now()).saturating_sub(SLACK);
     if !left.is_zero() {
-        // It can only fail as the runtime ends.
+        // Fails only when the runtime ends.
         let _ = spawn_blocking(move || std::thread::sleep(left)).await;
     }
 }
@@ -193,7 +192,7 @@ async fn accept(listener: TcpListener, shared: Arc<ProxyState>) {
     }
 }
 
-/// Serves one connection until either side ends it; that is no error.
+/// Serves one connection until either side ends it, which is not an error.
 async fn connect(client: TcpStream, shared: Arc<ProxyState>, link: EmulatedLink) -> io::Result<()> {
     let accepted = Instant::now();
     let server = TcpStream::connect(shared.server).await?;
@@ -205,8 +204,8 @@ async fn connect(client: TcpStream, shared: Arc<ProxyState>, link: EmulatedLink)
         Connection { shared, link, accepted, wait: Mutex::new(None), to_client: AtomicU64::new(0) };
     let up = connection.pass(from_client, to_server, Direction::Up);
     let down = connection.pass(from_server, to_client, Direction::Down);
-    // A client that has said all may still want the rest of the answer, so both must end; but an error in
-    // one, such as a fault of the link, ends both.
+    // A client that has sent everything may still wait for the answer, so both must end; but an error in one, such as a
+    // fault of the link, ends both.
     futures::try_join!(up, down).map(|_| ())
 }
 
@@ -228,7 +227,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Notes when each chunk is to be passed on.
+    /// Schedules when to pass on each chunk.
     async fn receive(
         &self,
         mut from: impl AsyncRead + Unpin,
@@ -241,13 +240,13 @@ impl Connection {
             let passed = match direction {
                 Direction::Up => {
                     self.asked(len);
-                    // The handshake of a real link would have ended one round trip after it began.
+                    // On a real link, the handshake would have taken one round trip.
                     let connected = self.accepted + self.link.round_trip;
                     self.shared.up.pass(len, self.link.megabits).max(connected)
                 }
                 Direction::Down => self.shared.down.pass(len, self.link.megabits),
             };
-            // An empty chunk is the end.
+            // An empty chunk marks the end.
             let sent = sender.send((passed + self.link.round_trip / 2, chunk.freeze())).await;
             if len == 0 || sent.is_err() {
                 return Ok(());
@@ -255,7 +254,7 @@ impl Connection {
         }
     }
 
-    /// Passes each chunk on when its time has come.
+    /// Passes on each chunk at its scheduled time.
     async fn release(
         &self,
         mut receiver: mpsc::Receiver<(Instant, Bytes)>,
@@ -278,7 +277,7 @@ impl Connection {
         to.shutdown().await
     }
 
-    /// Passes bytes to the client, as slowly as the proxy was told to in the meantime.
+    /// Passes bytes to the client, within the current limit.
     async fn answer(&self, mut chunk: Bytes, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         while !chunk.is_empty() {
             let rate = *self.shared.throttle.borrow();
@@ -298,7 +297,7 @@ impl Connection {
         Ok(())
     }
 
-    /// When so many bytes have passed.
+    /// When this many bytes have passed.
     fn throttled_until(&self, len: usize, rate: u64) -> Instant {
         const LONG: Duration = Duration::from_secs(86_400);
         match rate {
@@ -323,7 +322,7 @@ impl Connection {
         }
     }
 
-    /// Lets a chunk to the client pass, or does what the link's fault says.
+    /// Passes a chunk to the client, or executes the fault of the link.
     async fn faulty(&self, chunk: Bytes, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<Bytes> {
         let before = self.to_client.fetch_add(chunk.len() as u64, Ordering::Relaxed);
         let (Some(LinkFault::CloseAfter(limit)) | Some(LinkFault::StallAfter(limit))) = self.link.fault
@@ -338,6 +337,6 @@ impl Connection {
         if matches!(self.link.fault, Some(LinkFault::StallAfter(_))) {
             std::future::pending::<()>().await;
         }
-        Err(io::Error::other("closed as told"))
+        Err(io::Error::other("closed by the emulated fault"))
     }
 }

@@ -1,9 +1,9 @@
-//! Reading requests off a connection.
+//! Reads requests from a connection.
 
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Longest request that is read at all.
+/// Longest request that is read.
 const LONGEST: usize = 1 << 20;
 
 /// Most headers of a request.
@@ -16,23 +16,22 @@ pub struct HttpRequest {
     pub method: String,
     /// Path and query.
     pub path: String,
-    /// Names in lower case, and values.
+    /// Names, in lower case, and values.
     pub headers: Vec<(String, String)>,
     /// Bytes of the request line and the headers.
     pub header_bytes: usize,
 }
 
 impl HttpRequest {
-    /// The value of a header (its name in lower case).
+    /// The value of a header, whose name is given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// Reads the next request; `None` if the client closed the connection. `buffer` keeps what was read
-    /// too far.
+    /// Reads the next request; `None` if the client closed the connection. `buffer` keeps bytes after the request.
     ///
     /// # Errors
-    /// Those of the connection; `InvalidData` if what comes is no request.
+    /// Those of the connection; `InvalidData` if the bytes are not a request.
     pub async fn read(
         stream: &mut (impl AsyncRead + Unpin),
         buffer: &mut Vec<u8>,
@@ -68,7 +67,7 @@ impl HttpRequest {
     }
 }
 
-/// The path of a request's target, which may be a whole URL (RFC 9112 §3.2.2): ROOT's client sends one.
+/// The path of a request's target, which may be a full URL (RFC 9112 §3.2.2), as from ROOT's client.
 fn path_of(target: &str) -> &str {
     let Some((_, rest)) = target.split_once("://") else { return target };
     rest.find('/').map_or("/", |slash| &rest[slash..])

@@ -1,14 +1,14 @@
-//! From a request and a behaviour to an answer.
+//! Computes the answer to a request, given a behaviour.
 
-use crate::{Behaviour, HttpRequest, Multipart, Ranges, Refusal};
+use crate::{Behaviour, HttpRequest, Multipart, RangeSupport, Refusal};
 use bytes::Bytes;
 use sapwood_core::ByteRange;
 use std::fmt::Write;
 
-/// What is to be sent.
+/// The response to a request.
 #[derive(Debug)]
 pub(crate) enum Response {
-    /// Nothing: the connection is closed.
+    /// The connection is closed.
     Close,
     Answer(Answer),
 }
@@ -57,8 +57,7 @@ impl Response {
     }
 }
 
-/// The answer that has nothing to do with the object: refusals, redirects, failures. Uses up the
-/// behaviour's failures.
+/// The answer that does not depend on the object: a refusal, a redirect, or a failure, which is then used up.
 pub(crate) fn before_object(request: &HttpRequest, behaviour: &mut Behaviour) -> Option<Response> {
     if request.header_bytes > behaviour.max_header_bytes {
         return Some(Response::refusal(behaviour.header_too_long));
@@ -89,7 +88,7 @@ pub(crate) fn before_object(request: &HttpRequest, behaviour: &mut Behaviour) ->
     None
 }
 
-/// The answer of an object of this size.
+/// The answer for an object of this size.
 pub(crate) fn object(request: &HttpRequest, behaviour: &Behaviour, size: u64) -> Response {
     if let (true, Some(wanted), Some(etag)) =
         (behaviour.if_match, request.header("if-match"), &behaviour.etag)
@@ -102,15 +101,15 @@ pub(crate) fn object(request: &HttpRequest, behaviour: &Behaviour, size: u64) ->
     let response = match asked {
         None => whole(size),
         Some(ranges) => match behaviour.ranges {
-            Ranges::Ignored => whole(size),
-            Ranges::OneElseWhole if ranges.len() > 1 => whole(size),
-            Ranges::OneElseRefuse(refusal) if ranges.len() > 1 => Response::refusal(refusal),
-            Ranges::Several if ranges.len() > behaviour.max_ranges => match behaviour.too_many {
+            RangeSupport::Ignored => whole(size),
+            RangeSupport::OneElseWhole if ranges.len() > 1 => whole(size),
+            RangeSupport::OneElseRefuse(refusal) if ranges.len() > 1 => Response::refusal(refusal),
+            RangeSupport::Several if ranges.len() > behaviour.max_ranges => match behaviour.too_many {
                 Refusal::Whole => whole(size),
                 Refusal::First => parts(ranges.into_iter().take(behaviour.max_ranges), behaviour, size),
                 refusal => Response::refusal(refusal),
             },
-            Ranges::OneElseFirst => parts(ranges.into_iter().take(1), behaviour, size),
+            RangeSupport::OneElseFirst => parts(ranges.into_iter().take(1), behaviour, size),
             _ => parts(ranges.into_iter(), behaviour, size),
         },
     };
@@ -190,8 +189,8 @@ fn merged(mut ranges: Vec<ByteRange>, gap: u64) -> Vec<ByteRange> {
     merged
 }
 
-/// The ranges of a `Range` header, `None` for those that lie beyond the end; `None` altogether if the
-/// header is not understood, which means that it is ignored.
+/// The ranges of a `Range` header, each `None` if it is beyond the end. `None` for a header that cannot be parsed and is
+/// therefore ignored.
 fn parse_ranges(value: &str, size: u64, suffix: bool) -> Option<Vec<Option<ByteRange>>> {
     let parse = |text: &str| {
         let (first, last) = text.trim().split_once('-')?;
@@ -240,7 +239,7 @@ fn reason(status: u16) -> &'static str {
         416 => "Range Not Satisfiable",
         431 => "Request Header Fields Too Large",
         503 => "Service Unavailable",
-        _ => "Something",
+        _ => "Unknown",
     }
 }
 

@@ -1,4 +1,4 @@
-//! A server whose answers a test writes.
+//! A server whose answers come from a test.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "tests fail loudly")]
 
 use crate::HttpRequest;
@@ -13,13 +13,13 @@ type Script = dyn Fn(&HttpRequest) -> Vec<u8> + Send + Sync;
 
 /// A server on a free port; it stops with the test's runtime.
 #[derive(Debug)]
-pub struct Scripted {
+pub struct ScriptedServer {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<HttpRequest>>>,
 }
 
-impl Scripted {
-    /// Answers each request with what the script makes of it.
+impl ScriptedServer {
+    /// Starts a server that answers each request with the result of the script.
     pub async fn start(script: impl Fn(&HttpRequest) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::start_over(None, script).await
     }
@@ -44,10 +44,10 @@ impl Scripted {
                 });
             }
         });
-        Scripted { address, requests }
+        ScriptedServer { address, requests }
     }
 
-    /// The URL of the server, without a slash at the end.
+    /// The URL of the server, without a trailing slash.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -62,7 +62,7 @@ impl Scripted {
         self.requests.lock().unwrap().clone()
     }
 
-    /// The values of a header in the requests so far; empty where it was not sent.
+    /// The values of a header in the requests so far; empty for requests without it.
     pub fn headers(&self, name: &str) -> Vec<String> {
         let value = |request: &HttpRequest| request.header(name).unwrap_or_default().to_owned();
         self.requests().iter().map(value).collect()
@@ -97,13 +97,13 @@ pub fn answer(status: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     answer
 }
 
-/// A refusal in the words of S3.
+/// An error in the format of S3.
 pub fn refusal(status: &str, code: &str) -> Vec<u8> {
     let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>m</Message></Error>");
     answer(status, "Content-Type: application/xml\r\n", body)
 }
 
-/// The part of the content that a request asks for: one range, or the last bytes.
+/// The part of the content that a request wants: one range, or the last bytes.
 pub fn part(content: &Bytes, request: &HttpRequest) -> Vec<u8> {
     let size = content.len();
     let range = request.header("range").unwrap_or_default().trim_start_matches("bytes=");

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server on the loopback interface that behaves as told.
+//! An HTTP/1.1 server on the loopback interface with a configurable behaviour.
 
 use crate::objects::Objects;
 use crate::port::listen;
@@ -16,10 +16,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Bytes that are read from an object and sent at once.
+/// Bytes to read from an object and send at once.
 const PIECE: u64 = 256 << 10;
 
-/// Requests that are remembered; later ones are only counted.
+/// Most requests to keep; later ones are only counted.
 const MOST_REMEMBERED: usize = 10_000;
 
 /// An HTTP server; dropping it stops it and closes its connections.
@@ -39,7 +39,7 @@ struct ServerState {
 }
 
 impl Server {
-    /// Starts a server on a free port that none of this process had before.
+    /// Starts a server on a port that this process has not used before.
     ///
     /// # Errors
     /// Those of binding a socket.
@@ -56,7 +56,7 @@ impl Server {
         Ok(Server { address, shared, task })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -66,17 +66,17 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// Changes its behaviour from the next request on.
+    /// Changes its behaviour, starting with the next request.
     pub fn change(&self, change: impl FnOnce(&mut Behaviour)) {
         change(&mut self.shared.behaviour());
     }
 
-    /// What it counted.
+    /// Its counts.
     pub fn stats(&self) -> &Stats {
         &self.shared.stats
     }
 
-    /// The first requests that it got.
+    /// The requests so far, up to a limit.
     pub fn requests(&self) -> Vec<HttpRequest> {
         self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -127,7 +127,7 @@ async fn accept(listener: TcpListener, shared: Arc<ServerState>) {
     }
 }
 
-/// Serves one connection until it ends; a client that goes away is no error.
+/// Serves one connection until it ends; a client that disconnects is not an error.
 async fn serve(mut stream: TcpStream, shared: Arc<ServerState>) {
     let _ = stream.set_nodelay(true);
     let mut buffer = Vec::new();
@@ -186,7 +186,7 @@ async fn send_body(
             sent += bytes.len() as u64;
             left -= bytes.len() as u64;
             if left == 0 {
-                return Err(io::Error::other("cut off as told"));
+                return Err(io::Error::other("cut off by the behaviour"));
             }
             if let Some(rate) = behaviour.bytes_per_second {
                 tokio::time::sleep(Duration::from_secs_f64(bytes.len() as f64 / rate.max(1) as f64)).await;

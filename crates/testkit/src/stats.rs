@@ -1,9 +1,9 @@
-//! What a server or proxy counted.
+//! The counts of a server or proxy.
 
 use sapwood_source::RoundTrips;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of a server or a proxy, while it runs.
+/// The live counts of a server or proxy.
 #[derive(Debug, Default)]
 pub struct Stats {
     pub(crate) requests: AtomicU64,
@@ -14,16 +14,16 @@ pub struct Stats {
     pub(crate) round_trips: RoundTrips,
 }
 
-/// The counts of [`Stats`] at one moment.
+/// A snapshot of [`Stats`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StatsSnapshot {
-    /// Requests (0 for a proxy, which does not look inside).
+    /// Requests (0 for a proxy, which does not parse them).
     pub requests: u64,
     /// Byte ranges in those requests (0 for a proxy).
     pub ranges: u64,
     /// Connections that clients opened.
     pub connections: u64,
-    /// Waits of one round trip in sequence, as [`RoundTrips`] defines them.
+    /// Sequential round trips, as defined by [`RoundTrips`].
     pub round_trips: u64,
     /// Bytes from clients (0 for a server).
     pub bytes_received: u64,
@@ -45,7 +45,7 @@ impl Stats {
         }
     }
 
-    /// Sets all counts to zero. No request should be under way.
+    /// Sets all counts to zero. No request should be in flight.
     pub fn reset(&self) {
         let counters =
             [&self.requests, &self.ranges, &self.connections, &self.bytes_received, &self.bytes_sent];

@@ -1,4 +1,4 @@
-//! What every store must do: the contract of `sapwood_store::Store`, checked.
+//! Tests a store against the contract of `sapwood_store::Store`.
 
 use crate::sample;
 use bytes::Bytes;
@@ -12,53 +12,53 @@ use std::time::{Duration, Instant};
 /// Writers in a race.
 const WRITERS: usize = 16;
 
-/// Requests that are in flight together.
-const FLYING: usize = 32;
+/// Requests in flight.
+const IN_FLIGHT: usize = 32;
 
-/// More objects than a page of a list has.
+/// More objects than fit on one page of a listing.
 const MANY: usize = 1100;
 
-/// What clocks that tell whole seconds are off by, and those that are not quite the same.
-const SECONDS: Duration = Duration::from_secs(2);
+/// Tolerance for clocks with a resolution of seconds, and between different clocks.
+const TOLERANCE: Duration = Duration::from_secs(2);
 
-/// Checks that a store keeps the contract. It is to be empty, and is so afterwards. `rounds` is the number of races.
+/// Checks that a store keeps its contract. It must be empty, and is empty afterwards. `rounds` is the number of races.
 ///
 /// # Panics
 /// If it does not.
 pub async fn store_conformance(store: Arc<dyn Store>, rounds: usize) {
     let store = &*store;
-    misses_what_is_not_there(store).await;
+    reports_missing_objects(store).await;
     reads_what_was_written(store).await;
     reads_ranges(store).await;
-    refuses_what_is_no_key(store).await;
+    refuses_illegal_keys(store).await;
     creates_once(store).await;
     one_of_many_creates(&[store], rounds).await;
     shows_whole_objects(store).await;
     lists_and_removes(store).await;
-    tells_the_time(store).await;
+    has_a_consistent_clock(store).await;
     keeps_deadlines(store).await;
 }
 
-/// Checks that of many who create the same object, each by one of these ways to the same place, one does; so many times.
+/// Races writers that create the same object, each through one of several stores for the same location.
 ///
 /// # Panics
-/// If another number of them is told so, or what stands is of another.
+/// If not exactly one writer succeeds, or if the object is from another one.
 pub async fn store_race(ways: &[Arc<dyn Store>], rounds: usize) {
     let ways: Vec<_> = ways.iter().map(|way| &**way).collect();
     one_of_many_creates(&ways, rounds).await;
 }
 
-/// The deadline of what should take no time.
+/// The deadline of operations that should be fast.
 fn soon() -> Deadline {
     Deadline::after(Duration::from_secs(60))
 }
 
-/// The value, or the end of the test.
-#[expect(clippy::panic, reason = "it is a test that fails")]
+/// The value; panics on an error.
+#[expect(clippy::panic, reason = "a failed test")]
 fn must<T>(result: Result<T>, what: &str) -> T {
     match result {
         Ok(value) => value,
-        Err(error) => panic!("to {what} failed: {error}"),
+        Err(error) => panic!("could not {what}: {error}"),
     }
 }
 
@@ -82,8 +82,8 @@ async fn delete(store: &dyn Store, keys: &[String]) {
     must(store.delete(keys, soon()).await, "delete");
 }
 
-async fn misses_what_is_not_there(store: &dyn Store) {
-    assert_eq!(keys(store, "").await, Vec::<String>::new(), "it is empty at first");
+async fn reports_missing_objects(store: &dyn Store) {
+    assert_eq!(keys(store, "").await, Vec::<String>::new(), "the store is empty at first");
     let part = ByteRange { start: 0, len: 1 };
     let nothing = ByteRange { start: 0, len: 0 };
     for range in [None, Some(part), Some(nothing)] {
@@ -101,7 +101,7 @@ async fn misses_what_is_not_there(store: &dyn Store) {
 async fn reads_what_was_written(store: &dyn Store) {
     for size in [0, 1, 1000, 3 << 20] {
         put(store, "w/one", sample(size)).await;
-        assert!(get(store, "w/one").await == sample(size), "{size} bytes come back");
+        assert!(get(store, "w/one").await == sample(size), "{size} bytes are read back");
         let stat = must(store.stat("w/one", soon()).await, "stat");
         assert_eq!((stat.key.as_str(), stat.size), ("w/one", size as u64));
     }
@@ -110,7 +110,11 @@ async fn reads_what_was_written(store: &dyn Store) {
     assert_eq!(get(store, odd).await, "x");
     assert_eq!(keys(store, "w/").await, [odd, "w/one"]);
     delete(store, &["w/one".to_owned(), odd.to_owned()]).await;
-    assert_eq!(kind(store.get(odd, None, soon()).await), Some(ErrorKind::NotFound), "it is gone");
+    assert_eq!(
+        kind(store.get(odd, None, soon()).await),
+        Some(ErrorKind::NotFound),
+        "a deleted object is gone"
+    );
 }
 
 async fn reads_ranges(store: &dyn Store) {
@@ -131,7 +135,7 @@ async fn reads_ranges(store: &dyn Store) {
     delete(store, &["r".to_owned()]).await;
 }
 
-async fn refuses_what_is_no_key(store: &dyn Store) {
+async fn refuses_illegal_keys(store: &dyn Store) {
     for key in ["", "/", "/a", "a/", "..", "a/../../b", ".part/a", "a b", "a%2Fb", "a?b"] {
         let kinds = [
             kind(store.get(key, None, soon()).await),
@@ -140,7 +144,7 @@ async fn refuses_what_is_no_key(store: &dyn Store) {
             kind(store.stat(key, soon()).await),
             kind(store.delete(&[key.to_owned()], soon()).await),
         ];
-        assert_eq!(kinds, [Some(ErrorKind::Usage); 5], "'{key}' is no key");
+        assert_eq!(kinds, [Some(ErrorKind::Usage); 5], "'{key}' is illegal");
     }
     assert_eq!(kind(store.list("../", soon()).await), Some(ErrorKind::Usage));
 }
@@ -157,7 +161,8 @@ async fn creates_once(store: &dyn Store) {
     delete(store, &["c/one".to_owned()]).await;
 }
 
-/// Of those that create the same object, one is told that it did, or by what it reads; and its content stands.
+/// Exactly one of the writers that create the same object succeeds, or at most one if an outcome is unclear, and the
+/// object is from that writer.
 async fn one_of_many_creates(ways: &[&dyn Store], rounds: usize) {
     let store = ways[0];
     let mut made = Vec::new();
@@ -167,20 +172,20 @@ async fn one_of_many_creates(ways: &[&dyn Store], rounds: usize) {
             let (store, key, content) = (ways[writer % ways.len()], &key, sample(100 + writer));
             async move { must(store.create(key, content, soon()).await, "create") }
         });
-        let told = join_all(writers).await;
-        let stands = get(store, &key).await;
-        let done: Vec<_> =
-            told.iter().enumerate().filter(|(_, told)| matches!(told, CreateOutcome::Done)).collect();
-        assert!(done.len() <= 1, "{} of {WRITERS} were told that they had created {key}", done.len());
-        let unclear = told.iter().filter(|told| matches!(told, CreateOutcome::Unclear(_))).count();
-        let winner = (0..WRITERS).find(|writer| stands == sample(100 + writer));
+        let outcomes = join_all(writers).await;
+        let content = get(store, &key).await;
+        let is_done = |outcome: &CreateOutcome| matches!(outcome, CreateOutcome::Done);
+        let done: Vec<_> = (0..WRITERS).zip(&outcomes).filter(|(_, outcome)| is_done(outcome)).collect();
+        assert!(done.len() <= 1, "{} of {WRITERS} writers created {key}", done.len());
+        let unclear = outcomes.iter().any(|outcome| matches!(outcome, CreateOutcome::Unclear(_)));
+        let winner = (0..WRITERS).find(|writer| content == sample(100 + writer));
         match done.first() {
-            Some((writer, _)) => assert_eq!(winner, Some(*writer), "what stands is of who created it"),
-            None => assert!(unclear > 0 && winner.is_some(), "somebody has created {key}"),
+            Some((writer, _)) => assert_eq!(winner, Some(*writer), "the object is from its creator"),
+            None => assert!(unclear && winner.is_some(), "some writer created {key}"),
         }
         made.push(key);
     }
-    assert_eq!(keys(store, "race/").await, made, "there are no holes");
+    assert_eq!(keys(store, "race/").await, made, "every object is listed");
     delete(store, &made).await;
 }
 
@@ -195,7 +200,7 @@ async fn shows_whole_objects(store: &dyn Store) {
     let read = async {
         for _ in 0..20 {
             let content = get(store, "t").await;
-            assert!(versions.contains(&content), "{} bytes of two versions", content.len());
+            assert!(versions.contains(&content), "{} bytes are of neither version", content.len());
         }
     };
     futures::join!(write, read, async {
@@ -210,34 +215,34 @@ async fn shows_whole_objects(store: &dyn Store) {
 async fn lists_and_removes(store: &dyn Store) {
     let all: Vec<_> = (0..MANY).map(|i| format!("l/{:02}/{i:06}", i % 7)).collect();
     let puts = all.iter().map(|key| put(store, key, sample(key.len())));
-    stream::iter(puts).buffer_unordered(FLYING).collect::<()>().await;
+    stream::iter(puts).buffer_unordered(IN_FLIGHT).collect::<()>().await;
     put(store, "l2", "beside").await;
     let mut sorted = all.clone();
     sorted.sort_unstable();
     let listed = must(store.list("l/", soon()).await, "list");
-    assert!(listed.iter().all(|stored| stored.size == stored.key.len() as u64), "sizes are told");
+    assert!(listed.iter().all(|stored| stored.size == stored.key.len() as u64), "sizes are listed");
     assert_eq!(listed.into_iter().map(|stored| stored.key).collect::<Vec<_>>(), sorted);
     assert_eq!(keys(store, "").await.len(), MANY + 1);
     for prefix in ["l", "l/0", "l/03", "l/03/", "l/03/0000", "l/03/000003", "l/9", "none/"] {
         let mut wanted: Vec<_> = sorted.iter().filter(|key| key.starts_with(prefix)).cloned().collect();
         wanted.extend((prefix == "l").then(|| "l2".to_owned()));
-        assert_eq!(keys(store, prefix).await, wanted, "those that begin with '{prefix}'");
+        assert_eq!(keys(store, prefix).await, wanted, "keys that begin with '{prefix}'");
     }
     put(store, "l/00/000001", "new").await;
-    assert!(keys(store, "l/00/").await.contains(&"l/00/000001".to_owned()), "what was just put is listed");
+    assert!(keys(store, "l/00/").await.contains(&"l/00/000001".to_owned()), "a new object is listed at once");
     let removed: Vec<_> = all.into_iter().chain(["l2", "l/00/000001", "none"].map(str::to_owned)).collect();
     delete(store, &removed).await;
-    assert_eq!(keys(store, "").await, Vec::<String>::new(), "nothing is left");
+    assert_eq!(keys(store, "").await, Vec::<String>::new(), "the store is empty again");
 }
 
-async fn tells_the_time(store: &dyn Store) {
-    let before = must(store.now(soon()).await, "tell the time");
+async fn has_a_consistent_clock(store: &dyn Store) {
+    let before = must(store.now(soon()).await, "read the clock");
     put(store, "time", "x").await;
     let modified = must(store.stat("time", soon()).await, "stat").modified;
     let listed = must(store.list("time", soon()).await, "list")[0].modified;
-    let after = must(store.now(soon()).await, "tell the time");
+    let after = must(store.now(soon()).await, "read the clock");
     for time in [modified, listed] {
-        assert!(before <= time + SECONDS && time <= after + SECONDS, "{before:?} {time:?} {after:?}");
+        assert!(before <= time + TOLERANCE && time <= after + TOLERANCE, "{before:?} {time:?} {after:?}");
     }
     delete(store, &["time".to_owned()]).await;
 }

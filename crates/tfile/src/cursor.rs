@@ -2,16 +2,18 @@
 
 mod objects;
 
-pub(crate) use objects::{BYTE_COUNT_MASK, CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
-pub use objects::{ObjectBase, ObjectHeader, ObjectSlot, TNamed};
+pub use objects::{
+    BYTE_COUNT_MASK, CLASS_MASK, IS_REFERENCED, MAP_OFFSET, NEW_CLASS_TAG, ObjectBase, ObjectHeader,
+    ObjectSlot, TNamed,
+};
 
 use sapwood_core::{Error, ErrorKind, Result};
 
 /// A reader of big-endian values that cannot leave its bytes.
 ///
 /// A cursor sees a whole record, but reads only up to its [`end`](Cursor::end): nested objects are read by
-/// [nested](Cursor::nested) cursors, which stop where the object's byte count says and still can follow
-/// references to other parts of the record.
+/// [nested](Cursor::nested) cursors, which stop at the end given by the object's byte count, but can still
+/// follow references to other parts of the record.
 ///
 /// ```
 /// use sapwood_tfile::Cursor;
@@ -56,8 +58,7 @@ impl<'a> Cursor<'a> {
         Cursor { record: payload, position: 0, end, key_len: u64::from(key_len), offset: 0, depth: 0 }
     }
 
-    /// Makes errors count from `offset`: the file offset of the first byte. By default, they count from the
-    /// first byte.
+    /// Sets the file offset of the first byte, from which errors count. The default is 0.
     #[must_use]
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.offset = offset;
@@ -65,6 +66,11 @@ impl<'a> Cursor<'a> {
     }
 
     numbers!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
+
+    /// Reads a file offset: 8 bytes if it is `wide`, else 4.
+    pub(crate) fn file_offset(&mut self, wide: bool) -> Result<u64> {
+        if wide { self.u64() } else { self.u32().map(u64::from) }
+    }
 
     /// Reads one byte as a boolean: anything but 0 is true.
     ///
@@ -145,20 +151,20 @@ impl<'a> Cursor<'a> {
     /// Moves to a position, at most the end.
     ///
     /// # Errors
-    /// `Corrupt` if it lies behind the end.
+    /// `Corrupt` if it is beyond the end.
     pub fn seek(&mut self, position: usize) -> Result<()> {
         if position > self.end {
-            return Err(self.corrupt(format!("position {position} lies behind the end, {}", self.end)));
+            return Err(self.corrupt(format!("position {position} is beyond the end, {}", self.end)));
         }
         self.position = position;
         Ok(())
     }
 
-    /// Reads a count (`i32`) of items of at least `item_size` bytes each; a count that the remaining bytes
-    /// cannot hold is an error.
+    /// Reads a count (`i32`) of items of at least `item_size` bytes each, and checks it against the bytes
+    /// left.
     ///
     /// # Errors
-    /// `Corrupt` if the count is negative or larger than what is left can hold.
+    /// `Corrupt` if the count is negative or too large for the bytes left.
     pub fn count(&mut self, item_size: usize) -> Result<usize> {
         let at = self.position;
         let count = self.i32()?;
@@ -181,7 +187,7 @@ impl<'a> Cursor<'a> {
         Error::corrupt(message).at(self.offset_of(position))
     }
 
-    /// The offset by which errors name a position.
+    /// The file offset of a position, as in errors.
     pub fn offset_of(&self, position: usize) -> u64 {
         self.offset.saturating_add(position as u64)
     }
@@ -228,25 +234,6 @@ impl<'a> Cursor<'a> {
         self.skip(1)?;
         Ok(bytes)
     }
-
-    /// Reads a string that ends with a zero byte.
-    ///
-    /// # Errors
-    /// `Corrupt` if there is no zero byte.
-    pub fn cstring(&mut self) -> Result<String> {
-        Ok(String::from_utf8_lossy(self.cstring_bytes()?).into_owned())
-    }
-
-    /// Reads a `std::string` that is a member of its own: a version header, then the format of a `TString`.
-    ///
-    /// # Errors
-    /// `Truncated` or `Corrupt` if the bytes run out or the byte count is wrong.
-    pub fn std_string(&mut self) -> Result<String> {
-        let header = self.read_header()?;
-        let string = self.tstring()?;
-        self.check_end(&header)?;
-        Ok(string)
-    }
 }
 
 #[cfg(test)]
@@ -262,7 +249,7 @@ mod tests {
         assert_eq!(cursor.tstring().unwrap().len(), 300);
         assert_eq!(cursor.tstring().unwrap(), "");
         assert_eq!(cursor.tstring().unwrap(), "hi");
-        assert_eq!(cursor.cstring().unwrap(), "c");
+        assert_eq!(cursor.cstring_bytes().unwrap(), b"c");
         assert!(cursor.is_at_end());
     }
 

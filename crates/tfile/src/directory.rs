@@ -1,5 +1,6 @@
 //! Directories: their record, and the list of their keys.
 
+use crate::key::LARGE;
 use crate::reader::Reader;
 use crate::{Cursor, Key};
 use sapwood_core::{ByteRange, Error, Result};
@@ -8,10 +9,8 @@ use std::ops::Range;
 /// Bytes of the longest directory record: two versions, two dates, two lengths, three offsets, a UUID
 /// (root-io-spec Directory §7.1).
 const FIELDS_LEN: u64 = 60;
-/// The least bytes that a key takes in a key list.
+/// Minimum size of a key in a key list.
 const KEY_MIN_LEN: usize = 29;
-/// Versions above this have 8-byte offsets.
-const LARGE: u16 = 1000;
 
 /// A directory: the keys of what it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +21,7 @@ pub struct Directory {
     pub created: u32,
     /// `fDatimeM`: when it was last changed, packed as [`Key::datime`].
     pub modified: u32,
-    /// The range of its key list; `None` if it was never saved, and so is empty.
+    /// The range of its key list; `None` if it was never saved and is therefore empty.
     pub key_list: Option<ByteRange>,
     /// Its UUID; `None` in files before ROOT 3.03/07 and of some other writers.
     pub uuid: Option<[u8; 16]>,
@@ -39,15 +38,15 @@ impl Directory {
             .max_by_key(|key| key.cycle)
     }
 
-    /// Reads the directory whose record lies at `offset`, with `fields_at` bytes before its fields.
+    /// Reads the directory whose record is at `offset`, with `fields_at` bytes before its fields.
     ///
-    /// `None` if bytes are missing; the reader knows which.
+    /// `None` if bytes are missing; the reader keeps their ranges.
     pub(crate) fn read(reader: &mut Reader<'_>, offset: u64, fields_at: u32) -> Result<Option<Directory>> {
         let start = offset.saturating_add(u64::from(fields_at));
         let Some(fields) = reader.get_up_to(start, FIELDS_LEN, "the directory")? else { return Ok(None) };
         let mut directory = Directory::parse(&fields, start)?;
         if directory.offset != offset {
-            let message = format!("the directory at {offset} says that it lies at {}", directory.offset);
+            let message = format!("the directory at {offset} states the offset {}", directory.offset);
             return Err(Error::corrupt(message).at(start));
         }
         if let Some(range) = directory.key_list {
@@ -67,7 +66,7 @@ impl Directory {
         let modified = cursor.u32()?;
         let nbytes_keys = cursor.u32()?;
         cursor.skip(4)?; // fNbytesName, known from the header or the key
-        let mut seek = || if version > LARGE { cursor.u64() } else { cursor.u32().map(u64::from) };
+        let mut seek = || cursor.file_offset(version > LARGE);
         let offset = seek()?;
         seek()?; // fSeekParent is the top directory before ROOT 6.38: Directory §4.3
         let seek_keys = seek()?;
@@ -87,12 +86,12 @@ impl Directory {
 }
 
 fn parse_keys(record: &[u8], offset: u64) -> Result<Vec<Key>> {
-    Ok(keys_with_places(record, offset)?.into_iter().map(|(key, _)| key).collect())
+    Ok(keys_with_ranges(record, offset)?.into_iter().map(|(key, _)| key).collect())
 }
 
 /// Parses a key list: its own key, a count, and that many keys. Garbage may follow (Directory §6.1). Returns
 /// each key with its range in the record.
-pub(crate) fn keys_with_places(record: &[u8], offset: u64) -> Result<Vec<(Key, Range<usize>)>> {
+pub(crate) fn keys_with_ranges(record: &[u8], offset: u64) -> Result<Vec<(Key, Range<usize>)>> {
     let own = Key::parse_at(record, offset)?;
     let mut cursor = Cursor::new(record, 0).at_offset(offset);
     cursor.skip(own.key_len as usize)?;

@@ -1,6 +1,6 @@
 //! Elements of a class description: one base class or member each, in all formats that occur in files.
 
-use crate::{Cursor, ObjectHeader};
+use crate::Cursor;
 use sapwood_core::Result;
 use std::str::FromStr;
 
@@ -10,7 +10,7 @@ const ARRAY: i32 = 20;
 const STL: i32 = 300;
 const STL_POINTER: i32 = 71;
 /// `TStreamerElement::kHasRange` in the bits of an element.
-const HAS_RANGE: u32 = 1 << 6;
+pub(crate) const HAS_RANGE: u32 = 1 << 6;
 /// Before this version of ROOT, objects could be described as basic types (StreamerInfo §6.1).
 const OBJECTS_AS_BASIC_TYPES: u32 = 50_000;
 
@@ -32,8 +32,6 @@ pub struct StreamerElement {
     pub array_length: u32,
     /// Dimensions of a fixed array, the outermost first; their product is `array_length`.
     pub array_dims: Vec<u32>,
-    /// `fMaxIndex`, as on file.
-    pub max_index: [i32; 5],
     /// The type as declared in C++; `BASE` for a base class.
     pub type_name: String,
     /// How a `Double32_t` or `Float16_t` is packed, if its declaration says so.
@@ -52,9 +50,9 @@ pub enum ElementKind {
     },
     /// `TStreamerBasicType`: a number or a fixed array of numbers.
     BasicType,
-    /// `TStreamerBasicPointer`: as many numbers as another member says.
+    /// `TStreamerBasicPointer`: as many numbers as another member counts.
     BasicPointer(Count),
-    /// `TStreamerLoop`: as many objects as another member says.
+    /// `TStreamerLoop`: as many objects as another member counts.
     Loop(Count),
     /// `TStreamerObject`: an object of a class derived from `TObject`.
     Object,
@@ -168,20 +166,36 @@ fn leading_number<T: FromStr>(text: &str) -> Option<T> {
 }
 
 impl StreamerElement {
+    /// An element without title, dimensions and range.
+    pub fn new(name: &str, kind: ElementKind, type_code: i32, type_name: &str) -> StreamerElement {
+        StreamerElement {
+            name: name.to_owned(),
+            title: String::new(),
+            kind,
+            type_code,
+            size: 0,
+            array_length: 0,
+            array_dims: Vec::new(),
+            type_name: type_name.to_owned(),
+            range: None,
+        }
+    }
+
     /// Parses an element of a class, from its version header on.
     pub(crate) fn parse(
         class_name: &str,
         body: &mut Cursor<'_>,
         file_version: u32,
     ) -> Result<StreamerElement> {
-        let mut element = read_object(body, |header, body| {
-            if class_name == "TStreamerSTLstring" {
-                // The only one with two levels: it is a TStreamerSTL (StreamerInfo §8).
-                let element = read_object(body, |_, body| element_with_tail("TStreamerSTL", header, body))?;
-                return Ok(StreamerElement { kind: ElementKind::StlString, ..element });
-            }
-            element_with_tail(class_name, header, body)
-        })?;
+        let header = body.read_header()?;
+        let mut element = if class_name == "TStreamerSTLstring" {
+            // The only class with two levels: it derives from TStreamerSTL (StreamerInfo §8).
+            let stl = StreamerElement::parse("TStreamerSTL", body, file_version)?;
+            StreamerElement { kind: ElementKind::StlString, ..stl }
+        } else {
+            element_with_tail(class_name, header.version, body)?
+        };
+        body.finish(&header)?;
         element.correct(file_version);
         Ok(element)
     }
@@ -202,7 +216,7 @@ impl StreamerElement {
         }
         if let ElementKind::Stl { stl_type, .. } = &mut self.kind {
             let name = self.type_name.trim_start_matches("const ").trim_start_matches("std::");
-            // The meanings of 5 and 6 were once swapped.
+            // Some ROOT versions swapped the meanings of 5 and 6.
             match name {
                 _ if !(5..=6).contains(stl_type) => {}
                 _ if name.starts_with("set") => *stl_type = 6,
@@ -219,17 +233,13 @@ impl StreamerElement {
 }
 
 /// Reads the members of `TStreamerElement`, then those of the class derived from it.
-fn element_with_tail(
-    class_name: &str,
-    header: &ObjectHeader,
-    body: &mut Cursor<'_>,
-) -> Result<StreamerElement> {
-    let mut element = read_object(body, base)?;
+fn element_with_tail(class_name: &str, version: i16, body: &mut Cursor<'_>) -> Result<StreamerElement> {
+    let (mut element, max_index) = base(body)?;
     element.kind = match class_name {
         "TStreamerBase" => ElementKind::Base {
-            version: if header.version > 2 { body.i32()? } else { -1 },
-            // The checksum hides in the second dimension: StreamerInfo §9.
-            checksum: element.max_index[1].cast_unsigned(),
+            version: if version > 2 { body.i32()? } else { -1 },
+            // The checksum is stored in the second dimension: StreamerInfo §9.
+            checksum: max_index[1].cast_unsigned(),
         },
         "TStreamerBasicType" => ElementKind::BasicType,
         "TStreamerBasicPointer" => ElementKind::BasicPointer(count(body)?),
@@ -251,8 +261,9 @@ fn count(body: &mut Cursor<'_>) -> Result<Count> {
     Ok(Count { name: body.tstring()?, class_name: body.tstring()?, version })
 }
 
-/// Reads the members of `TStreamerElement`; the caller sets the kind.
-fn base(header: &ObjectHeader, body: &mut Cursor<'_>) -> Result<StreamerElement> {
+/// Reads the members of `TStreamerElement`, and its `fMaxIndex`; the caller sets the kind.
+fn base(body: &mut Cursor<'_>) -> Result<(StreamerElement, [i32; 5])> {
+    let header = body.read_header()?;
     let named = body.tnamed()?;
     let type_code = body.i32()?;
     let size = body.i32()?;
@@ -279,18 +290,16 @@ fn base(header: &ObjectHeader, body: &mut Cursor<'_>) -> Result<StreamerElement>
         Ok(length) => length,
         Err(_) => return Err(body.corrupt(format!("the array '{}' has {array_length} items", named.name))),
     };
-    Ok(StreamerElement {
-        name: named.name,
+    body.finish(&header)?;
+    let element = StreamerElement {
         title: named.title,
-        kind: ElementKind::BasicType,
-        type_code,
         size,
         array_length,
         array_dims: dims(array_length, rank, max_index),
-        max_index,
-        type_name,
         range,
-    })
+        ..StreamerElement::new(&named.name, ElementKind::BasicType, type_code, &type_name)
+    };
+    Ok((element, max_index))
 }
 
 /// The dimensions of a fixed array. Old files leave the rank of STL arrays at 0 (StreamerInfo §10), and a
@@ -309,19 +318,6 @@ fn dims(length: u32, rank: i32, max_index: [i32; 5]) -> Vec<u32> {
     };
     let product = dims.iter().try_fold(1_u32, |product, &dim| product.checked_mul(dim));
     if product == Some(length) { dims } else { vec![length] }
-}
-
-/// Reads an object with its version header and leaves the cursor behind it.
-pub(crate) fn read_object<'a, T>(
-    cursor: &mut Cursor<'a>,
-    read: impl FnOnce(&ObjectHeader, &mut Cursor<'a>) -> Result<T>,
-) -> Result<T> {
-    let (header, mut body) = cursor.read_object()?;
-    let value = read(&header, &mut body)?;
-    if header.end.is_none() {
-        cursor.seek(body.position())?;
-    }
-    Ok(value)
 }
 
 #[cfg(test)]

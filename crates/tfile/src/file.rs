@@ -54,12 +54,12 @@ impl TFile {
     /// Reads the header, the root directory and its keys of a file of `size` bytes.
     ///
     /// Call it with the first [`HEAD_LEN`] and the last [`TAIL_LEN`] bytes if you can have them together:
-    /// most files then open at once. If the list of keys has to be fetched, the streamer information is
-    /// asked for with it.
+    /// most files then open without another round trip. If the list of keys must be fetched, the streamer
+    /// information is requested with it.
     ///
     /// # Errors
     /// `NotRoot` if it is something else; `Truncated` if the file ends before what is needed here, or was
-    /// never closed by its writer; `Corrupt` if it contradicts itself.
+    /// never closed by its writer; `Corrupt` if it is inconsistent.
     pub fn open(known: &Segments, size: u64) -> Result<ParseStep<TFile>> {
         let Some(first) = known.get(ByteRange { start: 0, len: size.min(HEADER_LEN) }) else {
             return Ok(ParseStep::Need(vec![ByteRange { start: 0, len: size.min(HEAD_LEN) }]));
@@ -83,7 +83,7 @@ impl TFile {
         Ok(reader.finish(root.map(|root| TFile { header, root, size })))
     }
 
-    /// Reads the descriptions of all classes in the file. A file without any gives none.
+    /// Reads the descriptions of all classes in the file. Empty if the file has none.
     ///
     /// # Errors
     /// `Truncated`, `Corrupt` or `Checksum`, with the offset.
@@ -96,8 +96,8 @@ impl TFile {
         })
     }
 
-    /// Reads the record of the descriptions of all classes, as [`write::Descriptions`](crate::write::Descriptions)
-    /// take it over. `None` if the file has none.
+    /// Reads the record of the class descriptions, which [`write::Descriptions`](crate::write::Descriptions)
+    /// can copy. `None` if the file has none.
     ///
     /// # Errors
     /// `Truncated`, `Corrupt` or `Checksum`, with the offset.
@@ -122,7 +122,7 @@ impl TFile {
         Ok(reader.finish(record))
     }
 
-    /// Where the record of a key lies, key included.
+    /// The range of the record of a key, key included.
     ///
     /// # Errors
     /// `Truncated` or `Corrupt` if that is beyond the end of the file.
@@ -130,7 +130,7 @@ impl TFile {
         self.extent().range(key.offset, u64::from(key.nbytes), &format!("'{}'", key.name))
     }
 
-    /// Returns the unused parts of the file, whose bytes have no meaning. `None` if the file has no list of
+    /// Returns the unused parts of the file, whose bytes have no meaning; empty if the file has no list of
     /// them.
     ///
     /// # Errors

@@ -1,13 +1,11 @@
 //! Finds keys: by path, or all of them in all directories.
 
-use crate::reader::Reader;
 use crate::{Directory, Key, TFile};
 use sapwood_core::{Error, ErrorKind, ParseStep, Result, Segments};
-use std::collections::HashSet;
 
-/// Directories nested deeper than this are not real.
+/// Directories nested deeper than this come from a damaged file.
 pub(crate) const MAX_DEPTH: usize = 100;
-/// Directories with longer paths are not real; this bounds the memory of a listing.
+/// Longer paths come from a damaged file; this bounds the memory of a listing.
 pub(crate) const MAX_PATH: usize = 4096;
 
 /// A key and where it was found.
@@ -21,7 +19,7 @@ pub struct KeyEntry {
 
 impl TFile {
     /// The key at a path: `name`, `dir/name`, `dir/name;2`. Without a cycle, the highest is taken; every part
-    /// may have one. Names that contain a slash are found as well.
+    /// may have one. Names may contain slashes.
     ///
     /// # Errors
     /// `Missing` if there is none: the message lists the contents of its directory. `Truncated` or `Corrupt`
@@ -60,56 +58,13 @@ impl TFile {
     /// # Errors
     /// `Truncated` or `Corrupt` if a directory is damaged, or contains itself.
     pub fn list(&self, known: &Segments) -> Result<ParseStep<Vec<KeyEntry>>> {
-        let mut listing = Listing {
-            reader: self.reader(known),
-            visited: HashSet::from([self.root.offset]),
-            list_bytes: self.root.key_list.map_or(0, |range| range.len),
-            entries: Vec::new(),
-        };
-        listing.add(&self.root, "", 0)?;
-        let Listing { reader, entries, .. } = listing;
-        let complete = !reader.is_waiting();
-        Ok(reader.finish(complete.then_some(entries)))
-    }
-}
-
-/// The state of a walk through all directories.
-struct Listing<'a> {
-    reader: Reader<'a>,
-    /// Offsets of the directories met so far.
-    visited: HashSet<u64>,
-    /// Bytes of the key lists met so far. In a valid file they do not overlap, so their sum is below the
-    /// file's size; this bounds the walk.
-    list_bytes: u64,
-    entries: Vec<KeyEntry>,
-}
-
-impl Listing<'_> {
-    /// Adds the contents of a directory. If bytes are missing, it continues, so that they are requested
-    /// together.
-    fn add(&mut self, directory: &Directory, path: &str, depth: usize) -> Result<()> {
-        for key in &directory.keys {
-            let path = if path.is_empty() { key.name.clone() } else { format!("{path}/{}", key.name) };
-            self.entries.push(KeyEntry { path: path.clone(), key: key.clone() });
-            if !key.is_directory() {
-                continue;
-            }
-            if !self.visited.insert(key.offset) {
-                let message = format!("the directory '{path}' is in the file twice, or contains itself");
-                return Err(Error::corrupt(message).at(key.offset));
-            }
-            if depth >= MAX_DEPTH || path.len() > MAX_PATH {
-                return Err(too_deep(key));
-            }
-            let Some(below) = Directory::read(&mut self.reader, key.offset, key.key_len)? else { continue };
-            self.list_bytes += below.key_list.map_or(0, |range| range.len);
-            if self.list_bytes > self.reader.size() {
-                let message = format!("the key list of the directory '{path}' overlaps with others");
-                return Err(Error::corrupt(message).at(key.offset));
-            }
-            self.add(&below, &path, depth + 1)?;
-        }
-        Ok(())
+        Ok(match self.list_partial(known)? {
+            ParseStep::Need(ranges) => ParseStep::Need(ranges),
+            ParseStep::Done(listing) => match listing.broken.into_iter().next() {
+                Some((_, error)) => return Err(error),
+                None => ParseStep::Done(listing.entries),
+            },
+        })
     }
 }
 
@@ -140,7 +95,7 @@ fn missing(path: &str, rest: &str, directory: &Directory) -> Error {
     Error::new(ErrorKind::Missing, message)
 }
 
-fn too_deep(key: &Key) -> Error {
+pub(crate) fn too_deep(key: &Key) -> Error {
     let message =
         format!("directories are nested deeper than {MAX_DEPTH}, or paths longer than {MAX_PATH} bytes");
     Error::corrupt(message).at(key.offset)

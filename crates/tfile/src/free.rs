@@ -1,10 +1,8 @@
 //! The list of free segments: unused parts of the file.
 
+use crate::key::LARGE;
 use crate::{Cursor, Key};
 use sapwood_core::{ByteRange, Result};
-
-/// Versions above this have 8-byte bounds (root-io-spec FreeSegments §2.1).
-const LARGE: u16 = 1000;
 
 /// Parses the record of the list: the free segments before `end`, which is `fEND`.
 ///
@@ -18,8 +16,8 @@ pub(crate) fn parse(record: &[u8], offset: u64, end: u64) -> Result<Vec<ByteRang
     while cursor.remaining() >= 10 {
         let start = cursor.position();
         let version = cursor.u16()?;
-        let mut bound = || if version > LARGE { cursor.u64() } else { cursor.u32().map(u64::from) };
-        let (first, last) = (bound()?, bound()?);
+        let wide = version > LARGE; // FreeSegments §2.1
+        let (first, last) = (cursor.file_offset(wide)?, cursor.file_offset(wide)?);
         if last > end {
             break;
         }

@@ -6,7 +6,7 @@ use sapwood_core::{Error, ErrorKind, Result};
 /// Bytes of the longest header (root-io-spec FileHeader §2).
 pub(crate) const HEADER_LEN: u64 = 75;
 /// Added to the version in files with 8-byte offsets.
-const LARGE: i32 = 1_000_000;
+pub(crate) const LARGE: i32 = 1_000_000;
 
 /// The header of a ROOT file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,8 +41,8 @@ impl FileHeader {
     /// Parses the first bytes of a file: at least 75, or all of a smaller file.
     ///
     /// # Errors
-    /// `NotRoot` if the file is something else (the message says what it looks like), `Truncated` if the
-    /// header is cut off, `Corrupt` if it contradicts itself.
+    /// `NotRoot` if the file is something else (the message names the likely format), `Truncated` if the
+    /// header is cut off, `Corrupt` if it is inconsistent.
     pub fn parse(first_bytes: &[u8]) -> Result<FileHeader> {
         if first_bytes.get(..4) != Some(b"root") {
             return Err(not_root(first_bytes));
@@ -53,15 +53,14 @@ impl FileHeader {
         let version = cursor.i32()?;
         let large = version >= LARGE;
         let begin = u64::from(cursor.u32()?);
-        let offset = |cursor: &mut Cursor<'_>| if large { cursor.u64() } else { cursor.u32().map(u64::from) };
-        let end = offset(&mut cursor)?;
-        let seek_free = offset(&mut cursor)?;
+        let end = cursor.file_offset(large)?;
+        let seek_free = cursor.file_offset(large)?;
         let nbytes_free = cursor.u32()?;
         cursor.skip(4)?; // nfree is advisory: FileHeader §5.4
         let nbytes_name = cursor.u32()?;
         let units = cursor.u8()?;
         let compression = cursor.i32()?;
-        let seek_info = offset(&mut cursor)?;
+        let seek_info = cursor.file_offset(large)?;
         let nbytes_info = cursor.u32()?;
         // The smallest old files can end before the UUID, which is not needed.
         let uuid = cursor.u16().and_then(|_| cursor.array()).unwrap_or_default();
@@ -87,12 +86,11 @@ impl FileHeader {
         self.seek_info > self.begin && self.nbytes_info > 0
     }
 
-    /// The checks that ROOT makes as well (FileHeader §10).
+    /// The same checks as in ROOT (FileHeader §10).
     fn check(self) -> Result<FileHeader> {
         let FileHeader { begin, end, nbytes_name, .. } = self;
         if begin > end {
-            Err(Error::corrupt(format!("the header says that the file begins at {begin} and ends at {end}"))
-                .at(8))
+            Err(Error::corrupt(format!("the header states a file from {begin} to {end}")).at(8))
         } else if !(10..=10_000).contains(&nbytes_name) {
             let at = if self.large { 36 } else { 28 };
             Err(Error::corrupt(format!("the name of the file cannot have {nbytes_name} bytes")).at(at))
@@ -102,7 +100,7 @@ impl FileHeader {
     }
 }
 
-/// The error for a file that is not a ROOT file: what it is instead, as far as its first bytes show.
+/// The error for a file in another format, named if its first bytes identify it.
 fn not_root(first_bytes: &[u8]) -> Error {
     let shown = &first_bytes[..first_bytes.len().min(16)];
     let starts_with = |prefix: &[u8]| {
@@ -131,10 +129,11 @@ fn not_root(first_bytes: &[u8]) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn small() -> Vec<u8> {
+    /// The header of a file whose first record is at byte 100.
+    pub(crate) fn small() -> Vec<u8> {
         let mut bytes = b"root".to_vec();
         for word in [64_004_u32, 100, 1094, 993, 101, 1, 150] {
             bytes.extend(word.to_be_bytes());

@@ -1,14 +1,14 @@
 //! Keys: the header of every record, with copies in the key list of every directory.
 
 use crate::Cursor;
-use sapwood_core::{ByteRange, Result};
+use sapwood_core::Result;
 
 /// Versions above this have 8-byte offsets (root-io-spec Record §2).
-const LARGE: u16 = 1000;
+pub(crate) const LARGE: u16 = 1000;
 /// The address bits of `fSeekPdir` in a large key; the rest is `fPidOffset` (Record §3.6).
-const ADDRESS: u64 = 0x0000_FFFF_FFFF_FFFF;
-/// Bytes by which a key of an old key list is longer than it says, as it names its class `TDirectoryFile`
-/// where the record names it `TDirectory` (root-io-spec Directory §6.5).
+pub(crate) const ADDRESS: u64 = 0x0000_FFFF_FFFF_FFFF;
+/// Bytes by which a key in an old key list can exceed its `fKeylen`: it names the class `TDirectoryFile`
+/// where the record has `TDirectory` (root-io-spec Directory §6.5).
 const RENAMED: usize = 4;
 
 /// A `TKey`: where a record is, its length, and its contents.
@@ -40,11 +40,11 @@ pub struct Key {
 }
 
 impl Key {
-    /// Parses a key and leaves the cursor behind its strings: that is where the next key of a key list
-    /// starts, whatever `key_len` says (root-io-spec Directory §6.5).
+    /// Parses a key and leaves the cursor after its strings, where the next key of a key list starts,
+    /// whatever the value of `key_len` (root-io-spec Directory §6.5).
     ///
     /// # Errors
-    /// `Truncated` if the bytes run out, `Corrupt` if the lengths contradict each other.
+    /// `Truncated` if the bytes run out, `Corrupt` if the lengths are inconsistent.
     pub fn parse(cursor: &mut Cursor<'_>) -> Result<Key> {
         let start = cursor.position();
         let nbytes = cursor.i32()?;
@@ -53,11 +53,8 @@ impl Key {
         let datime = cursor.u32()?;
         let key_len = cursor.i16()?;
         let cycle = cursor.i16()?.unsigned_abs();
-        let (offset, parent) = if version > LARGE {
-            (cursor.u64()?, cursor.u64()? & ADDRESS)
-        } else {
-            (u64::from(cursor.u32()?), u64::from(cursor.u32()?))
-        };
+        let wide = version > LARGE;
+        let (offset, parent) = (cursor.file_offset(wide)?, cursor.file_offset(wide)? & ADDRESS);
         let (Ok(nbytes), Ok(object_len), Ok(key_len)) =
             (u32::try_from(nbytes), u32::try_from(object_len), u32::try_from(key_len))
         else {
@@ -73,7 +70,9 @@ impl Key {
         let title = cursor.tstring()?;
         let len = cursor.position() - start;
         if len > key_len as usize + RENAMED {
-            return Err(cursor.corrupt_at(start, format!("a key of {len} bytes says that it has {key_len}")));
+            return Err(
+                cursor.corrupt_at(start, format!("a key of {len} bytes states a length of {key_len}"))
+            );
         }
         Ok(Key {
             nbytes,
@@ -90,16 +89,16 @@ impl Key {
         })
     }
 
-    /// Parses the key at the head of the record that lies at `offset`.
+    /// Parses the key at the head of the record at `offset`.
     ///
     /// # Errors
-    /// As [`parse`](Key::parse), and `Corrupt` if the key says that it lies elsewhere.
+    /// As [`parse`](Key::parse), and `Corrupt` if the key states another offset.
     pub fn parse_at(record: &[u8], offset: u64) -> Result<Key> {
         let mut cursor = Cursor::new(record, 0).at_offset(offset);
         let key = Key::parse(&mut cursor)?;
-        // Some writers leave the field at 0 in the records of the file's own bookkeeping.
+        // Some writers leave the field at 0 in the file's internal records.
         if key.offset != offset && key.offset != 0 {
-            let message = format!("the record at {offset} says that it lies at {}", key.offset);
+            let message = format!("the record at {offset} states the offset {}", key.offset);
             return Err(cursor.corrupt_at(0, message));
         }
         Ok(Key { offset, ..key })
@@ -108,14 +107,6 @@ impl Key {
     /// Bytes of the payload, as stored.
     pub fn payload_len(&self) -> u32 {
         self.nbytes - self.key_len
-    }
-
-    /// Where the payload lies.
-    ///
-    /// # Errors
-    /// `Corrupt` if it lies beyond any file.
-    pub fn payload_range(&self) -> Result<ByteRange> {
-        ByteRange::new(self.offset.saturating_add(u64::from(self.key_len)), u64::from(self.payload_len()))
     }
 
     /// True if the payload is compressed: the object is longer than what is stored. A payload that is
@@ -133,26 +124,16 @@ impl Key {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::write::{Datime, NewKey, RecordExtent};
     use sapwood_core::ErrorKind;
 
     /// The bytes of a small key with consistent lengths for a payload of `payload` bytes.
     pub(crate) fn key_bytes(offset: u32, parent: u32, class_name: &str, name: &str, payload: u32) -> Vec<u8> {
-        let strings = [class_name, name, "title"];
-        let key_len = 26 + strings.iter().map(|s| 1 + s.len()).sum::<usize>();
-        let key_len = u16::try_from(key_len).unwrap();
-        let mut bytes = (u32::from(key_len) + payload).to_be_bytes().to_vec();
-        bytes.extend(4_u16.to_be_bytes());
-        bytes.extend(payload.to_be_bytes());
-        bytes.extend(0_u32.to_be_bytes());
-        bytes.extend(key_len.to_be_bytes());
-        bytes.extend(1_u16.to_be_bytes());
-        bytes.extend(offset.to_be_bytes());
-        bytes.extend(parent.to_be_bytes());
-        for string in strings {
-            bytes.push(u8::try_from(string.len()).unwrap());
-            bytes.extend(string.as_bytes());
-        }
-        bytes
+        let len = payload as usize;
+        let (offset, parent) = (u64::from(offset), u64::from(parent));
+        let place =
+            RecordExtent { offset, parent, cycle: 1, datime: Datime(0), payload_len: len, object_len: len };
+        NewKey::new(class_name, name, "title", false).image(&place, &[]).unwrap()
     }
 
     #[test]
@@ -164,7 +145,6 @@ pub(crate) mod tests {
             ("TTree", "Events", "title")
         );
         assert_eq!((key.key_len as usize, key.payload_len(), key.object_len), (bytes.len(), 500, 500));
-        assert_eq!(key.payload_range().unwrap().start, 1000 + bytes.len() as u64);
         assert!(!key.is_compressed() && !key.is_directory());
     }
 

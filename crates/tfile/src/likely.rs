@@ -1,4 +1,4 @@
-//! Finds a tree at the end of a file while the key list, which lies elsewhere, is still in flight.
+//! Finds a tree at the end of a file while the key list, stored elsewhere, is still being fetched.
 
 use crate::{FileHeader, Key, Record, TFile};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ const FIXED: [usize; 2] = [26, 34];
 
 impl TFile {
     /// The key and the record of the tree `name` of the top directory in the known end of the file; of any
-    /// tree without a `name`. Of several cycles, the highest one found.
+    /// tree if `name` is `None`. If there are several cycles, the highest one found.
     ///
     /// Only the key list shows whether the tree was deleted, or has a higher cycle elsewhere. `None` if no
     /// complete record is known, or if it is invalid.
@@ -35,12 +35,12 @@ impl TFile {
     }
 }
 
-/// The position of the class name.
+/// Positions of the class name.
 fn places(bytes: &[u8]) -> impl Iterator<Item = usize> {
     bytes.windows(CLASS.len()).enumerate().filter(|(_, window)| *window == CLASS).map(|(at, _)| at)
 }
 
-/// The key of a complete record that names its class at `at`, and whose stated offset is right.
+/// The key of a complete record with its class name at `at` and the correct offset.
 fn key_at(bytes: &Bytes, offset: u64, at: usize) -> Option<Key> {
     FIXED.into_iter().find_map(|fixed| {
         let start = at.checked_sub(fixed)?;
@@ -56,23 +56,11 @@ fn key_at(bytes: &Bytes, offset: u64, at: usize) -> Option<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::header::tests::small;
     use crate::key::tests::key_bytes;
 
-    /// A header of a file whose first record lies at byte 100.
-    fn header() -> Vec<u8> {
-        let mut bytes = b"root".to_vec();
-        for field in [62_400_u32, 100, 1000, 900, 50, 1, 60] {
-            bytes.extend(field.to_be_bytes());
-        }
-        bytes.push(4);
-        bytes.extend(101_u32.to_be_bytes());
-        bytes.extend([0; 100]);
-        bytes.truncate(100);
-        bytes
-    }
-
     fn file(records: &[(u32, u32, &str, &str)], size: usize) -> Segments {
-        let mut bytes = header();
+        let mut bytes = small();
         bytes.resize(size, 0);
         for &(offset, parent, class, name) in records {
             let mut record = key_bytes(offset, parent, class, name, 8);

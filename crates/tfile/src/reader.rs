@@ -11,7 +11,7 @@ pub(crate) struct Reader<'a> {
     missing: Vec<ByteRange>,
 }
 
-/// Where the file ends, and where its header says that it ends.
+/// The size of the file, and its end according to the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// Size in bytes.
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         self.get(start, len.min(self.extent.size.saturating_sub(start)), what)
     }
 
-    /// Requests a range that is needed soon, but not now; an invalid range is not requested.
+    /// Requests a range that will be needed soon; an invalid range is ignored.
     pub(crate) fn ask_ahead(&mut self, start: u64, len: u64) {
         if let Ok(range) = self.extent.range(start, len, "")
             && len > 0
@@ -72,8 +72,8 @@ impl<'a> Reader<'a> {
 impl Extent {
     /// The range, if it lies inside the file.
     ///
-    /// A file may be shorter than its header announces and still contain everything that is wanted, so this
-    /// is where truncation is noticed.
+    /// Truncation is reported here, because a file that is shorter than its header states may still contain
+    /// everything that is needed.
     pub(crate) fn range(self, start: u64, len: u64, what: &str) -> Result<ByteRange> {
         let range = ByteRange::new(start, len)?;
         let Extent { size, announced } = self;
@@ -81,7 +81,7 @@ impl Extent {
             Ok(range)
         } else if announced > size {
             let message = format!(
-                "{what} would be at {range}, but the file ends at {size}; its header announces {announced}"
+                "{what} would be at {range}, but the file ends at {size}; its header states {announced}"
             );
             Err(Error::new(ErrorKind::Truncated, message)
                 .at(start)

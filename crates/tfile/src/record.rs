@@ -25,12 +25,12 @@ impl Record {
     /// record.
     ///
     /// # Errors
-    /// `Corrupt` if the record's own key disagrees with `key` about lengths or offset, or if the payload does
-    /// not decompress to the announced length; `Checksum` if a checksum in it is wrong.
+    /// `Corrupt` if the record's own key and `key` differ in lengths or offset, or if the payload does not
+    /// decompress to the stated length; `Checksum` if a checksum does not match.
     pub fn decode(key: &Key, record: &Bytes) -> Result<Record> {
         let own = Key::parse_at(record, key.offset)?;
         if (own.nbytes, own.key_len, own.object_len) != (key.nbytes, key.key_len, key.object_len) {
-            let message = format!("the key of '{}' disagrees with the record that it names", key.name);
+            let message = format!("the key of '{}' does not match its record", key.name);
             return Err(Error::corrupt(message).at(key.offset));
         }
         let stored = record.slice_ref(payload_of(key, record)?);
@@ -45,7 +45,7 @@ impl Record {
         Ok(Record { payload, key_len: key.key_len, offset: key.offset, compressed })
     }
 
-    /// Reads the record that a key names. `None` if bytes are missing; the reader knows which.
+    /// Reads the record that a key names. `None` if bytes are missing; the reader keeps their ranges.
     pub(crate) fn read(reader: &mut Reader<'_>, key: &Key) -> Result<Option<Record>> {
         let what = format!("'{}'", key.name);
         match reader.get(key.offset, u64::from(key.nbytes), &what)? {

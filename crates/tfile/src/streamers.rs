@@ -1,13 +1,12 @@
 //! Streamer information: the layout of each class in the file, as its writer described it.
 
-use crate::elements::read_object;
-use crate::{Cursor, ElementKind, ObjectHeader, ObjectSlot, Record, StreamerElement};
+use crate::{ElementKind, Pointer, PointerTarget, Record, StreamerElement, Walker};
 use sapwood_core::Result;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// `TStreamerInfo::kIgnoreTObjectStreamer` in the bits of a description.
-const NO_TOBJECT: u32 = 1 << 13;
+pub(crate) const NO_TOBJECT: u32 = 1 << 13;
 
 /// The description of one version of one class.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +38,7 @@ impl StreamerInfos {
     /// # Errors
     /// `Corrupt` or `Truncated` if it is broken.
     pub fn parse(record: &Record, file_version: u32) -> Result<StreamerInfos> {
-        let infos = parse_list(&mut record.cursor(), file_version);
+        let infos = parse_list(&mut Walker::new(&record.payload, record.key_len), file_version);
         let infos = infos.map_err(|error| record.locate("the streamer information", &error))?;
         Ok(infos.into_iter().collect())
     }
@@ -62,14 +61,6 @@ impl StreamerInfos {
     /// All descriptions of a class, in the order of the file; none if it is not described.
     pub fn versions(&self, class_name: &str) -> &[StreamerInfo] {
         self.classes.get(class_name).map_or(&[], Vec::as_slice)
-    }
-
-    /// The only class with a checksum, whatever its name. `None` if there are several, or only pairs, whose
-    /// checksums are not unique (root-io-spec Collections §8.2).
-    pub fn only_with_checksum(&self, checksum: u32) -> Option<&StreamerInfo> {
-        let mut found =
-            self.iter().filter(|info| info.checksum == checksum && !info.name.starts_with("pair<"));
-        found.next().filter(|_| found.next().is_none())
     }
 
     /// True if a version word of 0 or less is followed by a checksum in objects of this class: true for
@@ -101,7 +92,7 @@ impl StreamerInfos {
             .or_else(|| self.newest(&element.name))
     }
 
-    /// True if a class is, or is derived from, `base`, as far as the file describes.
+    /// True if a class is `base` or derives from it, according to the file.
     pub fn derives_from(&self, class_name: &str, base: &str) -> bool {
         let mut met = HashSet::new();
         let mut open = vec![class_name];
@@ -154,92 +145,55 @@ impl StreamerElement {
 
 /// Parses the `TList` of all descriptions (StreamerInfo §4). Other objects, such as the list of schema rules,
 /// are skipped.
-fn parse_list(cursor: &mut Cursor<'_>, file_version: u32) -> Result<Vec<StreamerInfo>> {
+fn parse_list(walker: &mut Walker<'_>, file_version: u32) -> Result<Vec<StreamerInfo>> {
     let mut infos = Vec::new();
-    read_object(cursor, |header, list| {
-        collection_head(header, list)?;
-        for _ in 0..list.count(4)? {
-            read_slot(list, |class_name, body| {
-                match class_name {
-                    "TStreamerInfo" => infos.push(parse_info(body, file_version)?),
-                    _ => body.skip_object()?,
-                }
-                Ok(())
-            })?;
-            if header.version > 3 {
-                // The option of the entry, almost always empty.
-                let len = match list.u8()? {
-                    255 if header.version > 4 => list.count(1)?,
-                    len => usize::from(len),
-                };
-                list.skip(len)?;
+    walker.list("TList", |walker| {
+        own_object(walker, |walker, class| {
+            match class {
+                "TStreamerInfo" => infos.push(parse_info(walker, file_version)?),
+                _ => walker.cursor.skip_object()?,
             }
-        }
-        Ok(())
+            Ok(())
+        })
     })?;
     Ok(infos)
 }
 
 /// Parses a `TStreamerInfo`, whose layout never changed (StreamerInfo §6).
-fn parse_info(body: &mut Cursor<'_>, file_version: u32) -> Result<StreamerInfo> {
-    read_object(body, |header, body| {
-        let named = body.tnamed()?;
-        let checksum = body.u32()?;
-        let version = body.i32()?;
-        let elements = read_slot(body, |_, body| parse_elements(body, file_version))?;
-        Ok(StreamerInfo {
-            name: named.name,
-            version,
-            checksum,
-            format: header.version,
-            without_tobject: named.object.bits & NO_TOBJECT != 0,
-            elements: elements.unwrap_or_default(),
-        })
+fn parse_info(walker: &mut Walker<'_>, file_version: u32) -> Result<StreamerInfo> {
+    let header = walker.open()?;
+    let named = walker.cursor.tnamed()?;
+    let checksum = walker.cursor.u32()?;
+    let version = walker.cursor.i32()?;
+    let mut elements = Vec::new();
+    own_object(walker, |walker, _| {
+        let array = walker.array(|walker| {
+            own_object(walker, |walker, class| {
+                elements.push(StreamerElement::parse(class, &mut walker.cursor, file_version)?);
+                Ok(())
+            })
+        });
+        array.map(drop)
+    })?;
+    walker.close(&header, "TStreamerInfo")?;
+    Ok(StreamerInfo {
+        name: named.name,
+        version,
+        checksum,
+        format: header.version,
+        without_tobject: named.object.bits & NO_TOBJECT != 0,
+        elements,
     })
 }
 
-/// Parses the `TObjArray` of elements (StreamerInfo §5).
-fn parse_elements(body: &mut Cursor<'_>, file_version: u32) -> Result<Vec<StreamerElement>> {
-    read_object(body, |header, array| {
-        collection_head(header, array)?;
-        let count = array.count(4)?;
-        array.skip(4)?; // fLowerBound
-        let mut elements = Vec::new();
-        for _ in 0..count {
-            elements.extend(read_slot(array, |class_name, body| {
-                StreamerElement::parse(class_name, body, file_version)
-            })?);
-        }
-        Ok(elements)
-    })
-}
-
-/// Reads the members of `TList` and `TObjArray` before their number of entries.
-fn collection_head(header: &ObjectHeader, body: &mut Cursor<'_>) -> Result<()> {
-    if header.version > 2 {
-        body.tobject()?;
-    }
-    if header.version > 1 {
-        body.tstring_bytes()?;
-    }
-    Ok(())
-}
-
-/// Reads an object behind a pointer. `None` for a null pointer.
-fn read_slot<'a, T>(
-    cursor: &mut Cursor<'a>,
-    read: impl FnOnce(&'a str, &mut Cursor<'a>) -> Result<T>,
-) -> Result<Option<T>> {
-    match cursor.read_object_any()? {
-        ObjectSlot::Null => Ok(None),
-        // Each description has its own elements: StreamerInfo §6.
-        ObjectSlot::Reference(_) => Err(cursor.corrupt("a description of a class refers to another")),
-        ObjectSlot::Object { class_name, mut body, bounded, .. } => {
-            let value = read(class_name, &mut body)?;
-            if !bounded {
-                cursor.seek(body.position())?;
-            }
-            Ok(Some(value))
-        }
+/// Reads a pointer with `read` for the object behind it; descriptions share no objects (StreamerInfo §6).
+fn own_object<'a>(
+    walker: &mut Walker<'a>,
+    read: impl FnOnce(&mut Walker<'a>, &'a str) -> Result<()>,
+) -> Result<Pointer> {
+    let pointer = walker.pointer(|walker, _, class| read(walker, class))?;
+    match pointer.target {
+        PointerTarget::Null | PointerTarget::Object { .. } => Ok(pointer),
+        _ => Err(walker.cursor.corrupt("a class description refers to another")),
     }
 }

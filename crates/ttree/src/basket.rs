@@ -4,15 +4,16 @@ use bytes::Bytes;
 use sapwood_codec::{begins_block, is_compressed, uncompressed_len, with_decoder};
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_tfile::Cursor;
+use std::ops::Range;
 
-/// What a basket's key and header say, readable without decompressing anything (root-io-spec TBasket §1-4).
+/// The key and the header of a basket, which are never compressed (root-io-spec TBasket §1-4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BasketHeader {
     /// Bytes of the record, key included (`fNbytes`).
     pub record_len: usize,
     /// Bytes of the content after decompression (`fObjlen`).
     pub object_len: usize,
-    /// Bytes of key and basket header (`fKeylen`); offsets inside the basket count from the key's start.
+    /// Bytes of key and basket header (`fKeylen`); offsets inside the basket count from the start of the key.
     pub key_len: usize,
     /// Entries (`fNevBuf`).
     pub entries: usize,
@@ -31,12 +32,24 @@ pub struct BasketHeader {
 /// `kGenerateOffsetMap`, the only feature bit that ROOT defines (TBasket §2.2).
 const GENERATE_OFFSETS: u8 = 1;
 
+/// `TBasket`'s class version (TBasket §2).
+const VERSION: i16 = 3;
+/// Bytes of a basket's own fields, which end its key.
+pub(crate) const FIELDS_LEN: u32 = 19;
+
+/// A basket's own fields: `fBufferSize`, `fNevBufSize`, `fNevBuf` and `fLast`, between the version and the flag
+/// (root-io-spec WritingTrees §5).
+pub(crate) fn basket_fields(numbers: [u32; 4]) -> Vec<u8> {
+    let numbers = numbers.into_iter().flat_map(u32::to_be_bytes);
+    VERSION.to_be_bytes().into_iter().chain(numbers).chain([0]).collect()
+}
+
 impl BasketHeader {
     /// Parses the beginning of a basket's record; `record` may end anywhere after the header.
     ///
     /// # Errors
-    /// `Truncated` if the header is not whole, `Corrupt` if it contradicts itself, `Unsupported` if it
-    /// asks for a feature that this version does not know. Offsets count from the record's start.
+    /// `Truncated` if the header is incomplete, `Corrupt` if it is inconsistent, `Unsupported` if it requires
+    /// an unknown feature. Offsets count from the start of the record.
     pub fn parse(record: &[u8]) -> Result<Self> {
         let mut cursor = Cursor::new(record, 0);
         let record_len = length(&mut cursor, "the record")?;
@@ -56,7 +69,7 @@ impl BasketHeader {
             let features = cursor.u8()?;
             if features != GENERATE_OFFSETS {
                 return Err(Error::unsupported(format!(
-                    "a basket asks for unknown features {features:#04x}"
+                    "a basket requires unknown features {features:#04x}"
                 ))
                 .hint("it was written by a newer ROOT"));
             }
@@ -83,21 +96,21 @@ impl BasketHeader {
         })
     }
 
-    /// True if entries differ in size, so that the content ends with a table of offsets.
-    /// Only for a basket that is a record of its own.
+    /// True if entries differ in size, so that the content ends with a table of offsets. Only for a basket
+    /// with its own record.
     pub fn has_table(&self) -> bool {
         self.object_len > self.data_len
     }
 
-    /// Checks what the header announces against the record, so that memory can be taken for it:
-    /// the blocks of a compressed payload bound its size by their own headers.
+    /// Checks the lengths in the header against the record before memory is allocated for them: the block
+    /// headers of a compressed payload bound its size.
     ///
     /// # Errors
-    /// `Corrupt` or `Truncated` if they contradict each other.
+    /// `Corrupt` or `Truncated` if they are inconsistent.
     pub fn check_record(&self, record: &[u8]) -> Result<()> {
         if self.record_len > record.len() || self.key_len > self.record_len || self.end != self.key_len {
             return Err(Error::corrupt(format!(
-                "a basket's header of {} bytes contradicts its key ({} of {} bytes) in a record of {}",
+                "a basket's header of {} bytes does not match its key ({} of {} bytes) in a record of {}",
                 self.end,
                 self.key_len,
                 self.record_len,
@@ -112,14 +125,14 @@ impl BasketHeader {
         };
         if self.object_len > available || self.data_len > self.object_len {
             return Err(Error::corrupt(format!(
-                "a basket announces {} bytes of entries and {} of content; its payload holds {available}",
+                "a basket's header states {} bytes of entries and {} of content; its payload holds {available}",
                 self.data_len, self.object_len
             )));
         }
         Ok(())
     }
 
-    /// True if the table of offsets of a basket that is a record of its own is compressed apart from its entries.
+    /// True if the offset table of a basket with its own record is compressed separately from its entries.
     pub(crate) fn has_table_apart(&self, record: &[u8]) -> bool {
         let payload = record.get(self.key_len..self.record_len).unwrap_or_default();
         self.has_table()
@@ -128,8 +141,8 @@ impl BasketHeader {
             && begins_block(payload, self.object_len, self.data_len)
     }
 
-    /// The entries of a basket whose table is compressed apart, into `place`, which has `data_len` bytes, if it is certain
-    /// that the table is this one. Answers whether it is.
+    /// Decompresses the entries of a basket whose offset table is compressed separately into `place`, of
+    /// `data_len` bytes, if a checksum confirms that the table is `table`. Returns whether it does.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated` or `Checksum` if it is damaged.
@@ -141,7 +154,7 @@ impl BasketHeader {
         with_decoder(|decoder| decoder.decode_before(table, payload, place))
     }
 
-    /// The content of a basket that is a record of its own, into `place`, which has `object_len` bytes.
+    /// Decompresses the content of a basket with its own record into `place`, of `object_len` bytes.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated` or `Checksum` if it is damaged.
@@ -159,17 +172,17 @@ impl BasketHeader {
             }
             None => Err(Error::new(
                 ErrorKind::Truncated,
-                format!("a basket stores {} bytes and announces {}", payload.len(), place.len()),
+                format!("a basket stores {} bytes; its header states {}", payload.len(), place.len()),
             )),
         }
     }
 }
 
-/// The same basket as a record whose content is not compressed, so that it can be read several times for the price of one.
+/// The same basket as an uncompressed record, so that reading it repeatedly costs one decompression.
 ///
 /// # Errors
 /// Those of [`BasketHeader::parse`] and [`BasketHeader::check_record`], and of decompression.
-pub fn inflated(record: &Bytes) -> Result<Bytes> {
+pub fn uncompressed_record(record: &Bytes) -> Result<Bytes> {
     let header = BasketHeader::parse(record)?;
     header.check_record(record)?;
     let len = header.key_len + header.object_len;
@@ -190,37 +203,37 @@ pub fn inflated(record: &Bytes) -> Result<Bytes> {
 /// The decompressed content of a basket.
 #[derive(Debug)]
 pub(crate) struct Content<'a> {
-    /// The entries, one after the other.
+    /// The bytes of all entries.
     pub(crate) data: &'a [u8],
-    /// Where each begins.
+    /// The bounds of each entry.
     pub(crate) bounds: Bounds<'a>,
-    /// Of a basket that was cut anew, one big-endian word per entry: where the entry began, counted from the key's
-    /// start, in the basket that it was written to. References inside the entry count from there.
+    /// For a re-split basket, one big-endian word per entry: the offset of the entry, counted from the start
+    /// of the key, in the basket that it was first written to. References inside the entry count from there.
     pub(crate) origins: Option<&'a [u8]>,
 }
 
-/// Where the entries of a basket begin.
+/// The bounds of the entries of a basket.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bounds<'a> {
-    /// All have this size.
+    /// All entries have this size.
     Every(usize),
-    /// A table of one big-endian word per entry: its offset from the key's start.
+    /// A table of one big-endian word per entry: its offset from the start of the key.
     Table {
         /// Four bytes per entry.
         words: &'a [u8],
         /// `fKeylen`.
         key_len: u32,
-        /// What of each word is the offset.
+        /// The bits of each word that hold the offset.
         mask: u32,
     },
     /// A table of one big-endian word per entry: the size of the entry before it.
     Sizes(&'a [u8]),
-    /// Not stored: to be made from the counts of another branch (TBasket §5.2).
+    /// Not stored; computed from the counts of another branch (TBasket §5.2).
     FromCounts,
 }
 
 impl<'a> Content<'a> {
-    /// The content of a basket that is a record of its own; `scratch` holds what must be decompressed.
+    /// The content of a basket with its own record; `scratch` holds the bytes if they are compressed.
     pub(crate) fn of_record(
         header: &BasketHeader,
         record: &'a [u8],
@@ -239,7 +252,7 @@ impl<'a> Content<'a> {
         };
         let (data, table) = plain.split_at_checked(header.data_len).ok_or_else(|| {
             Error::corrupt(format!(
-                "a basket announces {} bytes of entries in {} bytes of content",
+                "a basket's header states {} bytes of entries in {} bytes of content",
                 header.data_len, header.object_len
             ))
         })?;
@@ -249,7 +262,7 @@ impl<'a> Content<'a> {
         } else {
             let mask = if (21..40).contains(&(header.flag % 80)) { 0x00ff_ffff } else { u32::MAX };
             let (bounds, rest) = bounds_of_table(header, table, mask)?;
-            // Some writers leave slack behind the table.
+            // Some writers leave unused bytes after the table.
             origins = counted_words(header, rest).map(|(words, _)| words);
             bounds
         };
@@ -282,15 +295,53 @@ impl<'a> Content<'a> {
             None => {
                 return Err(Error::new(
                     ErrorKind::Truncated,
-                    format!("an embedded basket announces {} bytes and has {}", header.data_len, rest.len()),
+                    format!(
+                        "the header of an embedded basket states {} bytes; it has {}",
+                        header.data_len,
+                        rest.len()
+                    ),
                 ));
             }
         };
         Ok(Content { data, bounds, origins })
     }
+
+    /// The start of each wanted entry and the end of the last: `wanted.len() + 1` offsets into the data.
+    pub(crate) fn boundaries(&self, wanted: Range<usize>, out: &mut Vec<usize>) -> Result<()> {
+        out.clear();
+        match self.bounds {
+            Bounds::Every(size) => {
+                out.extend((wanted.start..=wanted.end).map(|entry| entry.saturating_mul(size)));
+            }
+            Bounds::Table { words, key_len, mask } => {
+                let words = words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word) & mask);
+                let starts = words.map(|word| word.wrapping_sub(key_len) as usize);
+                let all = starts.chain([self.data.len()]);
+                out.extend(all.skip(wanted.start).take(wanted.len() + 1));
+            }
+            Bounds::Sizes(words) => {
+                let sizes = words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word) as usize);
+                let starts = sizes.scan(0, |sum: &mut usize, size| {
+                    *sum = sum.saturating_add(size);
+                    Some(*sum)
+                });
+                let all = starts.chain([self.data.len()]);
+                out.extend(all.skip(wanted.start).take(wanted.len() + 1));
+            }
+            Bounds::FromCounts => {
+                return Err(Error::unsupported(
+                    "a basket does not store the offsets of its entries, and they do not follow from a count",
+                ));
+            }
+        }
+        if out.is_sorted() && out.last().is_some_and(|end| *end <= self.data.len()) {
+            return Ok(());
+        }
+        Err(Error::corrupt("the offsets of a basket's entries go backwards or beyond its end"))
+    }
 }
 
-/// The words of a counted table for `entries` entries, and what follows the table.
+/// The bounds in a counted table, and the bytes after the table.
 fn bounds_of_table<'a>(header: &BasketHeader, table: &'a [u8], mask: u32) -> Result<(Bounds<'a>, &'a [u8])> {
     let (words, rest) = counted_words(header, table).ok_or_else(|| damaged_table(header))?;
     let bounds = if header.holds_sizes {
@@ -301,7 +352,7 @@ fn bounds_of_table<'a>(header: &BasketHeader, table: &'a [u8], mask: u32) -> Res
     Ok((bounds, rest))
 }
 
-/// One word per entry of a counted table, and what follows the table; `None` if it is not whole.
+/// One word per entry of a counted table, and the bytes after the table; `None` if it is incomplete.
 fn counted_words<'a>(header: &BasketHeader, table: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let (count, words) = table.split_first_chunk::<4>()?;
     let len = (u32::from_be_bytes(*count) as usize).checked_mul(4)?;
@@ -318,5 +369,5 @@ fn length(cursor: &mut Cursor<'_>, what: &str) -> Result<usize> {
     let at = cursor.position();
     let value = cursor.i32()?;
     usize::try_from(value)
-        .map_err(|_| cursor.corrupt_at(at, format!("a basket announces {value} for {what}")))
+        .map_err(|_| cursor.corrupt_at(at, format!("a basket's header states {value} for {what}")))
 }

@@ -1,7 +1,7 @@
-//! ROOT's TTree: metadata, basket layout, and bytes to columns. Never asks for bytes: it is handed them.
+//! ROOT's TTree: metadata, basket layout, and bytes to columns. Does no I/O: the caller provides the bytes.
 //!
-//! - [`Tree::parse`] turns the tree's record into branches, leaves, baskets and clusters.
-//! - [`interpret`] decides what a branch holds (a [`sapwood_core::Form`]) and how its bytes become values.
+//! - [`TTree::parse`] turns the tree's record into branches, leaves, baskets and clusters.
+//! - [`interpret`] determines the type of a branch (a [`sapwood_core::Form`]) and how to decode its bytes.
 //! - [`decode`] turns raw basket records into a [`sapwood_core::Column`].
 //! - [`TreeTable`] is a tree as a [table of columns](sapwood_table::Table).
 
@@ -15,11 +15,11 @@ mod recut;
 mod table;
 pub mod write;
 
-pub use basket::{BasketHeader, inflated};
+pub use basket::{BasketHeader, uncompressed_record};
 pub use decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 pub use edit::{BranchChange, ClusterChange, TreeChange};
-pub use interpret::{Meaning, Outcome, interpret};
-pub use meta::{BasketRef, Baskets, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, Tree};
+pub use interpret::{BranchType, Meaning, interpret};
+pub use meta::{BasketRef, Baskets, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, TTree};
 pub use record::{BranchOutline, Maximum, TreeOutline};
 pub use recut::{Cutter, Entries, NewBasket, References, serialised};
 pub use table::{BasketStorage, TreeTable, integers};

@@ -1,11 +1,12 @@
-//! A tree's metadata: its branches, its leaves, and where the baskets lie.
+//! A tree's metadata: its branches, leaves and baskets.
 
 use bytes::Bytes;
+use sapwood_core::Primitive;
 use std::ops::Deref;
 
 /// A tree: its entries and its branches.
 #[derive(Debug, Clone)]
-pub struct Tree {
+pub struct TTree {
     /// Class on file: `TTree`, `TNtuple`, `TNtupleD` or a class derived from them.
     pub class_name: String,
     /// Name.
@@ -25,17 +26,17 @@ pub struct Tree {
     pub aliases: Vec<(String, String)>,
     /// `TTree::fFriends`.
     pub friends: Vec<Friend>,
-    /// All branches, depth first in file order: a branch stands before its sub-branches.
+    /// All branches, depth first in file order: a branch precedes its sub-branches.
     pub branches: Vec<Branch>,
     /// The branch of `fBranchRef`, which locates objects behind references and is not listed as a branch of the tree.
     /// Indices continue those of `branches`.
     pub hidden: Vec<Branch>,
 }
 
-/// A tree whose entries stand beside those of another (`TFriendElement`).
+/// A tree whose entries extend those of another (`TFriendElement`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Friend {
-    /// The name that it goes by: an alias, or that of the tree.
+    /// Its name: an alias, or that of the tree.
     pub name: String,
     /// The file that holds it, as its writer named it; empty for the same file.
     pub file: String,
@@ -43,8 +44,8 @@ pub struct Friend {
     pub tree: String,
 }
 
-/// One branch, with what is needed to find and understand its data.
-#[derive(Debug, Clone)]
+/// One branch, with everything needed to find and decode its data.
+#[derive(Debug, Clone, Default)]
 pub struct Branch {
     /// `TBranch::fName`, as on file.
     pub name: String,
@@ -52,9 +53,9 @@ pub struct Branch {
     pub path: String,
     /// `TBranch::fTitle`.
     pub title: String,
-    /// Index of the parent in [`Tree::branches`].
+    /// Index of the parent in [`TTree::branches`].
     pub parent: Option<usize>,
-    /// Indices of the sub-branches in [`Tree::branches`].
+    /// Indices of the sub-branches in [`TTree::branches`].
     pub children: Vec<usize>,
     /// `TBranch`, `TBranchElement`, `TBranchObject`, `TBranchClones`, `TBranchRef`, …
     pub kind: BranchKind,
@@ -64,7 +65,7 @@ pub struct Branch {
     pub first_entry: u64,
     /// `fEntryOffsetLen`: non-zero if baskets carry a table of entry offsets.
     pub entry_offset_len: i32,
-    /// `fCompress`: algorithm × 100 + level; -1 if the file's setting holds.
+    /// `fCompress`: algorithm × 100 + level; -1 for the setting of the file.
     pub compression: i32,
     /// `fBasketSize`.
     pub basket_size: u32,
@@ -80,18 +81,19 @@ pub struct Branch {
     pub io_bits: u8,
     /// Leaves in file order.
     pub leaves: Vec<Leaf>,
-    /// Baskets that hold entries, in the order of their entries; checked to lie inside the file and to rise
-    /// in entries. Empty in a broken branch.
+    /// Baskets that hold entries, in the order of their entries; checked to be inside the file and in
+    /// ascending order. Empty in a broken branch.
     pub baskets: Baskets,
-    /// Why the branch cannot be read, if its description in the record is damaged or not known. What could
-    /// be understood is filled in.
+    /// Why the branch cannot be read, if its part of the record is damaged or unknown. Other fields are
+    /// filled in as far as possible.
     pub broken: Option<String>,
 }
 
-/// The class of a branch and what is peculiar to it.
-#[derive(Debug, Clone)]
+/// The class of a branch, and the members specific to it.
+#[derive(Debug, Clone, Default)]
 pub enum BranchKind {
     /// `TBranch`: leaves of numbers or strings.
+    #[default]
     Plain,
     /// `TBranchElement`: an object, a member of one, or a split collection.
     Element(BranchElement),
@@ -125,9 +127,9 @@ pub struct BranchElement {
     pub streamer_type: i32,
     /// `fMaximum`: the largest number of items for collections.
     pub maximum: i32,
-    /// Index of the `fBranchCount` branch in [`Tree::branches`].
+    /// Index of the `fBranchCount` branch in [`TTree::branches`].
     pub branch_count: Option<usize>,
-    /// Index of the `fBranchCount2` branch in [`Tree::branches`].
+    /// Index of the `fBranchCount2` branch in [`TTree::branches`].
     pub branch_count2: Option<usize>,
 }
 
@@ -146,7 +148,7 @@ pub struct Leaf {
     pub len_type: i32,
     /// `fIsUnsigned`.
     pub unsigned: bool,
-    /// The leaf count: (branch index in [`Tree::branches`], leaf index in that branch).
+    /// The leaf count: (branch index in [`TTree::branches`], leaf index in that branch).
     pub count: Option<(usize, usize)>,
     /// The largest value seen by the writer, where the class records it (string length, counter).
     pub maximum: i64,
@@ -175,7 +177,7 @@ pub enum LeafKind {
     Double32,
     /// `TLeafC`.
     Text,
-    /// `TLeafElement`: what it is, the streamer info says.
+    /// `TLeafElement`: described by the streamer information.
     Element {
         /// `fID`.
         id: i32,
@@ -188,7 +190,24 @@ pub enum LeafKind {
     Other(String),
 }
 
-/// The baskets of a branch, if the tree's record says where they are.
+impl Leaf {
+    /// The type of its numbers; `None` if it holds packed numbers, or something else.
+    pub fn primitive(&self) -> Option<Primitive> {
+        let signed = |signed, unsigned| if self.unsigned { unsigned } else { signed };
+        Some(match self.kind {
+            LeafKind::Bool => Primitive::Bool,
+            LeafKind::I8 => signed(Primitive::I8, Primitive::U8),
+            LeafKind::I16 => signed(Primitive::I16, Primitive::U16),
+            LeafKind::I32 => signed(Primitive::I32, Primitive::U32),
+            LeafKind::I64 => signed(Primitive::I64, Primitive::U64),
+            LeafKind::F32 => Primitive::F32,
+            LeafKind::F64 => Primitive::F64,
+            _ => return None,
+        })
+    }
+}
+
+/// The baskets of a branch, if the tree's record locates them.
 ///
 /// ```
 /// use sapwood_ttree::Baskets;
@@ -200,7 +219,7 @@ pub enum LeafKind {
 pub struct Baskets(Option<Vec<BasketRef>>);
 
 impl Baskets {
-    /// True if the record says where they are, though there may be none.
+    /// True if the record locates them, even if there are none.
     pub fn are_recorded(&self) -> bool {
         self.0.is_some()
     }
@@ -220,7 +239,7 @@ impl Deref for Baskets {
     }
 }
 
-/// Where one basket lies.
+/// The position of one basket.
 #[derive(Debug, Clone)]
 pub struct BasketRef {
     /// First entry.
@@ -231,8 +250,8 @@ pub struct BasketRef {
     pub offset: u64,
     /// Bytes of the record (key header and payload, compressed); 0 for an embedded basket.
     pub len: u64,
-    /// The basket itself if it is stored inside the tree's record: key, basket header and plain data,
-    /// exactly as they stand in the record.
+    /// The basket itself if it is stored inside the tree's record: key, basket header and plain data, exactly
+    /// as in the record.
     pub embedded: Option<Bytes>,
 }
 
@@ -243,13 +262,13 @@ impl BasketRef {
     }
 }
 
-impl Tree {
-    /// All branches that the record holds: [`branches`](Tree::branches), then [`hidden`](Tree::hidden) ones.
+impl TTree {
+    /// All branches in the record: [`branches`](TTree::branches), then [`hidden`](TTree::hidden) ones.
     pub fn stored_branches(&self) -> impl Iterator<Item = &Branch> + Clone {
         self.branches.iter().chain(&self.hidden)
     }
 
-    /// The branch with an index in [`stored_branches`](Tree::stored_branches).
+    /// The branch with an index in [`stored_branches`](TTree::stored_branches).
     pub fn stored_branch(&self, index: usize) -> Option<&Branch> {
         let hidden = index.checked_sub(self.branches.len());
         hidden.map_or_else(|| self.branches.get(index), |hidden| self.hidden.get(hidden))
@@ -257,7 +276,7 @@ impl Tree {
 }
 
 impl Branch {
-    /// Indices in [`Tree::branches`] of the branches that count the items of this one, which may be the branch itself.
+    /// Indices in [`TTree::branches`] of the branches that count the items of this one, which may be the branch itself.
     pub fn counters(&self) -> impl Iterator<Item = usize> {
         let (first, second) = match &self.kind {
             BranchKind::Element(element) => (element.branch_count, element.branch_count2),

@@ -1,1 +1,1 @@
-"""Columns as arrays of NumPy, Awkward Array, pandas and Arrow."""
+"""Converts columns into arrays of NumPy, Awkward Array, pandas and Arrow."""

@@ -1,6 +1,7 @@
-"""Columns as Arrow arrays and tables; lists and text have 64-bit offsets, numbers are not copied.
+"""Converts columns into Arrow arrays and tables. Numbers are not copied.
 
-Tuples are structs with the fields "0", "1", …; what can be missing is null; unions are dense unions.
+Lists and text have 64-bit offsets, tuples become structs with the fields "0", "1", …, missing items become
+null, and unions become dense unions.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UnsupportedTypeError
-from .column import Column, Form
+from .column import Column, Form, used_alternatives
 from .numpy import awkward_to_column
 
 
@@ -27,7 +28,7 @@ def awkward_to_arrow(array: Any) -> Any:
 
 
 def table(arrays: Mapping[str, Any], length: int, metadata: Mapping[str, Mapping[str, str]]) -> Any:
-    """Arrays side by side, as a ``pyarrow.Table``; ``metadata`` are the descriptions of columns by name."""
+    """A ``pyarrow.Table`` of arrays of equal lengths; ``metadata`` describes columns by name."""
     import pyarrow as pa
 
     fields = [
@@ -40,10 +41,10 @@ def table(arrays: Mapping[str, Any], length: int, metadata: Mapping[str, Mapping
 
 
 def concatenate_tables(tables: Sequence[Any]) -> Any:
-    """Tables one after the other; columns of which one has seen less (no item at all, say) are widened.
+    """Concatenates tables. Where the types of a column differ (one part has no items, say), it is widened.
 
     Raises:
-        UnsupportedTypeError: if the types have nothing in common, as unions of different classes.
+        UnsupportedTypeError: if the types have no common type, such as unions of different classes.
     """
     import pyarrow as pa
 
@@ -51,13 +52,12 @@ def concatenate_tables(tables: Sequence[Any]) -> Any:
         return pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowTypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise UnsupportedTypeError(
-            f"Arrow has no type for all of these parts together ({error}): "
-            'read them one by one, or choose library="ak"'
+            f'Arrow has no common type for these parts ({error}); read them one by one, or use library="ak"'
         ) from None
 
 
 def concatenate_arrays(arrays: Sequence[Any]) -> Any:
-    """As :func:`concatenate_tables`, of arrays."""
+    """Like :func:`concatenate_tables`, but for arrays."""
     import pyarrow as pa
 
     if all(array.type == arrays[0].type for array in arrays):
@@ -75,7 +75,7 @@ def _build(form: Form, length: int, buffers: Iterator[NDArray[Any]]) -> Any:
     if kind == "fixed":
         content = _build(form[2], length * form[1], buffers)
         if form[1] == 0:
-            # Arrow tells the length of such an array from its content, which is empty.
+            # Arrow would derive the length of such an array from its content, which is empty.
             return pa.array([[]] * length, type=pa.list_(content.type, 0))
         return pa.FixedSizeListArray.from_arrays(content, form[1])
     if kind == "list":
@@ -116,24 +116,22 @@ def _option(form: Form, positions: NDArray[Any], buffers: Iterator[NDArray[Any]]
 def _union(
     forms: list[Form], tags: NDArray[Any], positions: NDArray[Any], buffers: Iterator[NDArray[Any]]
 ) -> Any:
-    """A dense union of the alternatives that occur; without the union if there is only one."""
+    """A dense union of the alternatives that occur; if only one occurs, its array."""
     import pyarrow as pa
 
-    counts = np.bincount(tags.view(np.uint8), minlength=len(forms))
+    counts, used, new_tags = used_alternatives(tags, len(forms))
     contents = [_build(form, int(count), buffers) for form, count in zip(forms, counts, strict=True)]
-    used = np.flatnonzero(counts)
     if len(used) == 0:
         return pa.nulls(0)
     if len(used) == 1:
         return contents[used[0]]
     if counts.max() > np.iinfo(np.int32).max:
         raise UnsupportedTypeError(
-            "Arrow counts the items of a union with 32 bits, and there are more here: read fewer entries"
+            "an Arrow union holds at most 2**31 - 1 items of each type, but this one has more; "
+            "read fewer entries"
         )
-    place = np.zeros(len(forms), np.int8)
-    place[used] = np.arange(len(used))
     return pa.UnionArray.from_dense(
-        pa.array(place[tags]), pa.array(positions.astype(np.int32)), [contents[tag] for tag in used]
+        pa.array(new_tags), pa.array(positions.astype(np.int32)), [contents[tag] for tag in used]
     )
 
 

@@ -1,4 +1,4 @@
-"""Columns as Awkward Arrays, built around the column's own buffers: nothing is copied."""
+"""Converts columns into Awkward Arrays that share the column's buffers: nothing is copied."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UsageError
-from .column import Column, Form, empty_column
+from .column import Column, Form, empty_column, used_alternatives
 
 
 def column_to_layout(column: Column, parameters: Mapping[str, str] | None = None) -> Any:
     """The column as an ``ak.contents.Content`` with optional parameters, such as ``{"__doc__": …}``."""
-    layout = _build(column.form, column.length, iter(column.buffers))
-    if parameters:
-        layout = layout.copy(parameters={**layout.parameters, **parameters})
-    return layout
+    return with_parameters(_build(column.form, column.length, iter(column.buffers)), parameters)
+
+
+def with_parameters(content: Any, parameters: Mapping[str, str] | None) -> Any:
+    """A layout or a form of Awkward Array with additional parameters, if there are any."""
+    return content.copy(parameters={**content.parameters, **parameters}) if parameters else content
 
 
 def column_to_awkward(column: Column, parameters: Mapping[str, str] | None = None) -> Any:
@@ -33,7 +35,7 @@ def awkward_form(form: Form) -> Any:
 
 
 def records(arrays: Mapping[str, Any], length: int) -> Any:
-    """Arrays side by side, as records of one entry each."""
+    """An ``ak.Array`` of records, one for each entry, whose fields are the arrays."""
     import awkward as ak
 
     contents = [as_layout(array) for array in arrays.values()]
@@ -41,15 +43,15 @@ def records(arrays: Mapping[str, Any], length: int) -> Any:
 
 
 def as_layout(array: Any) -> Any:
-    """The layout of an ``ak.Array``, or a layout itself: a thousand columns need not all be arrays first."""
+    """The layout of an ``ak.Array``; a layout is returned as it is."""
     return getattr(array, "layout", array)
 
 
 def zipped(arrays: Mapping[str, Any], length: int) -> Any:
-    """Like :func:`records`, but lists of equal lengths are joined to lists of records.
+    """Like :func:`records`, but lists of equal lengths are zipped into lists of records.
 
-    ``Muon_pt`` and ``Muon_eta`` become ``Muon`` with fields ``pt`` and ``eta``; where the names have no
-    beginning in common, the joined lists are called ``jagged0``, ``jagged1``, ….
+    ``Muon_pt`` and ``Muon_eta`` become ``Muon`` with fields ``pt`` and ``eta``. Where the names have no
+    common prefix, the zipped lists are called ``jagged0``, ``jagged1``, ….
     """
     import awkward as ak
 
@@ -62,8 +64,8 @@ def zipped(arrays: Mapping[str, Any], length: int) -> Any:
             continue
         layout = layout.to_ListOffsetArray64(True)
         offsets = layout.offsets.data
-        for known, members in groups:
-            if np.array_equal(known, offsets):
+        for group_offsets, members in groups:
+            if np.array_equal(group_offsets, offsets):
                 members[name] = layout.content[: offsets[-1]]
                 break
         else:
@@ -80,16 +82,16 @@ def zipped(arrays: Mapping[str, Any], length: int) -> Any:
 
 
 def check_cut(name: str, array: Any, cut: Any) -> None:
-    """Refuses a cut that keeps parts of lists where ``array`` has no lists."""
+    """Raises a UsageError if the cut selects items of lists, but ``array`` has no lists."""
     if cut.ndim > 1 and array.ndim < cut.ndim:
         raise UsageError(
-            f"the cut keeps parts of lists, but {name!r} has one value per entry: "
-            "reduce the cut to one value per entry, by Any$(…) for example, or leave that column out"
+            f"the cut selects items of lists, but {name!r} has one value per entry; "
+            "reduce the cut to one value per entry, for example with Any$(…), or leave that column out"
         )
 
 
 def _common_prefix(names: list[str]) -> str:
-    """The longest beginning of all names that ends at a separator."""
+    """The longest common prefix of all names that ends at a separator."""
     first, last = min(names), max(names)
     end = next(
         (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last))
@@ -132,12 +134,10 @@ def _record(form: Form, length: int, buffers: Iterator[NDArray[Any]]) -> Any:
     import awkward as ak
 
     _, fields, class_name, titles = form
-    contents = []
-    for (_, field), title in zip(fields, titles, strict=True):
-        content = _build(field, length, buffers)
-        if title:
-            content = content.copy(parameters={**content.parameters, "__doc__": title})
-        contents.append(content)
+    contents = [
+        with_parameters(_build(field, length, buffers), {"__doc__": title} if title else None)
+        for (_, field), title in zip(fields, titles, strict=True)
+    ]
     parameters = {"__record__": class_name} if class_name else None
     return ak.contents.RecordArray(contents, [name for name, _ in fields], length, parameters=parameters)
 
@@ -155,18 +155,15 @@ def _option(form: Form, positions: NDArray[Any], buffers: Iterator[NDArray[Any]]
 def _union(
     forms: list[Form], tags: NDArray[Any], positions: NDArray[Any], buffers: Iterator[NDArray[Any]]
 ) -> Any:
-    """A union of the alternatives that occur; without the union if there is only one."""
+    """A union of the alternatives that occur; if only one occurs, its layout."""
     import awkward as ak
 
-    counts = np.bincount(tags.view(np.uint8), minlength=len(forms))
+    counts, used, new_tags = used_alternatives(tags, len(forms))
     contents = [_build(form, int(count), buffers) for form, count in zip(forms, counts, strict=True)]
-    used = np.flatnonzero(counts)
     if len(used) == 0:
         return ak.contents.EmptyArray()
     if len(used) == 1:
         return contents[used[0]]
-    place = np.zeros(len(forms), np.int8)
-    place[used] = np.arange(len(used))
     return ak.contents.UnionArray.simplified(
-        ak.index.Index8(place[tags]), ak.index.Index64(positions), [contents[tag] for tag in used]
+        ak.index.Index8(new_tags), ak.index.Index64(positions), [contents[tag] for tag in used]
     )

@@ -1,4 +1,4 @@
-"""Columns as the core hands them over: a form, a length, and buffers in the order of the form."""
+"""Columns as the core returns them: a form, a length, and buffers in the order of the form."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ Form: TypeAlias = tuple[Any, ...]
 
 
 class Column(Protocol):
-    """What the core returns.
+    """A column as the core returns it.
 
-    Buffers, depth first: one for a primitive (values), a list (offsets) and an option (positions in its
-    content, -1 for nothing); two for a string (offsets, bytes) and a union (tags, positions in the content of
-    that tag); none for what is fixed, for records, tuples and what is empty.
+    The buffers follow the form, depth first. A primitive has one (values), and so have a list (offsets) and
+    an option (positions in its content, -1 for a missing item). A string has two (offsets, bytes), and so has
+    a union (tags, positions in the content of that tag). Fixed arrays, records, tuples and empty forms have
+    none of their own.
     """
 
     @property
     def form(self) -> Form:
-        """What an entry is, as nested tuples."""
+        """The type of an entry, as nested tuples."""
 
     @property
     def length(self) -> int:
@@ -39,7 +40,7 @@ class Column(Protocol):
 
 @dataclass(frozen=True)
 class BuiltColumn:
-    """A column that was put together here."""
+    """A column that was built in Python."""
 
     form: Form
     length: int
@@ -49,25 +50,28 @@ class BuiltColumn:
 def record_form(
     fields: Iterable[tuple[str, Form]], class_name: str = "", titles: Iterable[str] | None = None
 ) -> Form:
-    """The form of a record; titles say what each field is."""
+    """The form of a record; ``titles`` describe its fields."""
     named = list(fields)
     return ("record", named, class_name, [""] * len(named) if titles is None else list(titles))
 
 
 def record_of(fields: Mapping[str, Column], class_name: str = "") -> BuiltColumn:
-    """The record whose fields are columns of equal lengths."""
+    """A column of records, made of one column of the same length for each field.
+
+    Raises:
+        ValueError: if the lengths differ.
+    """
     length = min((column.length for column in fields.values()), default=0)
     if any(column.length != length for column in fields.values()):
-        raise ValueError(
-            f"fields of different lengths: { {name: col.length for name, col in fields.items()} }"
-        )
+        lengths = {name: column.length for name, column in fields.items()}
+        raise ValueError(f"the fields have different lengths: {lengths}")
     buffers = [buffer for column in fields.values() for buffer in column.buffers]
     form = record_form(((name, column.form) for name, column in fields.items()), class_name)
     return BuiltColumn(form, length, buffers)
 
 
-def fields_apart(column: Column) -> dict[str, BuiltColumn]:
-    """The fields of a column of records, as columns."""
+def field_columns(column: Column) -> dict[str, BuiltColumn]:
+    """The fields of a column of records, each as a column."""
     buffers = iter(column.buffers)
     return {
         name: BuiltColumn(form, column.length, list(islice(buffers, buffer_count(form))))
@@ -76,28 +80,23 @@ def fields_apart(column: Column) -> dict[str, BuiltColumn]:
 
 
 def buffer_count(form: Form) -> int:
-    """Number of buffers of a column of a form."""
+    """The number of buffers of a column with this form."""
     own = 1 if form[0] == "primitive" else len(_OWN_BUFFERS.get(form[0], []))
     return own + sum(map(buffer_count, contents(form)))
 
 
 def empty_column(form: Form) -> BuiltColumn:
-    """A column of a form without any entry."""
+    """A column with this form and without entries."""
     return BuiltColumn(form, 0, list(_empty_buffers(form)))
 
 
 def is_flat(form: Form) -> bool:
-    """Whether NumPy alone can hold it as one array of numbers."""
+    """Whether one NumPy array of numbers can hold a column with this form."""
     return form[0] == "primitive" or (form[0] == "fixed" and is_flat(form[2]))
 
 
-def is_jagged(form: Form) -> bool:
-    """Whether an entry is a list of any length (text is not a list)."""
-    return bool(form[0] == "list")
-
-
 def type_string(form: Form) -> str:
-    """The type of one entry, as Awkward Array spells it, without the names of classes.
+    """The type of one entry in Awkward Array's notation, without class names.
 
     >>> type_string(("list", record_form([("pt", ("primitive", "float32")), ("name", ("string",))])))
     'var * {pt: float32, name: string}'
@@ -124,14 +123,14 @@ def type_string(form: Form) -> str:
 
 def _option_string(content: Form) -> str:
     if content[0] == "union":
-        # In Awkward Array, it is the alternatives of a union that can be missing.
+        # Awkward Array moves an option inside the union, to each of its alternatives.
         return f"union[{', '.join(map(_option_string, content[1]))}]"
     inner = type_string(content)
     return f"option[{inner}]" if content[0] in ("list", "fixed") else f"?{inner}"
 
 
 def fields_of(form: Form | None) -> dict[str, str]:
-    """Names and titles of the members of the objects in a form, whatever lists are around them."""
+    """Names and titles of the members of the objects in a form, at any depth of lists."""
     if form is None:
         return {}
     if form[0] == "record":
@@ -145,7 +144,7 @@ def fields_of(form: Form | None) -> dict[str, str]:
 
 
 def contents(form: Form) -> list[Form]:
-    """The forms directly inside of a form."""
+    """The forms directly inside a form."""
     kind = form[0]
     if kind == "record":
         return [field for _, field in form[1]]
@@ -154,6 +153,19 @@ def contents(form: Form) -> list[Form]:
     if kind == "fixed":
         return [form[2]]
     return [form[1]] if kind in ("list", "option") else []
+
+
+def used_alternatives(tags: NDArray[Any], number: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """The number of items of each alternative of a union, the alternatives in use, and tags for only these.
+
+    >>> [array.tolist() for array in used_alternatives(np.array([2, 0, 2], np.int8), 3)]
+    [[1, 0, 2], [0, 2], [1, 0, 1]]
+    """
+    counts = np.bincount(tags.view(np.uint8), minlength=number)
+    used = np.flatnonzero(counts)
+    renumbered = np.zeros(number, np.int8)
+    renumbered[used] = np.arange(len(used))
+    return counts, used, renumbered[tags]
 
 
 _OWN_BUFFERS: dict[str, list[NDArray[Any]]] = {

@@ -1,4 +1,4 @@
-"""Columns of one form, one after the other."""
+"""Concatenates columns of the same form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Buffers = Iterator[NDArray[Any]]
 
 
 def concatenated(form: Form, columns: Sequence[Column]) -> Column:
-    """The items of all columns, which have that form, as one column. A single one is not copied.
+    """One column with the items of all columns, which have the given form. A single column is not copied.
 
     >>> from numpy import array
     >>> one = BuiltColumn(("list", ("primitive", "int32")), 2, [array([0, 1, 3]), array([1, 2, 3], "i4")])
@@ -57,14 +57,14 @@ def _join_union(alternatives: int, parts: Sequence[Buffers], out: list[NDArray[A
 
 
 def _offsets(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The offsets of lists one after the other: each part's begin where those of the last one end."""
+    """The offsets of concatenated lists: those of each part are shifted by the end of the part before it."""
     ends = np.cumsum([0, *(int(part[-1]) for part in parts)])
     shifted = [part[1:] + end for part, end in zip(parts, ends[:-1], strict=True)]
     return np.concatenate([np.zeros(1, np.int64), *shifted])
 
 
 def _positions(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The positions of present items, of which each part counts its own; -1 for nothing."""
+    """The positions of items, shifted by the present items of the parts before; -1 for a missing item."""
     before, shifted = 0, []
     for part in parts:
         present = part >= 0

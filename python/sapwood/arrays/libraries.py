@@ -1,4 +1,4 @@
-"""The array libraries that results are handed over in: ``library="ak"``, ``"np"``, ``"pd"``, ``"arrow"``."""
+"""The array libraries of results: ``library="ak"``, ``"np"``, ``"pd"`` and ``"arrow"``."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from . import pandas as _pandas
 from .column import Column
 
 Doc = Mapping[str, str]
-"""Descriptions of a column: ``{"__doc__": …}`` and what else was asked for."""
+"""Descriptions of a column: ``{"__doc__": …}`` and other parameters that you asked for."""
 
 
 class Library(ABC):
-    """How columns and computed values become the arrays of one library, and how arrays are put together."""
+    """Makes arrays of one library from columns and computed values, and combines arrays into tables."""
 
     name: ClassVar[str]
     module: ClassVar[str]
     package: ClassVar[str]
-    has_tables: ClassVar[bool] = True  # of columns that must be equally long
+    has_tables: ClassVar[bool] = True  # all columns of a table must have the same length
 
     def require(self) -> None:
-        """Raises an ImportError that says what to install, if the library is not there."""
+        """Imports the library; if it is not installed, raises an ImportError that says what to install."""
         if importlib.util.find_spec(self.module) is None:
             raise ImportError(
-                f'library={self.name!r} needs the package {self.package!r}: "pip install {self.package}", '
-                'or choose library="np", which needs NumPy only'
+                f"library={self.name!r} needs the package {self.package!r}; "
+                f"run 'pip install {self.package}', or use library=\"np\", which needs only NumPy"
             )
         importlib.import_module(self.module)
 
     @abstractmethod
     def array(self, column: Column, index: NDArray[np.int64] | range, doc: Doc | None) -> Any:
-        """A column as an array. ``index`` are the entry numbers of its items."""
+        """A column as an array. ``index`` holds the entry numbers of its items."""
 
     @abstractmethod
     def computed(self, value: Any, index: NDArray[np.int64] | range) -> Any:
@@ -53,12 +53,12 @@ class Library(ABC):
 
     @abstractmethod
     def concatenate_arrays(self, arrays: Sequence[Any]) -> Any:
-        """Arrays (or groups of them, as ``how=None`` gives them) one after the other."""
+        """Concatenates arrays, or the tables that ``how=None`` makes."""
 
     def group(
         self, arrays: dict[str, Any], how: Any, index: Any, docs: Mapping[str, Doc], title: Doc | None
     ) -> Any:
-        """Arrays as ``how`` says: None for the library's own kind of table, or dict, tuple, list."""
+        """Arrays in a container: None for the library's own kind of table, or dict, tuple or list."""
         if how is dict:
             return arrays
         if how is tuple:
@@ -67,14 +67,14 @@ class Library(ABC):
             return list(arrays.values())
         if how is None:
             return self.table(arrays, index, docs, title)
-        raise UsageError(f"for library={self.name!r}, 'how' is None, dict, tuple or list, not {how!r}")
+        raise UsageError(f"for library={self.name!r}, 'how' must be None, dict, tuple or list, not {how!r}")
 
     def table(self, arrays: dict[str, Any], index: Any, docs: Mapping[str, Doc], title: Doc | None) -> Any:
         """The library's own kind of table."""
         return arrays
 
     def concatenate(self, parts: Sequence[Any]) -> Any:
-        """Results of several files, each as :meth:`group` made it, one after the other."""
+        """Concatenates results of several files, each as returned by :meth:`group`."""
         first = parts[0]
         if isinstance(first, dict):
             return {name: self.concatenate_arrays([part[name] for part in parts]) for name in first}
@@ -85,7 +85,7 @@ class Library(ABC):
 
 
 class AwkwardLibrary(Library):
-    """Awkward Arrays; a table is an array of records. Between its methods, arrays may be bare layouts."""
+    """Awkward Arrays; a table is an array of records. Methods also take and return bare layouts."""
 
     name, module, package = "ak", "awkward", "awkward"
 
@@ -129,7 +129,7 @@ class AwkwardLibrary(Library):
 
 
 class NumPyLibrary(Library):
-    """NumPy arrays; a table is a dict of them."""
+    """NumPy arrays; a table is a dict of arrays."""
 
     name, module, package = "np", "numpy", "numpy"
     has_tables = False
@@ -225,10 +225,10 @@ _ALIASES = {"awkward": "ak", "numpy": "np", "pandas": "pd", "pa": "arrow", "pyar
 
 
 def library_named(name: Any) -> Library:
-    """The library of a name, after checking that it is installed.
+    """The library with this name, which is imported; a :class:`Library` stands for itself.
 
     Raises:
-        UsageError: if there is no library of this name.
+        UsageError: if there is no such library.
         ImportError: if it is not installed; the message says what to install.
     """
     library = name if isinstance(name, Library) else None
@@ -236,6 +236,6 @@ def library_named(name: Any) -> Library:
         key = name.casefold()
         library = _LIBRARIES.get(_ALIASES.get(key, key))
     if library is None:
-        raise UsageError(f'no library {name!r}: there are "ak" (Awkward Array), "np", "pd" and "arrow"')
+        raise UsageError(f'unknown library {name!r}; use "ak" (Awkward Array), "np", "pd" or "arrow"')
     library.require()
     return library

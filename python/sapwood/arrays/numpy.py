@@ -1,7 +1,7 @@
-"""Columns as NumPy arrays.
+"""Converts columns into NumPy arrays.
 
-Numbers and fixed arrays of them are arrays of that shape; records and tuples are structured arrays; text,
-lists, options and unions are object arrays whose items are ``str``, arrays, ``None``, or whatever an item is.
+Numbers and fixed-size arrays of numbers become arrays of that shape, records and tuples become structured
+arrays. Text, lists, options and unions become object arrays of ``str``, arrays, ``None`` or other items.
 """
 
 from __future__ import annotations
@@ -21,8 +21,15 @@ def column_to_numpy(column: Column) -> NDArray[Any]:
     return _build(column.form, column.length, iter(column.buffers))
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view of an array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def concatenate(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Arrays one after the other; those whose types have nothing in common become arrays of objects."""
+    """Concatenates arrays; if they have no common dtype, the result is an array of objects."""
     try:
         return np.concatenate(arrays)
     except TypeError:
@@ -30,7 +37,7 @@ def concatenate(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def awkward_to_numpy(array: Any) -> NDArray[Any]:
-    """An Awkward Array in the same shape that :func:`column_to_numpy` gives."""
+    """An Awkward Array as a NumPy array, converted as by :func:`column_to_numpy`."""
     return column_to_numpy(awkward_to_column(array))
 
 
@@ -104,19 +111,19 @@ def _union(
 ) -> NDArray[Any]:
     out = np.empty(len(tags), dtype=object)
     for tag, form in enumerate(forms):
-        here = tags == tag
-        items = _items(_build(form, int(np.count_nonzero(here)), buffers))
-        out[here] = objects([items[position] for position in positions[here].tolist()])
+        tagged = tags == tag
+        items = _items(_build(form, int(np.count_nonzero(tagged)), buffers))
+        out[tagged] = objects([items[position] for position in positions[tagged].tolist()])
     return out
 
 
 def _items(array: NDArray[Any]) -> list[Any]:
-    """One object per item: Python's numbers where it is a number, rows of the array where it is more."""
+    """One object per item: a Python number for a number, a row of the array for anything else."""
     return array.tolist() if array.ndim == 1 and array.dtype.names is None else list(array)
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Names as NumPy wants them: none twice (a class and its base may both have a member "x")."""
+    """Distinct names, as NumPy requires: a class and its base may both have a member "x"."""
     seen: dict[str, int] = {}
     out = []
     for name in names:
@@ -126,7 +133,7 @@ def _unique(names: list[str]) -> list[str]:
 
 
 def take_apart(layout: Any, buffers: list[NDArray[Any]]) -> Form:
-    """The form of a layout; its buffers are appended, which may be too long, and not contiguous."""
+    """The form of a layout; appends its buffers, which may be too long or not contiguous."""
     while layout.is_indexed and not layout.is_option:
         layout = layout.project()
     if layout.is_unknown:

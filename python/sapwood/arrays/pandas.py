@@ -1,7 +1,7 @@
-"""Columns as pandas Series and DataFrames, indexed by entry.
+"""Converts columns into pandas Series and DataFrames, indexed by entry number.
 
-One number per entry is a plain column. Anything else is an Awkward extension column if the package
-awkward-pandas is installed, and a column of Python objects if not.
+One number per entry becomes a plain column. Anything else becomes an Awkward extension column if the package
+awkward-pandas is installed, and a column of Python objects otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .numpy import awkward_to_column, column_to_numpy, objects
 
 
 def column_to_series(column: Column, index: Any) -> Any:
-    """The column as a Series with an index of as many entries."""
+    """The column as a Series; ``index`` has one label per entry."""
     import pandas as pd
 
     if column.form[0] == "primitive":
@@ -37,7 +37,7 @@ def awkward_to_series(array: Any, index: Any) -> Any:
 
 
 def frame(series: Mapping[str, Any], index: Any) -> Any:
-    """Series side by side."""
+    """A DataFrame whose columns are the Series."""
     import pandas as pd
 
     return pd.DataFrame(dict(series), index=index if not series else None)

@@ -1,14 +1,17 @@
-"""A catalogue of datasets in a database: what there is, where, in which versions, and what was made of what.
+"""A catalogue of datasets in a database: their locations, versions, products and lineage.
 
-SQLite keeps it in a file, PostgreSQL for many people. Needs ``pip install 'sapwood[catalog]'``; for
-PostgreSQL, ``pip install 'sapwood[postgresql]'``.
+The database is an SQLite file, or PostgreSQL for shared use. Install ``'sapwood[catalog]'``, or
+``'sapwood[postgresql]'`` for PostgreSQL.
 """
 
 from __future__ import annotations
 
 from ..history.database_log import DatabaseLog
 from ._catalog import Catalog
-from ._records import Dataset, Input, Match, Product, Refreshed, Related, Version
+from ._records import Dataset, Input, Match, Product, RefreshResult, Related, Version
+
+Refreshed = RefreshResult
+"""The former name of :class:`RefreshResult`."""
 
 __all__ = [
     "Catalog",
@@ -17,7 +20,7 @@ __all__ = [
     "Input",
     "Match",
     "Product",
-    "Refreshed",
+    "RefreshResult",
     "Related",
     "Version",
 ]

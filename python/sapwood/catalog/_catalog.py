@@ -1,10 +1,9 @@
-"""The catalogue: what is in it is asked for, added, looked at again, and forgotten."""
+"""The catalogue: adding, refreshing, finding and forgetting datasets."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
 
 from sqlalchemy import Connection, delete, select
@@ -12,6 +11,7 @@ from sqlalchemy import Connection, delete, select
 from .. import _core
 from ..display.printable import shows_printable
 from ..errors import ConflictError, KeyInFileError, SapwoodError
+from ..errors.closing import Closing
 from ..history import schema as _schema
 from ..history.database import Database, default_url
 from ..history.database_log import DatabaseLog
@@ -19,23 +19,30 @@ from ..history.logs import Log, log_of
 from ..options.paths import is_url
 from ..options.reading import open_options
 from . import _changes, _queries, _source
-from ._records import Dataset, Match, Product, Refreshed, Related, Version
+from ._records import Dataset, Match, Product, RefreshResult, Related, Version
 
 
-class Catalog:
-    """A database of datasets: their versions, products, sizes, places, and what depends on what.
+class Catalog(Closing):
+    """A database of datasets: their locations, versions, products, sizes and lineage.
 
-    It holds what the datasets say of themselves, as it was when it was told to look, and no secrets. Whatever
-    is in it can be had again from the datasets; forgetting one does nothing to the dataset.
+    The catalogue contains a copy of each dataset's own metadata, as of its last refresh, and no secrets.
+    Everything in it can be read again from the datasets, and forgetting a dataset does not change it.
+
+    >>> with sapwood.catalog.Catalog("catalog.sqlite") as catalog:          # doctest: +SKIP
+    ...     catalog.add("s3://bucket/ttbar", name="ttbar")
+    ...     catalog.datasets(product="Muon")
 
     Args:
-        url: the path of an SQLite file, which is made if it is not there, or ``postgresql://HOST/DATABASE``;
-            by default that of ``SAPWOOD_CATALOG``, else ``~/.local/share/sapwood/catalog.sqlite``.
+        url: the path of an SQLite file, which is created if needed, or ``postgresql://HOST/DATABASE``.
+            Default: the environment variable ``SAPWOOD_CATALOG``, else
+            ``~/.local/share/sapwood/catalog.sqlite``.
 
     Raises:
-        UnsupportedTypeError: the catalogue was made by a newer sapwood. This and failures of the database, as
-            ``NetworkError``, ``PermissionError``, ``DeadlineError`` (others write for more than 30 s),
-            ``CorruptFileError`` or ``ServerError``, are raised by all methods.
+        UnsupportedTypeError: a newer sapwood made the catalogue.
+        NetworkError, PermissionError, CorruptFileError, ServerError: the database failed.
+        DeadlineError: another writer blocked the database for more than 30 s.
+
+    All methods can raise these errors.
     """
 
     def __init__(self, url: str | os.PathLike[str] | None = None) -> None:
@@ -44,40 +51,34 @@ class Catalog:
 
     @property
     def url(self) -> str:
-        """Where the catalogue is, without user, password and options."""
+        """The path or URL of the catalogue, without user, password and options."""
         return self._database.shown
 
     def close(self) -> None:
-        """Ends the connections to the database."""
+        """Closes the connections to the database."""
         self._database.close()
-
-    def __enter__(self) -> Catalog:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @shows_printable
     def __repr__(self) -> str:
         return f"<Catalog {self.url}>"
 
     def add(self, url: str | os.PathLike[str], *, name: str | None = None, **options: Any) -> Dataset:
-        """Adds a dataset, or a further place of one that is in the catalogue.
+        """Adds a dataset, or another location of a dataset that is in the catalogue.
 
         Args:
-            url: where it is. A URL must hold no secrets, as the catalogue keeps it.
-            name: what to call it; by default the last part of its place.
-            options: those of opening a dataset, such as ``deadline``. A ``log`` in a database is remembered,
-                without the user and password by which it is reached.
+            url: path or URL of the dataset. A URL must not contain secrets, because the catalogue stores it.
+            name: the name in the catalogue. Default: the last part of the path or URL.
+            options: options of :func:`sapwood.open`, such as ``deadline``. The catalogue remembers a ``log``
+                in a database, but not the user and password for it.
+
+        Returns:
+            The dataset as it is now in the catalogue.
 
         Raises:
-            ConflictError: the catalogue has another dataset of this name or at this place, or the one of this
-                identity has another history.
+            ConflictError: the catalogue has another dataset with this name or location, or knows this dataset
+                with a different history.
+            FileNotFoundError: there is no dataset at this URL.
+            UsageError: the URL contains secrets.
         """
         place = _source.normal(os.fspath(url))
         log = _log_at(place, **options)
@@ -90,7 +91,9 @@ class Catalog:
             taken = _number(connection, _schema.locations.c.dataset, _schema.locations.c.url == place)
             number = _number(connection, _schema.datasets.c.id, _schema.datasets.c.identity == identity)
             if taken is not None and taken != number:
-                raise ConflictError(f"the catalogue has another dataset at {place}: forget that first")
+                raise ConflictError(
+                    f"the catalogue has another dataset at {place}: to replace it, forget it first", url=place
+                )
             if number is None:
                 self._check_name(connection, wanted)
                 number = _changes.add_dataset(connection, identity, wanted, (place, log), history)
@@ -102,14 +105,17 @@ class Catalog:
                     _changes.set_log(connection, place, log)
             return _queries.dataset(connection, number)
 
-    def refresh(self, *names: str, **options: Any) -> list[Refreshed]:
-        """Looks at datasets again, by default at all, and records the versions that are new.
+    def refresh(self, *names: str, **options: Any) -> list[RefreshResult]:
+        """Reads new versions of datasets into the catalogue.
 
-        One that cannot be looked at keeps no other from being looked at: what comes back says so.
+        If a dataset cannot be read, its result contains the error, and the others are still refreshed.
 
         Args:
-            names: names or places of datasets.
-            options: those of opening a dataset, such as ``deadline``.
+            names: names or locations of datasets. Default: all.
+            options: options of :func:`sapwood.open`, such as ``deadline``.
+
+        Returns:
+            One result per dataset.
         """
         with self._database.reading() as connection:
             numbers = [self._find(connection, name) for name in names] or _all(connection)
@@ -125,68 +131,68 @@ class Catalog:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Dataset]:
-        """Datasets in the order of their names.
+        """Lists datasets, sorted by name.
 
         Args:
-            name: only those with this in their name or place; ``*`` and ``?`` stand for letters, and then the
-                whole name or place is meant. Capitals do not matter.
-            product: only those whose newest version has such a product; ``*`` and ``?`` as above.
-            at_least: only those with such a product that was written by this version, or a later one.
-            limit: how many at most.
-            offset: how many to leave out.
+            name: only datasets whose name or location contains this text. With the wildcards ``*`` and ``?``,
+                the whole name or location must match. Case is ignored.
+            product: only datasets whose newest version has a product with this name; wildcards are allowed.
+            at_least: only datasets with such a product that was written by this version or a later one.
+            limit: most results. Default: all.
+            offset: number of results to skip.
         """
         return self._page(name, product, at_least, limit, offset)[0]
 
     def count(
         self, name: str | None = None, *, product: str | None = None, at_least: int | None = None
     ) -> int:
-        """How many datasets :meth:`datasets` has without a limit."""
+        """Counts the datasets that :meth:`datasets` lists without a limit."""
         return self._page(name, product, at_least, 0, 0)[1]
 
     def having(self, product: str, *, at_least: int | None = None) -> list[Match]:
-        """Which datasets have a product, and since when as it is now.
+        """Finds the datasets whose newest version has a product.
 
         Args:
-            product: its name; ``*`` and ``?`` stand for letters.
-            at_least: only where it was written by this version of the dataset, or a later one.
+            product: the name of the product; the wildcards ``*`` and ``?`` are allowed.
+            at_least: only products that were written by this version of the dataset or a later one.
         """
         with self._database.reading() as connection:
             return _queries.having(connection, product, at_least)
 
     def __getitem__(self, name: str) -> Dataset:
-        """The dataset of a name, or at a place."""
+        """The dataset with this name or location."""
         with self._database.reading() as connection:
             return _queries.dataset(connection, self._find(connection, name))
 
     def place(self, name: str) -> tuple[str, dict[str, Any]]:
-        """The first place of a dataset, and options to open it with: its ``log``, if that is elsewhere.
+        """The first location of a dataset, and the options to open it: ``log`` if its log is in a database.
 
-        ``sapwood.open("catalog:ttbar")``, or ``"catalog:ttbar@v12"``, opens what the catalogue of this user
-        has.
+        To open a dataset of your default catalogue, use ``sapwood.open("catalog:ttbar")`` or
+        ``sapwood.open("catalog:ttbar@v12")``.
 
         Raises:
-            KeyInFileError: the catalogue has no such dataset.
+            KeyInFileError: the catalogue has no such dataset; the message suggests similar names.
         """
         place = self[name].locations[0]
         return place, self._with_log(place, {})
 
     def versions(self, name: str) -> list[Version]:
-        """Versions of a dataset, the newest first."""
+        """Lists the versions of a dataset, newest first."""
         with self._database.reading() as connection:
             return _queries.versions(connection, self._find(connection, name))
 
     def products(self, name: str, *, version: int | None = None, history: bool = False) -> list[Product]:
-        """Products of a dataset in the order of their names.
+        """Lists the products of a dataset, sorted by name.
 
         Sizes are those of the last version in which the catalogue counted them.
 
         Args:
-            name: name or place of the dataset.
-            version: of this version, not of the newest.
-            history: all that there ever were.
+            name: name or location of the dataset.
+            version: the version. Default: the newest.
+            history: True to list the products of all versions.
 
         Raises:
-            KeyInFileError: the catalogue has no such dataset, or no such version of it.
+            KeyInFileError: the catalogue has no such dataset, or the dataset has no such version.
         """
         with self._database.reading() as connection:
             number = self._find(connection, name)
@@ -195,17 +201,22 @@ class Catalog:
             return _queries.products(connection, number, version, history)
 
     def ancestors(self, name: str) -> list[Related]:
-        """What a dataset was made of, and what that was made of: files and datasets, the nearest first."""
+        """Lists the files and datasets from which a dataset was made, directly or not, nearest first."""
         with self._database.reading() as connection:
             return _queries.ancestors(connection, self._find(connection, name))
 
     def descendants(self, name: str) -> list[Related]:
-        """Which datasets were made of a dataset, and of these, the nearest first."""
+        """Lists the datasets that were made from a dataset, directly or not, nearest first."""
         with self._database.reading() as connection:
             return _queries.descendants(connection, self._find(connection, name))
 
     def forget(self, name: str) -> None:
-        """Takes a dataset, or by its URL one of its places, out of the catalogue; the dataset stays."""
+        """Removes a dataset from the catalogue, without changing the dataset.
+
+        Args:
+            name: the name of the dataset. If it is one of several locations of a dataset, only that location
+                is removed.
+        """
         with self._database.writing() as connection:
             number = self._find(connection, name)
             one, place = _queries.dataset(connection, number), _place(name)
@@ -218,14 +229,14 @@ class Catalog:
             connection.execute(delete(_schema.datasets).where(_schema.datasets.c.id == number))
 
     def _with_log(self, place: str, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options with the log of the dataset at a place, if it has one elsewhere and none is given."""
+        """Adds the log of the dataset to options without one, if the log is in a database."""
         table = _schema.locations
         with self._database.reading() as connection:
             found = select(table.c.log_url, table.c.log_name).where(table.c.url == place)
             row = connection.execute(found).first()
         if row is None or row.log_url is None or options.get("log") is not None:
             return dict(options)
-        # Only of its own database the catalogue knows how it is reached.
+        # Only for its own database does the catalogue know the credentials.
         url = self._by if row.log_url == self.url else row.log_url
         return {**options, "log": DatabaseLog(url, row.log_name)}
 
@@ -236,7 +247,7 @@ class Catalog:
             return _queries.datasets(connection, name, product, at_least, limit, offset)
 
     def _known(self, identity: str) -> tuple[int, str] | None:
-        """The newest version that is known of a dataset, and its snapshot."""
+        """The newest version of a dataset in the catalogue and its snapshot, or None."""
         table = _schema.datasets
         with self._database.reading() as connection:
             row = connection.execute(
@@ -244,21 +255,21 @@ class Catalog:
             ).first()
         return None if row is None else (row.tip, row.snapshot)
 
-    def _refresh(self, number: int, known: Dataset, options: dict[str, Any]) -> Refreshed:
+    def _refresh(self, number: int, known: Dataset, options: dict[str, Any]) -> RefreshResult:
         error: Exception | None = None
         for place in known.locations:
             try:
                 asked = self._with_log(place, options)
                 newest = _source.newest(place, asked)
                 if newest["dataset"] != known.identity:
-                    raise ConflictError(f"another dataset than {known.name} is at {place} now", url=place)
+                    raise ConflictError(f"{place} is now another dataset than {known.name}", url=place)
                 history = _source.read(place, newest, self._known(known.identity), asked)
                 with self._database.writing() as connection:
                     _changes.record(connection, number, history)
-                return Refreshed(known.name, known.version, int(history.newest["version"]))
+                return RefreshResult(known.name, known.version, int(history.newest["version"]))
             except (SapwoodError, OSError) as failure:
                 error = error or failure
-        return Refreshed(known.name, known.version, known.version, error)
+        return RefreshResult(known.name, known.version, known.version, error)
 
     def _find(self, connection: Connection, name: str) -> int:
         table, places = _schema.datasets, _schema.locations
@@ -274,7 +285,7 @@ class Catalog:
         table = _schema.datasets
         if _number(connection, table.c.id, table.c.name == name) is not None:
             raise ConflictError(
-                f"the catalogue has another dataset called {name!r}", hint="give this one another name"
+                f"the catalogue has another dataset named {name!r}", hint="choose another name"
             )
 
     def _check_version(self, connection: Connection, number: int, name: str, version: int) -> None:
@@ -300,7 +311,7 @@ def _number(connection: Connection, column: Any, condition: Any) -> int | None:
 
 
 def _place(name: str) -> str | None:
-    """The place that a name may be; None of a URL with secrets, which no catalogue has."""
+    """The location that a name may stand for; None for a URL with secrets, which no catalogue contains."""
     if is_url(name) and _core.redact(name) != name:
         return None
     return _source.normal(name)

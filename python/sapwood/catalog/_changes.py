@@ -1,4 +1,4 @@
-"""What is new of a dataset, written into the tables."""
+"""Writes new versions of datasets to the catalogue's tables."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def add_dataset(
     connection: Connection, identity: str, name: str, place: tuple[str, DatabaseLog | None], history: History
 ) -> int:
-    """A dataset that is not in the catalogue yet; its number there."""
-    # Nothing of it is known before its history is recorded.
+    """Adds a dataset that is not in the catalogue yet; returns its number there."""
+    # Placeholders, until its history is recorded below.
     unknown = dict.fromkeys(("tip", "oldest", "entries", "changed_ms", "refreshed_ms"), 0)
     named = {"identity": identity, "name": name, "tree": "", "snapshot": "", "added_ms": now_ms()}
     row = {**named, **unknown}
@@ -33,7 +33,7 @@ def add_dataset(
 
 
 def add_location(connection: Connection, dataset: int, url: str, log: DatabaseLog | None) -> None:
-    """One more place of a dataset, and the log that it has if that is elsewhere."""
+    """Adds a location of a dataset, with its log if that is in a database."""
     table = _schema.locations
     taken = connection.scalars(select(table.c.place).where(table.c.dataset == dataset))
     place = max(taken, default=-1) + 1
@@ -42,14 +42,14 @@ def add_location(connection: Connection, dataset: int, url: str, log: DatabaseLo
 
 
 def set_log(connection: Connection, url: str, log: DatabaseLog | None) -> None:
-    """Says where the log of the dataset at a place is, if it is elsewhere."""
+    """Records the log of the dataset at a location; None if the log is in the dataset's store."""
     table = _schema.locations
     row = {"log_url": log and log.url, "log_name": log and log.dataset}
     connection.execute(update(table).where(table.c.url == url).values(row))
 
 
 def record(connection: Connection, dataset: int, history: History) -> None:
-    """Adds the versions that are new. Somebody else may have added some, or all, since they were read."""
+    """Adds new versions. Another process may have added some or all of them since they were read."""
     table = _schema.datasets
     tip = connection.scalar(select(table.c.tip).where(table.c.id == dataset))
     newest = history.newest
@@ -58,7 +58,7 @@ def record(connection: Connection, dataset: int, history: History) -> None:
     new = [entry for entry in history.entries if entry["n"] > tip]
     if tip and new and new[0]["n"] != tip + 1:
         raise ConflictError(
-            f"versions are missing between {tip} and {new[0]['n']}: look at the dataset again"
+            f"versions are missing between {tip} and {new[0]['n']}: refresh the dataset again"
         )
     _add_versions(connection, dataset, new, history.contents)
     products = _Spans(connection, _schema.products, "name", dataset)
@@ -66,8 +66,8 @@ def record(connection: Connection, dataset: int, history: History) -> None:
     for entry in new:
         if content := history.contents.get(entry["n"]):
             version = int(entry["n"])
-            products.at(version, {one["name"]: _product(one) for one in content["products"]}, "version")
-            segments.at(version, {one["id"]: _segment(one) for one in content["segments"]}, "entries")
+            products.set(version, {one["name"]: _product(one) for one in content["products"]}, "version")
+            segments.set(version, {one["id"]: _segment(one) for one in content["segments"]}, "entries")
     products.save()
     segments.save()
     _count(connection, dataset, newest)
@@ -75,7 +75,7 @@ def record(connection: Connection, dataset: int, history: History) -> None:
     values = {"tree": newest["tree"], "tip": newest["version"], "snapshot": newest["snapshot"]}
     changed = {"changed_ms": _time_ms(newest, new[-1]), "oldest": new[-1].get("oldest") or 1} if new else {}
     values |= {"entries": newest["entries"], "refreshed_ms": now_ms(), **changed}
-    # Small products share objects: these are counted once.
+    # Small products share objects, so the number of objects is not the sum over products.
     values |= {"bytes": _sum(newest["products"], "bytes"), "objects": newest["objects"]}
     connection.execute(update(table).where(table.c.id == dataset).values(values))
 
@@ -108,9 +108,9 @@ def _add_versions(
                 "parameters": without_secrets(json.dumps(parameters, sort_keys=True)),
             }
         )
-        # What was computed comes by way of a file that is gone: it was made of the version that was read.
-        told = [parameters["from"]] if "from" in parameters else made.get("inputs") or ()
-        for place, text in enumerate(told):
+        # Computed columns are written via a temporary file: their input is the version that was read.
+        sources = [parameters["from"]] if "from" in parameters else made.get("inputs") or ()
+        for place, text in enumerate(sources):
             url, of_version = split_version(str(text))
             named = {"dataset": dataset, "version": version, "place": place}
             inputs.append({**named, "url": url, "of_version": of_version})
@@ -120,7 +120,7 @@ def _add_versions(
 
 
 class _Spans:
-    """Rows that hold for some versions: of each name, the last one may hold still."""
+    """Rows that apply to a range of versions; for each key, the last range may be open."""
 
     def __init__(self, connection: Connection, table: Table, key: str, dataset: int) -> None:
         self._connection, self._table, self._key, self._dataset = connection, table, key, dataset
@@ -130,10 +130,10 @@ class _Spans:
         }
         self._closed: list[dict[str, Any]] = []
 
-    def at(self, version: int, wanted: Mapping[Any, Mapping[str, Any]], told_by: str) -> None:
-        """Says what a version has; a row is another one if what it is ``told_by`` is."""
+    def set(self, version: int, wanted: Mapping[Any, Mapping[str, Any]], changes_with: str) -> None:
+        """Sets the rows of a version; a range ends if its key is gone or its ``changes_with`` differs."""
         for key, row in list(self._open.items()):
-            if key not in wanted or wanted[key][told_by] != row[told_by]:
+            if key not in wanted or wanted[key][changes_with] != row[changes_with]:
                 self._closed.append({**self._open.pop(key), "until": version})
         for key, values in wanted.items():
             if key not in self._open:
@@ -141,7 +141,7 @@ class _Spans:
                 self._open[key] = {**named, **values, "saved": False}
 
     def save(self) -> None:
-        """Writes what has changed."""
+        """Writes the changes to the table."""
         table = self._table
         for row in self._closed:
             if row["saved"]:
@@ -167,7 +167,7 @@ def _segment(described: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _count(connection: Connection, dataset: int, newest: Mapping[str, Any]) -> None:
-    """The sizes of products that are there still: they grow with each segment."""
+    """Updates the sizes of current products, which grow with each segment."""
     table = _schema.products
     here = and_(table.c.dataset == dataset, table.c.until.is_(None))
     for one in newest["products"]:

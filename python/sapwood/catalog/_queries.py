@@ -1,10 +1,11 @@
-"""Questions to the tables."""
+"""Queries of the catalogue's tables."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -19,7 +20,7 @@ _PORTION = 1000
 
 
 def like(column: KeyedColumnElement[str], pattern: str, *, within: bool) -> ColumnElement[bool]:
-    """Whether a name is like a pattern with ``*`` and ``?``; one without may stand ``within`` the name."""
+    """Matches a pattern with ``*`` and ``?``, or a text without these; ``within``, as part of the name."""
     escaped = "".join(_ESCAPE + letter if letter in "%_\\" else letter for letter in pattern)
     wild = escaped.replace("*", "%").replace("?", "_")
     return column.ilike(f"%{wild}%" if within and wild == escaped else wild, escape=_ESCAPE)
@@ -33,7 +34,7 @@ def datasets(
     limit: int | None,
     offset: int,
 ) -> tuple[list[Dataset], int]:
-    """Datasets by name, some of them, and how many there are in all."""
+    """A page of the datasets that match, sorted by name, and the number of all that match."""
     table = _schema.datasets
     conditions: list[ColumnElement[bool]] = []
     if name:
@@ -44,19 +45,18 @@ def datasets(
     total = connection.scalar(select(func.count()).select_from(table).where(*conditions)) or 0
     by_name = select(table).where(*conditions).order_by(func.lower(table.c.name), table.c.name)
     some = by_name.limit(limit).offset(offset)
-    return _told(connection, connection.execute(some).mappings().all()), total
+    return _datasets(connection, connection.execute(some).mappings().all()), total
 
 
 def dataset(connection: Connection, number: int) -> Dataset:
     """One dataset."""
     table = _schema.datasets
-    return _told(connection, connection.execute(select(table).where(table.c.id == number)).mappings().all())[
-        0
-    ]
+    found = connection.execute(select(table).where(table.c.id == number))
+    return _datasets(connection, found.mappings().all())[0]
 
 
 def having(connection: Connection, product: str | None, at_least: int | None) -> list[Match]:
-    """Products of the newest versions of datasets."""
+    """Products of the newest versions of all datasets."""
     products, locations, named = _schema.products, _schema.locations, _schema.datasets
     found = connection.execute(
         select(products, named.c.name.label("dataset_name"), locations.c.url)
@@ -69,7 +69,7 @@ def having(connection: Connection, product: str | None, at_least: int | None) ->
 
 
 def products(connection: Connection, number: int, version: int | None, history: bool) -> list[Product]:
-    """Products of a dataset: those of the newest version, of another one, or all there ever were."""
+    """Products of a dataset: of the newest version, of another one, or of all versions."""
     table = _schema.products
     conditions = [table.c.dataset == number]
     if version is not None:
@@ -81,7 +81,7 @@ def products(connection: Connection, number: int, version: int | None, history: 
 
 
 def versions(connection: Connection, number: int) -> list[Version]:
-    """Versions of a dataset, the newest first."""
+    """Versions of a dataset, newest first."""
     inputs = defaultdict(list)
     for row in _inputs(connection, _schema.inputs.c.dataset == number):
         inputs[row["version"]].append(Input(row["url"], row["of_version"], row["source_name"]))
@@ -113,43 +113,48 @@ def versions(connection: Connection, number: int) -> list[Version]:
 
 
 def ancestors(connection: Connection, number: int) -> list[Related]:
-    """What a dataset was made of, and that of, the nearest first."""
-    found: list[Related] = []
-    seen, level, steps = {number}, {number}, 0
-    while level:
-        steps += 1
-        rows = _inputs(connection, _schema.inputs.c.dataset.in_(sorted(level)))
-        level = set()
-        for row in rows:
-            of = (row["dataset_name"], f"v{row['version']}")
-            found.append(Related(steps, row["url"], row["source_name"], row["of_version"], *of))
-            if row["source"] is not None and row["source"] not in seen:
-                level.add(row["source"])
-        seen |= level
-    return list(dict.fromkeys(found))
+    """The direct and indirect inputs of a dataset, nearest first."""
+
+    def related(steps: int, row: RowMapping) -> Related:
+        of = (row["dataset_name"], f"v{row['version']}")
+        return Related(steps, row["url"], row["source_name"], row["of_version"], *of)
+
+    return _walk(connection, number, _schema.inputs.c.dataset, "source", related)
 
 
 def descendants(connection: Connection, number: int) -> list[Related]:
-    """What was made of a dataset, and of that, the nearest first."""
-    found: list[Related] = []
-    seen, level, steps = {number}, {number}, 0
+    """The datasets made from a dataset, directly or indirectly, nearest first."""
     first = _first_urls(connection)
-    while level:
-        steps += 1
-        rows = _inputs(connection, _schema.locations.c.dataset.in_(sorted(level)))
-        level = set()
-        for row in rows:
-            of = (row["source_name"], row["of_version"])
-            made = (first.get(row["dataset"], ""), row["dataset_name"], f"v{row['version']}")
-            found.append(Related(steps, *made, *of))
-            if row["dataset"] not in seen:
-                level.add(row["dataset"])
-        seen |= level
+
+    def related(steps: int, row: RowMapping) -> Related:
+        derived = (first.get(row["dataset"], ""), row["dataset_name"], f"v{row['version']}")
+        return Related(steps, *derived, row["source_name"], row["of_version"])
+
+    return _walk(connection, number, _schema.locations.c.dataset, "dataset", related)
+
+
+def _walk(
+    connection: Connection,
+    number: int,
+    column: ColumnElement[int],
+    following: str,
+    related: Callable[[int, RowMapping], Related],
+) -> list[Related]:
+    """Follows inputs breadth first: of the datasets in ``column``, on to those in the field ``following``."""
+    found: list[Related] = []
+    seen = level = {number}
+    for steps in itertools.count(1):
+        rows = _inputs(connection, column.in_(sorted(level)))
+        found += [related(steps, row) for row in rows]
+        level = {row[following] for row in rows if row[following] is not None} - seen
+        if not level:
+            break
+        seen = seen | level
     return list(dict.fromkeys(found))
 
 
 def _inputs(connection: Connection, condition: ColumnElement[bool]) -> Sequence[RowMapping]:
-    """Inputs of datasets, with the datasets that they are, if the catalogue has these."""
+    """Inputs of datasets, joined with the input datasets that are in the catalogue."""
     inputs, locations = _schema.inputs, _schema.locations
     named, source = _schema.datasets, _schema.datasets.alias("source")
     found = (
@@ -197,13 +202,13 @@ def _tags(connection: Connection, numbers: Iterable[int]) -> dict[int, dict[str,
     return tags
 
 
-def _told(connection: Connection, rows: Sequence[RowMapping]) -> list[Dataset]:
-    # In portions: databases limit how many numbers a question may name.
+def _datasets(connection: Connection, rows: Sequence[RowMapping]) -> list[Dataset]:
+    # In portions, because databases limit the number of parameters of a query.
     portions = (rows[start : start + _PORTION] for start in range(0, len(rows), _PORTION))
-    return [one for portion in portions for one in _told_some(connection, portion)]
+    return [one for portion in portions for one in _some_datasets(connection, portion)]
 
 
-def _told_some(connection: Connection, rows: Sequence[RowMapping]) -> list[Dataset]:
+def _some_datasets(connection: Connection, rows: Sequence[RowMapping]) -> list[Dataset]:
     numbers = [row["id"] for row in rows]
     places, tags = _schema.locations, _tags(connection, numbers)
     urls = defaultdict(list)

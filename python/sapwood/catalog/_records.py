@@ -1,4 +1,4 @@
-"""What a catalogue tells: datasets, their versions and products, and what depends on what."""
+"""Records that a catalogue returns: datasets, versions, products and lineage."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-__all__ = ["Dataset", "Input", "Match", "Product", "Refreshed", "Related", "Version"]
+__all__ = ["Dataset", "Input", "Match", "Product", "RefreshResult", "Related", "Version"]
 
 
 class Record:
-    """What JSON can be made of."""
+    """A record that can be converted to JSON."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for JSON: times as in ISO 8601."""
+        """The record as a dict for JSON, with times in ISO 8601."""
         plain: dict[str, Any] = _plain(asdict(self))  # type: ignore[call-overload]
         return plain
 
@@ -31,21 +31,21 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Dataset(Record):
-    """A dataset, as it was when the catalogue looked at it last.
+    """A dataset at the time of its last refresh.
 
     Attributes:
-        name: its name in the catalogue.
-        identity: what the dataset calls itself, wherever it is copied to.
-        tree: path of its tree.
-        version: its newest version.
+        name: the name in the catalogue.
+        identity: the identity of the dataset, which all its copies share.
+        tree: the path of the tree.
+        version: the newest version.
         entries: number of entries.
         products: number of products.
-        nbytes: bytes of the baskets of its products; None if they were not counted.
-        objects: objects that hold these.
-        locations: URLs or paths, the first one that was given first.
-        tags: names of versions.
-        changed: when its newest version was made.
-        refreshed: when the catalogue looked at it.
+        nbytes: bytes of the baskets of all products; None if unknown.
+        objects: number of objects that contain these; None if unknown.
+        locations: URLs or paths, in the order in which they were added.
+        tags: version numbers by tag.
+        changed: when the newest version was made.
+        refreshed: when the catalogue last read the dataset.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Dataset(Record):
 
 @dataclass(frozen=True)
 class Input(Record):
-    """What a version was made of.
+    """An input of a version.
 
     Attributes:
-        url: a file or a dataset, without secrets.
-        version: which version of the dataset, or its tag; None for files.
-        dataset: its name, if the catalogue has that dataset.
+        url: path or URL of a file or dataset, without secrets.
+        version: version or tag of the dataset; None for files.
+        dataset: name of the dataset, if it is in the catalogue.
     """
 
     url: str
@@ -82,19 +82,19 @@ class Version(Record):
     """A version of a dataset.
 
     Attributes:
-        version: its number.
-        parent: the one it was made from.
-        operation: what made it: ``create``, ``append``, ``add``, ``replace``, ``drop``, ….
-        what: the same in a few words.
-        time: when.
-        who: who made it, if that was said.
-        tool: name and version of what wrote it.
+        version: the version number.
+        parent: the version from which it was made; None for the first.
+        operation: the operation that made it, such as ``create``, ``append``, ``add``, ``replace``, ``drop``.
+        what: a short description of the operation.
+        time: when it was made.
+        who: the author, if given.
+        tool: name and version of the program that wrote it.
         job: the job that wrote it.
-        entries: number of entries; None if it had expired before the catalogue saw it.
-        inputs: what it was made of.
-        parameters: options of what made it.
-        tags: names that it has.
-        expired: whether it cannot be opened any more.
+        entries: number of entries; None if it had expired before the catalogue read it.
+        inputs: the files or datasets from which it was made.
+        parameters: options of the operation.
+        tags: the tags of this version.
+        expired: whether it can no longer be opened.
     """
 
     version: int
@@ -114,17 +114,17 @@ class Version(Record):
 
 @dataclass(frozen=True)
 class Product(Record):
-    """Columns of a dataset that are read, added and replaced together.
+    """A product: columns of a dataset that are written and replaced together.
 
     Attributes:
-        name: its name.
+        name: the name of the product.
         version: the version of the dataset that wrote it.
-        since: the first version of the dataset that has it so.
-        until: the first one that has it so no more; None if the newest one has.
+        since: the first version of the dataset that contains it in this form.
+        until: the first later version without it in this form; None if the newest version contains it.
         branches: number of branches.
         entries: number of entries.
         nbytes: bytes of its baskets.
-        objects: objects that hold these.
+        objects: number of objects that contain these.
     """
 
     name: str
@@ -139,7 +139,13 @@ class Product(Record):
 
 @dataclass(frozen=True)
 class Match(Record):
-    """A product of a dataset that was looked for."""
+    """A search result.
+
+    Attributes:
+        dataset: name of the dataset.
+        url: its first location.
+        product: the product that matches.
+    """
 
     dataset: str
     url: str
@@ -148,15 +154,15 @@ class Match(Record):
 
 @dataclass(frozen=True)
 class Related(Record):
-    """Something that a dataset was made of, or that was made of it.
+    """An ancestor or descendant of a dataset.
 
     Attributes:
-        steps: 1 for what it was made of directly, 2 for what that was made of, ….
-        url: where it is.
-        dataset: its name, if the catalogue has it.
-        version: which version, or tag, of it.
-        of: name of the dataset that was made of it (of ancestors), or that it was made of (of descendants).
-        of_version: which version of that.
+        steps: the distance: 1 for direct inputs or derived datasets, 2 for theirs, and so on.
+        url: path or URL.
+        dataset: its name, if it is in the catalogue.
+        version: its version or tag.
+        of: for an ancestor, the name of the dataset made from it; for a descendant, that of its input.
+        of_version: the version of that dataset.
     """
 
     steps: int
@@ -168,14 +174,14 @@ class Related(Record):
 
 
 @dataclass(frozen=True)
-class Refreshed(Record):
-    """What looking at a dataset again has shown.
+class RefreshResult(Record):
+    """The result of refreshing a dataset.
 
     Attributes:
-        name: the dataset.
-        before: the newest version that was known; None if it was not.
+        name: the name of the dataset.
+        before: the newest version before.
         version: the newest version now.
-        error: why it could not be looked at, or None.
+        error: the reason why the dataset could not be read, or None.
     """
 
     name: str
@@ -184,6 +190,6 @@ class Refreshed(Record):
     error: Exception | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
-        told = {"name": self.name, "before": self.before, "version": self.version}
-        return {**told, "error": None if self.error is None else str(self.error)}
+        """The record as a dict for JSON."""
+        error = None if self.error is None else str(self.error)
+        return {"name": self.name, "before": self.before, "version": self.version, "error": error}

@@ -1,4 +1,4 @@
-"""What a catalogue reads of a dataset: its log, and what its versions hold; never its data."""
+"""Reads the metadata of datasets for the catalogue: logs and descriptions of versions, but never data."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ..history.describe import describe, log
 from ..options.paths import is_url
 
 AT_ONCE = 8
-"""Versions that are asked for together: one small object each."""
+"""Number of versions read in parallel, from one small object each."""
 _VERSIONED = re.compile(r"(?P<url>.*/[^/@]+)@(?P<version>[\w.+-]+)", re.DOTALL)
 _SECRETS = re.compile(r"\S+://\S+")
 
 
 @dataclass(frozen=True)
 class History:
-    """What a dataset says of itself.
+    """New metadata of a dataset.
 
     Attributes:
         newest: the description of the newest version, with sizes.
-        entries: those of the log after the version that was known, in order.
-        contents: descriptions of the versions that can still be opened, without sizes.
+        entries: the log entries after the known version, in order.
+        contents: descriptions by version, without sizes, of those that have not expired.
     """
 
     newest: Mapping[str, Any]
@@ -36,14 +36,14 @@ class History:
 
 
 def newest(url: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The description of the newest version, with sizes."""
+    """Reads the description of the newest version, with sizes."""
     return _describe(url, None, True, options)
 
 
 def read(
     url: str, newest: Mapping[str, Any], known: tuple[int, str] | None, options: Mapping[str, Any]
 ) -> History:
-    """Reads what is new of a dataset after the ``known`` version, given by number and snapshot."""
+    """Reads the metadata of a dataset after the ``known`` version, which is given by number and snapshot."""
     tip = int(newest["version"])
     after = 0 if known is None else known[0]
     entries = _log(url, max(after - 1, 0), options)
@@ -58,21 +58,25 @@ def read(
 
 
 def normal(url: str) -> str:
-    """The one form of the place of a dataset, by which places are compared; without secrets."""
+    """The canonical form of a location, for comparison.
+
+    Raises:
+        UsageError: the URL contains secrets.
+    """
     if url.startswith("file://"):
         url = url.removeprefix("file://")
     if not is_url(url):
         return os.path.abspath(os.path.expanduser(url))
     if _core.redact(url) != url:
         raise UsageError(
-            f"the URL {_core.redact(url)} holds secrets, and a catalogue keeps none: "
-            "give keys by the environment or a profile"
+            f"the URL {_core.redact(url)} contains secrets, which a catalogue must not store: "
+            "set credentials in the environment or a profile"
         )
     return url.rstrip("/")
 
 
 def split_version(text: str) -> tuple[str, str | None]:
-    """An input as its place, and the version or tag of it that was named; without secrets.
+    """Splits an input into its location, without secrets, and its version or tag, or None.
 
     >>> split_version("s3://bucket/ttbar@v12"), split_version("https://user@example.org/a.root:Events")
     (('s3://bucket/ttbar', 'v12'), ('https://example.org/a.root:Events', None))
@@ -83,7 +87,7 @@ def split_version(text: str) -> tuple[str, str | None]:
 
 
 def without_secrets(text: str) -> str:
-    """A text whose URLs have lost their secrets."""
+    """Removes secrets from the URLs in a text."""
     return _SECRETS.sub(lambda found: _core.redact(found[0]), text)
 
 
@@ -92,9 +96,9 @@ def _check_same_history(url: str, tip: int, known: tuple[int, str], entries: lis
     there = next((entry for entry in entries if entry["n"] == version), None)
     if tip < version or there is None or there["snapshot"] != snapshot:
         raise ConflictError(
-            f"{url} has another history than the catalogue knows: version {version} is not the same",
+            f"{url} has another history than in the catalogue: version {version} differs",
             url=url,
-            hint="look what happened to the dataset; to begin anew, forget it and add it again",
+            hint="find out what happened to the dataset; to start over, forget it and add it again",
         )
 
 

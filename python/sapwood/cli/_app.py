@@ -1,4 +1,4 @@
-"""All commands gathered. Only Typer is imported for `--help`: the rest waits inside of the commands."""
+"""The collection of all commands. `--help` imports only Typer: commands import the rest when they run."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .cache import app as cache
 from .catalog import app as catalog
 from .convert import convert
 from .doctor import doctor
+from .example import example
 from .head import head
 from .layout import layout
 from .ls import ls
@@ -34,45 +35,45 @@ from .verify import verify
 EXIT_CODES = """\b
 Exit codes:
   0  done
-  1  failed for another reason than those below
-  2  the command was not understood
+  1  any other failure
+  2  wrong usage
   3  no such file, tree or branch
-  4  the file is damaged, no ROOT file, or of a kind that cannot be read
+  4  the file is damaged, not a ROOT file, or of an unsupported kind
   5  the server or the network failed, or the deadline passed"""
 
 
 class Commands(TyperGroup):
-    """The commands. What Typer says about wrong arguments quotes them, and is made printable here."""
+    """The group of commands. Typer's messages quote wrong arguments, so they are made printable here."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        with _printable_complaints():
+        with _printable_messages():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        with _printable_complaints():
+        with _printable_messages():
             return super().invoke(ctx)
 
 
-# Click's class; some versions of Typer bring a copy of their own.
+# Click's class. Some versions of Typer vendor a copy of Click, so it cannot be imported from there.
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
 
 @contextlib.contextmanager
-def _printable_complaints() -> Iterator[None]:
+def _printable_messages() -> Iterator[None]:
     try:
         yield
     except _USAGE_ERROR as error:
-        # By lines: the message may also be the whole help.
+        # Line by line, because the message may also be the whole help.
         error.message = printable_lines(error.message)
         raise
 
 
 app = typer.Typer(
     cls=Commands,
-    help="Look into ROOT files, get arrays out of them, and write them anew, from disk or from a URL.",
+    help="Inspect, read, convert and rewrite ROOT files, from disk or from a URL.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
-    # Help that Rich formats would double the time it takes to appear.
+    # Rich would double the time that help takes to appear.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -93,7 +94,7 @@ def common(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """What holds for all commands."""
+    """The options of `sapwood` itself."""
 
 
 for _command in (
@@ -113,6 +114,7 @@ for _command in (
     trace,
     replay,
     tune,
+    example,
 ):
     app.command()(_command)
 app.add_typer(bench, name="bench")

@@ -1,14 +1,15 @@
-"""What the commands about datasets print."""
+"""Output of the commands about datasets."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ._output import Column, complain, print_json, print_line, print_table
+from ..display.units import counted
+from ._output import Column, complain, numbers, print_json, print_line, print_table
 
 
 def print_done(document: dict[str, Any], as_json: bool) -> None:
-    """Prints what was done: a line for a terminal or a pipe."""
+    """Prints the result of a change: one line, or a JSON document."""
     if as_json:
         print_json(document)
         return
@@ -17,35 +18,33 @@ def print_done(document: dict[str, Any], as_json: bool) -> None:
     print_line(", ".join(f"{key} {value}" for key, value in document.items()))
 
 
-def print_version(told: dict[str, Any], as_json: bool) -> None:
-    """Prints what a version holds."""
+def print_version(version: dict[str, Any], as_json: bool) -> None:
+    """Prints the content of a version."""
     if as_json:
-        print_json(told)
+        print_json(version)
         return
-    made, products = told["made"], told["products"]
-    print_line(f"{told['url']} v{told['version']}: {told['tree']}, {told['entries']:,} entries")
-    print_line(
-        f"{len(products)} products, {len(told['segments'])} segments, {made['operation']} by {made['tool']}"
-    )
+    made = version["made"]
+    entries = counted(version["entries"], "entry", "entries")
+    products = counted(len(version["products"]), "product")
+    segments = counted(len(version["segments"]), "segment")
+    print_line(f"{version['url']} v{version['version']}: {version['tree']}, {entries}")
+    print_line(f"{products}, {segments}, {made['operation']} by {made['tool']}")
     for source in made.get("inputs", ()):
         print_line(f"  from {source}")
-    for name, number in (told.get("tags") or {}).items():
+    for name, number in (version.get("tags") or {}).items():
         print_line(f"  tag {name}: v{number}")
-    if "excluded" in told:
-        passed = told["excluded"]
-        print_line(
-            f"{passed['cut']}: passes over {passed['entries']:,} entries, {passed['batches']:,} batches"
-        )
-    if "statistics" in told:
-        _print_statistics(told["statistics"])
+    if "excluded" in version:
+        excluded = version["excluded"]
+        skipped = counted(excluded["entries"], "entry", "entries")
+        print_line(f"{excluded['cut']}: skips {skipped}, {counted(excluded['batches'], 'batch', 'batches')}")
+    if "statistics" in version:
+        _print_statistics(version["statistics"])
 
 
 def _print_statistics(statistics: list[dict[str, Any]]) -> None:
-    titles = [Column("branch"), Column("values", right=True), Column("NaN", right=True)]
-    titles += [Column("least", right=True), Column("greatest", right=True), Column("stripes", right=True)]
     rows = []
     for one in statistics:
         ends = ["" if one[end] is None else f"{one[end]}" for end in ("least", "greatest")]
         known = [f"{one[name]:,}" if one["known"] else "" for name in ("values", "nans")]
         rows.append([one["branch"], *known, *ends, f"{one['known']} of {one['stripes']}"])
-    print_table(titles, rows)
+    print_table([Column("branch"), *numbers("values", "NaN", "least", "greatest", "stripes")], rows)

@@ -1,51 +1,45 @@
-"""`sapwood show --edm`: the products of a CMS file, and the processes that made them."""
+"""`sapwood show --edm`: the products of a CMS file and the processes that made them."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
-from ..display.units import human_bytes
+from ..display.units import counted, human_bytes
 from ..errors import UsageError
-from ._output import Column, print_json, print_line, print_table, ratio
+from ._options import Access
+from ._output import Column, numbers, print_json, print_line, print_table, ratio
 from ._target import open_target
 
 _KEYS = {"size": "compressed_bytes", "unpacked": "uncompressed_bytes", "ratio": "ratio"}
 
 
-def show_edm(
-    source: str,
-    sort: str | None,
-    filter_name: str | None,
-    as_json: bool,
-    deadline: float | None,
-    replicas: list[str] | None = None,
-) -> None:
+def show_edm(source: str, sort: str | None, filter_name: str | None, access: Access) -> None:
     """Prints two tables, or one JSON document."""
     from ..integrations import edm
     from ..query.filters import text_filter
 
     wanted = text_filter(filter_name)
-    with open_target(source, deadline, None, replicas).file as file:
-        known = edm.products(file)
-        if not known:
-            raise UsageError(f"{file.file_path} has no products: it is no CMS EDM file")
+    with open_target(source, access).file as file:
+        products = edm.products(file)
+        if not products:
+            raise UsageError(f"{file.file_path} has no products: it is not a CMS EDM file")
         infos = [
-            info for info in known if wanted is None or wanted(info.name.branch) or wanted(info.name.label)
+            info for info in products if wanted is None or wanted(info.name.branch) or wanted(info.name.label)
         ]
         document = {
             "file": file.file_path,
             "products": _sorted([_row(info) for info in infos], sort),
             "processes": [dataclasses.asdict(info) for info in edm.processes(file)],
         }
-    if as_json:
+    if access.as_json:
         print_json(document)
     else:
         _print(document)
 
 
 def _row(info: Any) -> dict[str, Any]:
-    packed, unpacked = info.compressed_bytes, info.uncompressed_bytes
+    compressed, uncompressed = info.compressed_bytes, info.uncompressed_bytes
     return {
         "branch": info.name.branch,
         **dataclasses.asdict(info.name),
@@ -54,9 +48,9 @@ def _row(info: Any) -> dict[str, Any]:
         "present": info.present,
         "branch_id": info.branch_id,
         "aliases": list(info.aliases),
-        "compressed_bytes": packed,
-        "uncompressed_bytes": unpacked,
-        "ratio": unpacked / packed if packed else None,
+        "compressed_bytes": compressed,
+        "uncompressed_bytes": uncompressed,
+        "ratio": uncompressed / compressed if compressed else None,
     }
 
 
@@ -66,7 +60,7 @@ def _sorted(rows: list[dict[str, Any]], sort: str | None) -> list[dict[str, Any]
     if sort is None:
         return rows
     if sort not in _KEYS:
-        raise UsageError(f"products are not sorted by {sort!r}, but by 'name', {', '.join(map(repr, _KEYS))}")
+        raise UsageError(f"cannot sort products by {sort!r}; use 'name', {', '.join(map(repr, _KEYS))}")
     return sorted(rows, key=lambda row: float(row[_KEYS[sort]] or 0), reverse=True)
 
 
@@ -77,39 +71,22 @@ def _print(document: dict[str, Any]) -> None:
         Column("process"),
         Column("class", style="cyan"),
         Column("per"),
-        Column("compressed", right=True),
-        Column("unpacked", right=True),
-        Column("ratio", right=True),
+        *numbers("compressed", "uncompressed", "ratio"),
     ]
     rows = [
-        [
-            row["label"],
-            row["instance"] or "-",
-            row["process"],
-            row["class"],
-            row["per"],
-            *_sizes(row),
-        ]
+        [row["label"], row["instance"] or "-", row["process"], row["class"], row["per"], *_sizes(row)]
         for row in document["products"]
     ]
-    here = [row for row in document["products"] if row["present"]]
-    packed = sum(row["compressed_bytes"] for row in here)
-    unpacked = sum(row["uncompressed_bytes"] for row in here)
-    counts = f"{len(here):,} products, {len(rows) - len(here):,} dropped"
-    total = [human_bytes(packed), human_bytes(unpacked), ratio(unpacked, packed)]
+    present = [row for row in document["products"] if row["present"]]
+    compressed = sum(row["compressed_bytes"] for row in present)
+    uncompressed = sum(row["uncompressed_bytes"] for row in present)
+    counts = f"{counted(len(present), 'product')}, {len(rows) - len(present):,} dropped"
+    total = [human_bytes(compressed), human_bytes(uncompressed), ratio(uncompressed, compressed)]
     print_table(columns, rows, [counts, "", "", "", "", *total])
     if document["processes"]:
         print_line()
-        steps = [
-            [
-                str(step["history"]),
-                str(step["position"]),
-                step["process"],
-                step["release"],
-                step["parameter_set_id"],
-            ]
-            for step in document["processes"]
-        ]
+        keys = ("history", "position", "process", "release", "parameter_set_id")
+        steps = [[str(step[key]) for key in keys] for step in document["processes"]]
         titles = ("history", "step", "process", "release", "parameter set")
         print_table([Column(title) for title in titles], steps)
 
@@ -117,5 +94,5 @@ def _print(document: dict[str, Any]) -> None:
 def _sizes(row: dict[str, Any]) -> list[str]:
     if not row["present"]:
         return ["dropped", "-", "-"]
-    packed, unpacked = row["compressed_bytes"], row["uncompressed_bytes"]
-    return [human_bytes(packed), human_bytes(unpacked), ratio(unpacked, packed)]
+    compressed, uncompressed = row["compressed_bytes"], row["uncompressed_bytes"]
+    return [human_bytes(compressed), human_bytes(uncompressed), ratio(uncompressed, compressed)]

@@ -1,14 +1,15 @@
-"""An object on standard output: one member per line, what it holds below it."""
+"""Output of an object: one member per line, with nested members indented below it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from ..display.units import counted
 from ._output import plain, print_json, print_line
 
 _LONGEST = 20
-"""Items of a list that are shown."""
+"""The most items of a list that are shown."""
 
 
 def print_object(source: str, value: Any, *, as_json: bool) -> None:
@@ -39,10 +40,10 @@ def lines(value: Any, name: str = "", indent: str = "") -> Iterator[str]:
         yield f"{head}{value!r}" if isinstance(value, Axis) else f"{head}{value.class_name or 'record'}"
         items = list(value.members.items())
     elif isinstance(value, dict):
-        yield f"{head}{len(value)} items"
+        yield f"{head}{counted(len(value), 'item')}"
         items = list(value.items())
     elif isinstance(value, (list, tuple)) and any(isinstance(item, (Instance, dict, list)) for item in value):
-        yield f"{head}{len(value)} items"
+        yield f"{head}{counted(len(value), 'item')}"
         items = [(f"[{place}]", item) for place, item in enumerate(value)]
     else:
         text = np.array2string(value, threshold=_LONGEST) if isinstance(value, np.ndarray) else repr(value)

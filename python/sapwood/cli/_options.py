@@ -1,20 +1,23 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, alone and in groups."""
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 File: TypeAlias = Annotated[
     str,
-    typer.Argument(metavar="FILE[:PATH]", help="A file or URL; after a colon the tree or directory in it."),
+    typer.Argument(
+        metavar="FILE[:PATH]", help="A file or URL; after a colon, a tree or directory inside the file."
+    ),
 ]
 Tree: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="FILE[:TREE]",
-        help="A file or URL and the tree in it; the tree may be left out if it is the only one.",
+        help="A file or URL, and the tree inside it. You can omit the tree if it is the only one.",
     ),
 ]
 Columns: TypeAlias = Annotated[
@@ -23,14 +26,17 @@ Columns: TypeAlias = Annotated[
 Filter: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--filter", "-f", metavar="GLOB", help="Only branches of these names: 'Muon_*', or '/regex/i'."
+        "--filter", "-f", metavar="GLOB", help="Only branches with these names: 'Muon_*', or '/regex/i'."
     ),
+]
+Cut: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="CUT", help="Only entries for which this expression is true.")
 ]
 Entries: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="START:STOP",
-        help="Only these entries; either end may be left out, negative ones count from the end.",
+        help="Only these entries. You can omit either end; negative numbers count from the end.",
     ),
 ]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
@@ -43,27 +49,75 @@ Replica: TypeAlias = Annotated[
     typer.Option(
         "--replica",
         metavar="URL",
-        help="Where else the file is: its URL, a prefix of its path that ends in a slash, or a metalink; "
-        "may be repeated.",
+        help="Another copy of the file: its URL, a prefix that ends in a slash, or a metalink. Repeatable.",
     ),
 ]
 Threads: TypeAlias = Annotated[
     int | None,
-    typer.Option("--threads", "-j", metavar="N", help="Threads to decode with; by default all cores."),
+    typer.Option("--threads", "-j", metavar="N", help="Threads for decoding; by default all cores."),
 ]
-
 Log: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--log",
         metavar="URL",
-        help="The database that has its log: postgresql://HOST/DATABASE, or the path of an SQLite file.",
+        help="The database with the dataset's log: postgresql://HOST/DATABASE, or the path of an SQLite "
+        "file.",
     ),
 ]
-
 Force: TypeAlias = Annotated[
-    bool, typer.Option("--force", help="Replace an existing output; never one that is read.")
+    bool, typer.Option("--force", help="Replace an existing output, but never an input.")
 ]
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a file is opened, and whether its document is printed as JSON."""
+
+    as_json: Json = False
+    replica: Replica = None
+    deadline: Deadline = None
+
+    @property
+    def open_options(self) -> dict[str, Any]:
+        """The arguments of :func:`sapwood.open`."""
+        return {"deadline": self.deadline, "replicas": self.replica or None}
+
+
+@dataclass(frozen=True)
+class Reading(Access):
+    """How a file is opened and decoded."""
+
+    threads: Threads = None
+
+    @property
+    def open_options(self) -> dict[str, Any]:
+        """The arguments of :func:`sapwood.open`."""
+        return {**super().open_options, "threads": self.threads}
+
+
+def quantity(text: str, units: dict[str, float], kind: str) -> float:
+    """A number with a unit, in the base unit. The error message names the ``kind`` of value.
+
+    >>> quantity("2 km", {"m": 1.0, "km": 1000.0}, "a length such as 2km")
+    2000.0
+    """
+    import re
+
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([A-Za-z/]*)\s*", text)
+    if found is None or found[2] not in units:
+        raise typer.BadParameter(f"{text!r} is not {kind}")
+    return float(found[1]) * units[found[2]]
+
+
+def duration(text: str) -> float:
+    """A time in seconds: 20us, 150ms, 90s, 10m, 2h; a plain number is seconds.
+
+    >>> duration("10m"), duration("90")
+    (600.0, 90.0)
+    """
+    units = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+    return quantity(text, units, "a time such as 150ms, 90s, 10m or 2h")
 
 
 def entry_range(text: str | None) -> tuple[int | None, int | None]:
@@ -76,4 +130,6 @@ def entry_range(text: str | None) -> tuple[int | None, int | None]:
             raise ValueError(text)
         return (int(start) if start.strip() else None), (int(stop) if stop.strip() else None)
     except ValueError:
-        raise typer.BadParameter(f"entries are START:STOP, such as 0:1000 or :1000, not {text!r}") from None
+        raise typer.BadParameter(
+            f"entries must be START:STOP, such as 0:1000 or :1000, not {text!r}"
+        ) from None

@@ -1,4 +1,4 @@
-"""Whatever the commands print: lines, tables and JSON; coloured on a terminal, plain in a pipe.
+"""Output of all commands: lines, tables and JSON; coloured on a terminal, plain in a pipe.
 
 Names and values come from files and servers that may be hostile. Every line and every cell goes through
 :func:`~sapwood.display.printable.printable` here, and no other module of the command line writes to a stream.
@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: title, side, whether its lines may be broken, and a style for terminals."""
+    """A column of a table: title, alignment, whether its text may wrap, and a style for terminals."""
 
     title: str
     right: bool = False
     breaks: bool = False
     style: str = ""
+
+
+def numbers(*titles: str) -> list[Column]:
+    """Columns of numbers, which are aligned on the right."""
+    return [Column(title, right=True) for title in titles]
 
 
 def print_line(text: str = "", *, flush: bool = False) -> None:
@@ -47,21 +52,21 @@ def complain(text: str) -> None:
 def output_or_standard(
     target: str, what: Format, inputs: Iterable[Any], force: bool, as_json: bool
 ) -> str | None:
-    """The local path of an output, which may be written; None for standard output, which is "-"."""
+    """The local path of an output after a check that it may be written; None for "-", standard output."""
     from ..errors import UsageError
     from ..options.outputs import STANDARD_OUTPUT, check_output
 
     if target != STANDARD_OUTPUT:
         return check_output(target, what, inputs=inputs, overwrite=force)
     if as_json:
-        raise UsageError(f"standard output cannot hold {what.name} and the document of --json: name a file")
+        raise UsageError(f"standard output cannot hold both {what.name} and the JSON document: name a file")
     return None
 
 
 def print_table(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], footer: Sequence[str] | None = None
 ) -> None:
-    """Prints a table; in a pipe with single spaces' worth of alignment and no decoration."""
+    """Prints a table; in a pipe, only aligned with spaces."""
     columns = [replace(column, title=printable(column.title)) for column in columns]
     rows = [[printable(cell) for cell in row] for row in rows]
     footer = [printable(cell) for cell in footer] if footer else None
@@ -104,14 +109,14 @@ def _rich_table(
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Prints one JSON document: names are exact, and pure ASCII, in which nothing commands a terminal."""
+    """Prints one JSON document. Names are exact; it is pure ASCII, so it cannot control a terminal."""
     indent = 2 if sys.stdout.isatty() else None
     json.dump(document, sys.stdout, ensure_ascii=True, indent=indent, allow_nan=False)
     print()
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it. Infinities and NaN become the strings that Python has for them."""
+    """A value in the types of JSON. Infinities and NaN become Python's strings for them."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):
@@ -126,5 +131,5 @@ def plain(value: Any) -> Any:
 
 
 def ratio(uncompressed: int, compressed: int) -> str:
-    """How much smaller compression made something; of datasets it is not known."""
+    """The compression ratio; "-" if it is unknown, as for datasets."""
     return f"{uncompressed / compressed:.2f}" if compressed and uncompressed else "-"

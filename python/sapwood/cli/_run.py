@@ -1,19 +1,19 @@
-"""What surrounds every command: failures become one line on standard error, and an exit code."""
+"""The frame around every command: a failure becomes one line on standard error and an exit code."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import json
+import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec
+from typing import Any
 
 import typer
 
+from ._groups import ungrouped
 from ._output import complain, print_line
-
-P = ParamSpec("P")
 
 FAILED, USAGE, NOT_FOUND, UNREADABLE, UNREACHABLE = 1, 2, 3, 4, 5
 
@@ -34,21 +34,22 @@ EXIT_CODES = {
 """The exit code for the ``code`` of an exception; any other is 1."""
 
 
-def command(function: Callable[P, None]) -> Callable[P, None]:
-    """Makes a function a command: what sapwood raises is told in one line, without a traceback."""
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Makes a function a command: an exception of sapwood is printed in one line, without a traceback."""
+    flat = ungrouped(function)
 
-    @functools.wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+    @functools.wraps(flat)
+    def run(**options: Any) -> None:
         try:
             with _warnings_in_one_line():
-                function(*args, **kwargs)
+                flat(**options)
         except BrokenPipeError:
             raise
         except Exception as error:
             code = exit_code(error)
             if code is None:
                 raise
-            if kwargs.get("as_json"):
+            if options.get("as_json"):
                 print_line(json.dumps({"error": describe(error)}))
             complain(f"sapwood: {error}")
             for line in _log(error):
@@ -60,7 +61,7 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
 
 @contextlib.contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Tells what is left out of a result, or not used, in one line, without the place in the code."""
+    """Prints warnings about skipped branches and unused profiles in one line, without a source location."""
     from ..errors import BranchSkippedWarning, ProfileWarning
 
     with warnings.catch_warnings():
@@ -70,24 +71,32 @@ def _warnings_in_one_line() -> Iterator[None]:
         yield
 
 
+def wait_for_interrupt() -> None:
+    """Lets the servers of this process work until Ctrl-C."""
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(3600)
+    print_line("stopped")
+
+
 def exit_code(error: Exception) -> int | None:
-    """The exit code for a failure, or None for what is a mistake of sapwood itself."""
+    """The exit code for a failure, or None if the failure is a bug in sapwood."""
     from ..errors import SapwoodError
 
     if isinstance(error, SapwoodError):
         return EXIT_CODES.get(error.code, FAILED)
     if isinstance(error, SyntaxError):  # of an expression
         return USAGE
-    # Files that cannot be written, and libraries that are not installed.
+    # Unwritable files, and libraries that are not installed.
     return FAILED if isinstance(error, (OSError, ImportError)) else None
 
 
 def describe(error: Exception) -> dict[str, Any]:
     """A failure as JSON."""
     names = ("code", "url", "offset", "branch", "hint")
-    told = {"message": str(error)} | {name: getattr(error, name, None) for name in names}
+    document = {"message": str(error)} | {name: getattr(error, name, None) for name in names}
     log = getattr(error, "log", ())
-    return told | ({"log": [event.to_dict() for event in log]} if log else {})
+    return document | ({"log": [event.to_dict() for event in log]} if log else {})
 
 
 def _log(error: Exception) -> list[str]:

@@ -1,27 +1,25 @@
-"""What FILE[:PATH] on the command line stands for."""
+"""The meaning of FILE[:PATH] on the command line."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"})
+from ._options import Access
 
 
-def open_target(
-    text: str, deadline: float | None, threads: int | None, replicas: list[str] | None = None
-) -> Any:
-    """Opens a file, or the object in it that stands after a colon."""
+def open_target(text: str, access: Access) -> Any:
+    """Opens a file, or the object inside it that is named after a colon."""
     from ..errors import FileNotFoundError
     from ..opening.single import open
     from ..options.remote_glob import STORES
 
-    options: dict[str, Any] = {"deadline": deadline, "threads": threads, "replicas": replicas or None}
+    options = access.open_options
     target = split_target(text)
     try:
         return open(target, **options)
     except FileNotFoundError as error:
-        # Of a dataset in an object store, nothing but the store says where its name ends.
+        # Only the object store knows where the name of a dataset ends.
         scheme, mark, rest = text.partition("://")
         place, colon, name = rest.partition(":")
         if target != text or not colon or scheme.lower() not in STORES:
@@ -32,53 +30,35 @@ def open_target(
             raise error from None
 
 
-def open_tree(
-    text: str, deadline: float | None, threads: int | None, replicas: list[str] | None = None
-) -> Any:
-    """Opens the tree of FILE:TREE; of FILE alone, its only tree.
+def open_tree(text: str, access: Access) -> Any:
+    """Opens the tree of FILE:TREE; for FILE alone, its only tree.
 
     Raises:
-        UsageError: if there are several, or what was named is no tree.
+        UsageError: if there are several trees, or the name is that of another object.
     """
     from ..errors import UsageError
 
-    found = open_tree_or_object(text, deadline, threads, replicas)
+    found = open_tree_or_object(text, access)
     if hasattr(found, "num_entries"):
         return found
-    raise UsageError(f"{text} is no tree")
+    raise UsageError(f"{text} is not a tree")
 
 
-def open_tree_or_object(
-    text: str, deadline: float | None, threads: int | None, replicas: list[str] | None = None
-) -> Any:
-    """Opens what FILE:PATH names; of a file or a directory, its only tree.
+def open_tree_or_object(text: str, access: Access) -> Any:
+    """Opens the object of FILE:PATH; for a file or directory, its only tree.
 
     Raises:
         UsageError: if a file or directory has several trees.
     """
-    from ..errors import KeyInFileError, UsageError
     from ..model.directory import Directory
+    from ..opening.only_tree import only_tree
 
-    found = open_target(text, deadline, threads, replicas)
-    if not isinstance(found, Directory):
-        return found
-    trees = trees_in(found)
-    if not trees:
-        raise KeyInFileError(f"there is no tree in {text}")
-    if len(trees) > 1:
-        named = ", ".join(trees[:8]) + (", …" if len(trees) > 8 else "")
-        raise UsageError(f"{text} has {len(trees)} trees, name one after a colon: {named}")
-    return found[trees[0]]
-
-
-def trees_in(directory: Any) -> list[str]:
-    """The paths of the trees in a directory and those below it, highest cycles only."""
-    classes = directory.classnames(recursive=True, cycle=False)
-    return [path for path, class_name in classes.items() if class_name in TREE_CLASSES]
+    found = open_target(text, access)
+    return only_tree(found) if isinstance(found, Directory) else found
 
 
 def is_directory(text: str) -> bool:
-    """Whether it names a directory of files: one of this machine, or a URL that ends in a slash."""
+    """Whether this is a directory of files: a local one, or a URL that ends in a slash."""
     from ..options.paths import is_dataset, is_url
 
     if not is_url(text) and is_dataset(text):
@@ -87,7 +67,7 @@ def is_directory(text: str) -> bool:
 
 
 def split_target(text: str) -> Any:
-    """`open` splits at a colon after ".root" only; on a command line a local file may have any name."""
+    """The argument of ``open``, which splits after ".root" only; here, local files may have any name."""
     from ..options.paths import CATALOGUED, is_dataset, is_url, split_object_path
 
     _, inside = split_object_path(text)

@@ -1,4 +1,4 @@
-"""Files that `convert` writes, a batch at a time; each appears whole or not at all."""
+"""Files that `convert` writes, batch by batch; each appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ FORMATS = {suffix: name for name, table in TABLES.items() for suffix in table.su
 
 
 class Writer(Protocol):
-    """Takes tables of the same columns, one after the other."""
+    """Takes tables with the same columns, one after the other."""
 
     def write(self, table: Any) -> None:
         """Appends a ``pyarrow.Table``."""
 
     def close(self, complete: bool) -> None:
-        """Ends the file; it is of use to nobody if not ``complete``."""
+        """Finishes the file; unless ``complete``, it will be discarded."""
 
 
 def format_of(path: str, wanted: str | None) -> str:
-    """The format of an output: as ``--to`` says, else by its extension."""
+    """The format of an output: that of ``--to``, or else that of its extension."""
     name = wanted or FORMATS.get(Path(path).suffix.lower())
     if name == "arrow":
         name = "feather"
     if name not in _WRITERS:
         known = ", ".join(sorted({*FORMATS.values(), "arrow"}))
-        what = f"no format {wanted!r}" if wanted else f"{path!r} has no extension that names a format"
+        what = f"unknown format {wanted!r}" if wanted else f"{path!r} has no extension of a known format"
         raise UsageError(f"{what}; choose one with --to: {known}")
     return name
 
 
 @contextlib.contextmanager
 def writer(path: str, file_format: str, schema: Any, *, overwrite: bool = False) -> Iterator[Writer]:
-    """A writer whose file takes its place when all went well, and leaves nothing behind otherwise."""
+    """A writer whose file appears on success; on failure, it leaves nothing behind."""
     with (
         whole_file(path, overwrite=overwrite) as part,
         _closed(_WRITERS[file_format](part, schema)) as opened,
@@ -61,12 +61,14 @@ def writer(path: str, file_format: str, schema: Any, *, overwrite: bool = False)
 def standard_output(file_format: str, schema: Any) -> Iterator[Writer]:
     """A writer to standard output."""
     if file_format != "csv" and sys.stdout.isatty():
-        raise UsageError(f"{TABLES[file_format].name} is not for terminals: name a file, or write to a pipe")
+        raise UsageError(
+            f"{TABLES[file_format].name} cannot be written to a terminal: name a file, or use a pipe"
+        )
     if file_format == "csv":
         with _closed(_CsvWriter(sys.stdout.buffer, schema)) as opened:
             yield opened
         return
-    # The other formats end with what says where things are: half of one is of no use.
+    # The other formats have their index at the end, so half a file would be useless.
     with tempfile.TemporaryDirectory(prefix="sapwood-") as folder:
         with writer(os.path.join(folder, "table"), file_format, schema) as opened:
             yield opened
@@ -77,7 +79,7 @@ def standard_output(file_format: str, schema: Any) -> Iterator[Writer]:
 
 @contextlib.contextmanager
 def _closed(opened: Writer) -> Iterator[Writer]:
-    """Closes a writer, complete if all went well."""
+    """Closes a writer; its file is complete if nothing was raised."""
     try:
         yield opened
     except BaseException:
@@ -122,7 +124,7 @@ class _FeatherWriter:
 
 
 class _CsvWriter:
-    """Comma-separated values; what is no number or text, such as a list, is written as JSON."""
+    """Comma-separated values; anything but numbers and text, such as a list, is written as JSON."""
 
     def __init__(self, where: Path | IO[bytes], schema: Any) -> None:
         import pyarrow as pa
@@ -147,9 +149,9 @@ class _CsvWriter:
 
 
 class _NpzWriter:
-    """NumPy's archive. A jagged column is its values, end to end, and `<name>.offsets`: where entries begin.
+    """NumPy's archive. A jagged column is stored as its flat values, and `<name>.offsets` for its entries.
 
-    The length of an array stands before its values, so these wait in files of their own until all are there.
+    An array's length precedes its values, so the values wait in temporary files until the length is known.
     """
 
     def __init__(self, path: Path, schema: Any) -> None:
@@ -183,7 +185,7 @@ class _NpzWriter:
 
 
 class _Column:
-    """One array on its way into an archive."""
+    """One array, collected in a temporary file until the archive is written."""
 
     def __init__(self, file: IO[bytes], first: NDArray[Any], is_offsets: bool) -> None:
         self.file = file
@@ -194,7 +196,7 @@ class _Column:
 
     def append(self, values: NDArray[Any]) -> None:
         if self._is_offsets:
-            # Every batch begins at 0: shift it to the end of the batch before; its first is that one's last.
+            # Every batch begins at 0: shift it to the last offset of the previous batch, which it repeats.
             values = values + self._last
             self._last = int(values[-1])
             values = values[1:] if self._rows else values
@@ -202,7 +204,7 @@ class _Column:
         np.ascontiguousarray(values).tofile(self.file)
 
     def copy_to(self, target: IO[bytes]) -> None:
-        # Typed in some versions of NumPy only.
+        # Only some versions of NumPy have types for it.
         npy: Any = np.lib.format
         header = {
             "descr": npy.dtype_to_descr(self._dtype),
@@ -228,7 +230,7 @@ def _arrays(name: str, array: Any) -> Iterator[tuple[str, NDArray[Any], bool]]:
             yield _offsets_suffix(level), _from_zero(array.offsets), True
         else:
             raise UnsupportedTypeError(
-                f"column {name!r} is of type {array.type}, which npz cannot hold; use parquet"
+                f"column {name!r} has type {array.type}, which npz cannot hold; use parquet"
             )
         array = array.flatten()
     if pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type):
@@ -257,7 +259,7 @@ def _from_zero(offsets: Any) -> NDArray[np.int64]:
 
 
 def _same_types(table: Any, schema: Any) -> Any:
-    """The table in the types of the first batch: text that was UTF-8 there may be something else here."""
+    """The table in the types of the first batch: text that was UTF-8 there may have another type here."""
     import pyarrow as pa
 
     if table.schema.equals(schema):
@@ -265,7 +267,7 @@ def _same_types(table: Any, schema: Any) -> Any:
     try:
         return table.cast(schema)
     except (pa.ArrowInvalid, ValueError) as error:
-        raise UnsupportedTypeError(f"a column changes its type on the way: {error}") from None
+        raise UnsupportedTypeError(f"a column changes its type between batches: {error}") from None
 
 
 _WRITERS: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""`sapwood bench`: how fast this machine and its stores are."""
+"""`sapwood bench`: measures the speed of this machine and its stores."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Annotated, cast
 import typer
 
 from ._options import Force, Json
-from ._output import Column, print_json, print_table
+from ._output import Column, numbers, print_json, print_table
 from ._run import command
 
 TEXTS = 3
-"""So many columns of the table are texts."""
+"""The number of text columns, which come first in the table."""
 
-app = typer.Typer(help="How fast this machine, and what it reads and writes, are.", no_args_is_help=True)
+app = typer.Typer(
+    help="Measure the speed of this machine and of the stores that it uses.", no_args_is_help=True
+)
 
 
 @app.command()
@@ -32,44 +34,44 @@ def chain(
         typer.Option(
             "--output",
             metavar="PLACE",
-            help="none, sink (stripes that nobody keeps), OUT.root, OUT.pds, or where datasets are to be; "
-            "may be repeated; by default none.",
+            help="none, sink (stripes that are discarded), OUT.root, OUT.pds, or a directory or bucket for "
+            "datasets. Repeatable; by default none.",
         ),
     ] = None,
     chain: Annotated[
-        str, typer.Option(metavar="read|full", help="What the chain does; by default both are measured.")
+        str, typer.Option(metavar="read|full", help="The stages of the chain; by default both are measured.")
     ] = "read,full",
-    lanes: Annotated[str, typer.Option(metavar="N,…", help="Batches that are worked on at once.")] = "1",
+    lanes: Annotated[str, typer.Option(metavar="N,…", help="Batches that are processed at once.")] = "1",
     threads: Annotated[
         str, typer.Option("--threads", "-j", metavar="N,…", help="Threads that the lanes share.")
     ] = "1",
-    batch: Annotated[str, typer.Option(metavar="N,…", help="Events of a batch.")] = "144",
+    batch: Annotated[str, typer.Option(metavar="N,…", help="Events per batch.")] = "144",
     target: Annotated[
-        str, typer.Option(metavar="SIZE,…", help="Bytes of the objects of datasets, such as 128kB,512kB.")
+        str, typer.Option(metavar="SIZE,…", help="Bytes per object of a dataset, such as 128kB,512kB.")
     ] = "1MiB",
     groups: Annotated[
         str, typer.Option(metavar="yes|no", help="Whether small products share objects; or both: yes,no.")
     ] = "yes",
     entries: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Events that are taken at most.")
+        int | None, typer.Option(metavar="N", min=1, help="The most events to process.")
     ] = None,
     compression: Annotated[
-        str | None, typer.Option(metavar="NAME:LEVEL", help="Of what is written; by default zstd:5.")
+        str | None, typer.Option(metavar="NAME:LEVEL", help="Compression of the output; by default zstd:5.")
     ] = None,
-    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="How often each point is run.")] = 1,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each point.")] = 1,
     page: Annotated[
-        str | None, typer.Option("-o", metavar="OUT.html", help="A page with charts; OUT.json for JSON.")
+        str | None, typer.Option("-o", metavar="OUT.html", help="A page with charts, or OUT.json for JSON.")
     ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Measure the processing chain: events per second, from a source to an output.
+    """Measure the events per second of a processing chain.
 
     \b
     sapwood bench chain nano.root:Events --output sink --lanes 1,2,4 --threads 1,2 -o chain.html
 
-    read: read, decompress, deserialise; full: also serialise, compress, write. Every point is a process of
-    its own. Datasets are written below PLACE, each at a place of its own, and stay there.
+    read: read, decompress, deserialise; full: also serialise, compress, write. Every run is a separate
+    process. Each dataset gets its own directory below PLACE, and stays there.
     """
     from ..options.outputs import REPORT, check_output
     from ..studies import chain as chains
@@ -97,7 +99,7 @@ def chain(
     if as_json:
         print_json(found.to_dict())
     else:
-        columns = [Column(name, right=i >= TEXTS) for i, name in enumerate(COLUMNS)]
+        columns = [*map(Column, COLUMNS[:TEXTS]), *numbers(*COLUMNS[TEXTS:])]
         print_table(columns, [row(one) for one in found.measurements])
     if any(one.error for one in found.measurements):
         raise typer.Exit(1)
@@ -108,20 +110,20 @@ def _texts(text: str) -> list[str]:
 
 
 def _numbers(text: str) -> list[int]:
-    """Numbers from 1 on.
+    """A list of positive integers.
 
     >>> _numbers("1,2, 4")
     [1, 2, 4]
     """
     parts = _texts(text)
     if not parts or not all(part.isascii() and part.isdecimal() and int(part) for part in parts):
-        raise typer.BadParameter(f"{text!r} is no list of numbers such as 1,2,4")
+        raise typer.BadParameter(f"{text!r} is not a list of positive numbers such as 1,2,4")
     return [int(part) for part in parts]
 
 
 def _of(text: str, known: Sequence[str]) -> list[str]:
-    """Words of a list."""
+    """A list of known words."""
     parts = _texts(text)
     if not parts or not set(parts) <= set(known):
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(known)}")
+        raise typer.BadParameter(f"{text!r} is not a list of {', '.join(known)}")
     return parts

@@ -1,4 +1,4 @@
-"""`sapwood cache`: the blocks of remote files that are kept on the local disk; listed, verified, removed."""
+"""`sapwood cache`: lists, verifies and removes the blocks of remote files on the local disk."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from ..display.units import human_bytes
+from ..display.units import counted, human_bytes
 from ._options import Json
-from ._output import Column, print_json, print_line, print_table
+from ._output import Column, numbers, print_json, print_line, print_table
 from ._run import FAILED, command
 
 Directory: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--directory", "-d", metavar="DIR", help="The cache; else that of SAPWOOD_CACHE."),
+    typer.Option("--directory", "-d", metavar="DIR", help="The cache; by default SAPWOOD_CACHE."),
 ]
 
 app = typer.Typer(
-    help="Look after a cache: blocks of remote files that are kept on the local disk.",
+    help="Manage a cache: blocks of remote files on the local disk.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -27,7 +27,7 @@ app = typer.Typer(
 @app.command()
 @command
 def ls(directory: Directory = None, as_json: Json = False) -> None:
-    """List the files of which something is kept, the one used last first."""
+    """List the files in the cache, most recently used first."""
     from ..options.cache import contents
 
     found = contents(directory)
@@ -45,21 +45,16 @@ def ls(directory: Directory = None, as_json: Json = False) -> None:
         ]
         for one in found
     ]
-    titles = [Column("kept", right=True), Column("of", right=True), Column("blocks", right=True)]
-    total = [
-        human_bytes(sum(one.nbytes for one in found)),
-        "",
-        f"{sum(one.blocks for one in found):,}",
-        "",
-        "",
-    ]
-    print_table([*titles, Column("used"), Column("file", breaks=True)], rows, total)
+    blocks = f"{sum(one.blocks for one in found):,}"
+    total = [human_bytes(sum(one.nbytes for one in found)), "", blocks, "", ""]
+    titles = [*numbers("cached", "of", "blocks"), Column("used"), Column("file", breaks=True)]
+    print_table(titles, rows, total)
 
 
 @app.command()
 @command
 def verify(directory: Directory = None, as_json: Json = False) -> None:
-    """Read all that is kept, and remove what is damaged. Fails (1) if anything was."""
+    """Read all cached blocks, and remove damaged ones. Fails (1) if any was damaged."""
     from ..options.cache import verify as verify_cache
 
     found = verify_cache(directory)
@@ -67,9 +62,8 @@ def verify(directory: Directory = None, as_json: Json = False) -> None:
         damaged = [str(path) for path in found.damaged]
         print_json({"sound": found.sound, "nbytes": found.nbytes, "damaged": damaged})
     else:
-        print_line(
-            f"{found.sound:,} sound blocks, {human_bytes(found.nbytes)}; {len(found.damaged):,} damaged"
-        )
+        sound = f"{counted(found.sound, 'sound block')}, {human_bytes(found.nbytes)}"
+        print_line(f"{sound}; {len(found.damaged):,} damaged")
         for path in found.damaged:
             print_line(f"removed: {path}")
     if found.damaged:
@@ -80,11 +74,11 @@ def verify(directory: Directory = None, as_json: Json = False) -> None:
 @command
 def clear(
     url: Annotated[
-        str | None, typer.Argument(metavar="[URL]", help="The file to remove; all, if none is given.")
+        str | None, typer.Argument(metavar="[URL]", help="The file to remove; by default all files.")
     ] = None,
     directory: Directory = None,
 ) -> None:
-    """Remove what is kept of one file, or of all. Files that are open are read on."""
+    """Remove the cached blocks of one file, or of all. Programs with open files can go on reading."""
     from ..options.cache import clear as clear_cache
 
     print_line(f"{human_bytes(clear_cache(directory, url=url))} freed")

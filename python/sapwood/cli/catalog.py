@@ -1,48 +1,66 @@
-"""`sapwood catalog`: which datasets there are, what is in them, and what was made of what."""
+"""`sapwood catalog`: lists datasets, their content, and their lineage."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from ..display.units import human_bytes
+from ..display.units import counted, human_bytes
 from ._options import Deadline, Json, Log
-from ._output import Column, print_json, print_line, print_table
-from ._run import FAILED, command
+from ._output import Column, numbers, print_json, print_line, print_table
+from ._run import FAILED, command, wait_for_interrupt
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ..catalog import Dataset, Match, Related, Version
-    from ..catalog import Product as CataloguedProduct
+    from ..catalog import Catalog, Dataset, Match, Product, Related, Version
     from ..catalog._records import Record
 
-Where: TypeAlias = Annotated[
+CatalogUrl: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--catalog",
         metavar="URL",
         help="Path of an SQLite file, or postgresql://HOST/DATABASE. "
-        "[default: that of SAPWOOD_CATALOG, else a file of this user]",
+        "[default: SAPWOOD_CATALOG, or else ~/.local/share/sapwood/catalog.sqlite]",
     ),
 ]
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name or place of a dataset.")]
-Product: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--product", "-p", metavar="GLOB", help="Only those that have such a product now."),
-]
-AtLeast: TypeAlias = Annotated[
-    int | None,
-    typer.Option(metavar="VERSION", help="… that this version of the dataset wrote, or a later one."),
-]
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name or location of a dataset.")]
 
 app = typer.Typer(
-    help="Keep a catalogue of datasets: where they are, what is in them, and what was made of what.",
+    help="Keep a catalogue of datasets, their content and lineage.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Which catalogue is opened, and whether the result is printed as JSON."""
+
+    catalog: CatalogUrl = None
+    as_json: Json = False
+
+    def open(self) -> Catalog:
+        """The catalogue."""
+        from ..catalog import Catalog
+
+        return Catalog(self.catalog)
+
+
+@dataclass(frozen=True)
+class Inspection(Listing):
+    """How datasets are opened to record them."""
+
+    deadline: Deadline = None
+
+    @property
+    def options(self) -> dict[str, float]:
+        """The arguments of ``add`` and ``refresh``, which have another default deadline."""
+        return {} if self.deadline is None else {"deadline": self.deadline}
 
 
 @app.command()
@@ -51,21 +69,18 @@ def add(
     urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Datasets, by URL or directory.")],
     name: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What to call it; else the last part of its place."),
+        typer.Option(metavar="NAME", help="The name; by default the last part of the location."),
     ] = None,
     log: Log = None,
-    catalog: Where = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    *,
+    inspection: Inspection,
 ) -> None:
-    """Add datasets, or further places of datasets that are in the catalogue."""
-    from ..catalog import Catalog
-
+    """Add datasets, or more locations of datasets in the catalogue."""
     if name is not None and len(urls) > 1:
-        raise typer.BadParameter("a name is for one dataset", param_hint="--name")
-    with Catalog(catalog) as opened:
-        added = [opened.add(url, name=name, log=log, **_options(deadline)) for url in urls]
-    if as_json:
+        raise typer.BadParameter("only one dataset can have this name", param_hint="--name")
+    with inspection.open() as opened:
+        added = [opened.add(url, name=name, log=log, **inspection.options) for url in urls]
+    if inspection.as_json:
         print_json({"datasets": _dicts(added)})
     else:
         _print_datasets(added)
@@ -75,34 +90,30 @@ def add(
 @command
 def refresh(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Names or places; by default all.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Names or locations; by default all.")
     ] = None,
-    catalog: Where = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    *,
+    inspection: Inspection,
 ) -> None:
-    """Look at datasets again, and record new versions. Fails (1) if one could not be looked at."""
-    from ..catalog import Catalog
-
-    with Catalog(catalog) as opened:
-        found = opened.refresh(*(names or ()), **_options(deadline))
-    if as_json:
+    """Inspect datasets again, and record new versions. Fails (1) if a dataset is unreachable."""
+    with inspection.open() as opened:
+        found = opened.refresh(*(names or ()), **inspection.options)
+    if inspection.as_json:
         print_json({"datasets": _dicts(found)})
     else:
         rows = [
             [one.name, _version(one.before), _version(one.version), str(one.error or "")] for one in found
         ]
-        titles = [Column("dataset"), Column("was", right=True), Column("is", right=True)]
-        print_table([*titles, Column("error", breaks=True)], rows)
+        print_table([Column("dataset"), *numbers("before", "now"), Column("error", breaks=True)], rows)
     if any(one.error is not None for one in found):
         raise typer.Exit(FAILED)
 
 
 @app.command()
 @command
-def ls(catalog: Where = None, as_json: Json = False) -> None:
+def ls(*, listing: Listing) -> None:
     """List all datasets."""
-    _list(catalog, None, None, None, as_json)
+    _list(listing)
 
 
 @app.command()
@@ -110,20 +121,26 @@ def ls(catalog: Where = None, as_json: Json = False) -> None:
 def search(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[TEXT]", help="Part of the name or place; with * and ?, the whole of it."),
+        typer.Argument(metavar="[TEXT]", help="Part of the name or location, or a glob with * and ?."),
     ] = None,
-    product: Product = None,
-    at_least: AtLeast = None,
-    catalog: Where = None,
-    as_json: Json = False,
+    product: Annotated[
+        str | None,
+        typer.Option("--product", "-p", metavar="GLOB", help="Only datasets that now have this product."),
+    ] = None,
+    at_least: Annotated[
+        int | None,
+        typer.Option(metavar="VERSION", help="Only products written by this version or a later one."),
+    ] = None,
+    *,
+    listing: Listing,
 ) -> None:
-    """Find datasets by name, place and product.
+    """Find datasets by name, location and product.
 
     \b
     sapwood catalog search ttbar
     sapwood catalog search --product Jet --at-least 3
     """
-    _list(catalog, name, product, at_least, as_json)
+    _list(listing, name, product, at_least)
 
 
 @app.command()
@@ -131,25 +148,25 @@ def search(
 def show(
     name: Name,
     version: Annotated[
-        int | None, typer.Option(metavar="N", help="Products of this version, not of the newest.")
+        int | None,
+        typer.Option(metavar="N", help="The version of the products; by default the newest."),
     ] = None,
-    catalog: Where = None,
-    as_json: Json = False,
+    *,
+    listing: Listing,
 ) -> None:
-    """Show a dataset: its places, products, and versions."""
-    from ..catalog import Catalog
-
-    with Catalog(catalog) as opened:
+    """Show a dataset: its locations, products and versions."""
+    with listing.open() as opened:
         dataset = opened[name]
         products = opened.products(name, version=version)
         versions = opened.versions(name)
-    if as_json:
-        told = {"products": _dicts(products), "versions": _dicts(versions)}
-        print_json({**dataset.to_dict(), **told})
+    if listing.as_json:
+        parts = {"products": _dicts(products), "versions": _dicts(versions)}
+        print_json({**dataset.to_dict(), **parts})
         return
-    print_line(f"{dataset.name}: {dataset.tree}, {dataset.entries:,} entries, version {dataset.version}")
-    for place in dataset.locations:
-        print_line(f"  {place}")
+    entries = counted(dataset.entries, "entry", "entries")
+    print_line(f"{dataset.name}: {dataset.tree}, {entries}, version {dataset.version}")
+    for location in dataset.locations:
+        print_line(f"  {location}")
     print_line()
     _print_products(products)
     print_line()
@@ -158,29 +175,27 @@ def show(
 
 @app.command()
 @command
-def lineage(name: Name, catalog: Where = None, as_json: Json = False) -> None:
-    """Show what a dataset was made of, and what was made of it."""
-    from ..catalog import Catalog
-
-    with Catalog(catalog) as opened:
+def lineage(name: Name, *, listing: Listing) -> None:
+    """Show the ancestors and the descendants of a dataset."""
+    with listing.open() as opened:
         dataset = opened[name]
         above, below = opened.ancestors(name), opened.descendants(name)
-    if as_json:
-        told = {"ancestors": _dicts(above), "descendants": _dicts(below)}
-        print_json({"name": dataset.name, **told})
+    if listing.as_json:
+        parts = {"ancestors": _dicts(above), "descendants": _dicts(below)}
+        print_json({"name": dataset.name, **parts})
         return
-    _print_related(f"{dataset.name} was made of", "for", above)
+    _print_related(f"ancestor of {dataset.name}", "input of", above)
     print_line()
-    _print_related(f"made of {dataset.name}", "from", below)
+    _print_related(f"descendant of {dataset.name}", "made from", below)
 
 
 @app.command()
 @command
-def forget(names: Annotated[list[str], typer.Argument(metavar="NAME...")], catalog: Where = None) -> None:
-    """Take datasets, or by their URLs further places, out of the catalogue. The datasets stay as they are."""
-    from ..catalog import Catalog
-
-    with Catalog(catalog) as opened:
+def forget(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...")], catalog: CatalogUrl = None
+) -> None:
+    """Remove datasets, or single locations by URL, from the catalogue. The datasets themselves remain."""
+    with Listing(catalog).open() as opened:
         for name in names:
             opened.forget(name)
 
@@ -189,47 +204,39 @@ def forget(names: Annotated[list[str], typer.Argument(metavar="NAME...")], catal
 @command
 def serve(
     web: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where the page is; only for this machine by default.")
+        str, typer.Option(metavar="HOST:PORT", help="The address of the page; by default local only.")
     ] = "127.0.0.1:8332",
-    catalog: Where = None,
+    catalog: CatalogUrl = None,
 ) -> None:
-    """Serve a page to browse the catalogue, until Ctrl-C. It only reads.
+    """Serve a read-only page to browse the catalogue, until Ctrl-C.
 
-    Nobody is asked for a password: let others than this machine in only where all may see it.
+    There is no password: listen beyond this machine only where everybody may look.
     """
-    import time
-
-    from ..catalog import Catalog
     from ..catalog.web import CatalogPage
     from ..monitoring._udp import host_and_port
 
-    with Catalog(catalog) as opened:
+    with Listing(catalog).open() as opened:
         page = CatalogPage(*host_and_port(web, 8332), opened)
         try:
             print_line(f"page: {page.url}", flush=True)
-            while True:
-                time.sleep(3600)
-        except KeyboardInterrupt:
-            print_line("stopped")
+            wait_for_interrupt()
         finally:
             page.close()
 
 
 def _list(
-    catalog: str | None, name: str | None, product: str | None, at_least: int | None, as_json: bool
+    listing: Listing, name: str | None = None, product: str | None = None, at_least: int | None = None
 ) -> None:
-    from ..catalog import Catalog
-
-    with Catalog(catalog) as opened:
+    with listing.open() as opened:
         found = opened.datasets(name, product=product, at_least=at_least)
-        asked = product is not None or at_least is not None
-        matches = opened.having(product or "*", at_least=at_least) if asked else []
+        by_product = product is not None or at_least is not None
+        matches = opened.having(product or "*", at_least=at_least) if by_product else []
     names = {one.name for one in found}
     matches = [one for one in matches if one.dataset in names]
-    if as_json:
-        told = {"products": _dicts(matches)} if asked else {}
-        print_json({"datasets": _dicts(found), **told})
-    elif asked:
+    if listing.as_json:
+        products = {"products": _dicts(matches)} if by_product else {}
+        print_json({"datasets": _dicts(found), **products})
+    elif by_product:
         _print_matches(matches)
     else:
         _print_datasets(found)
@@ -248,11 +255,11 @@ def _print_datasets(datasets: Sequence[Dataset]) -> None:
         ]
         for one in datasets
     ]
-    numbers = [Column(title, right=True) for title in ("version", "products", "entries", "size")]
-    print_table([Column("dataset"), *numbers, Column("changed"), Column("place", breaks=True)], rows)
+    titles = [Column("dataset"), *numbers("version", "products", "entries", "size")]
+    print_table([*titles, Column("changed"), Column("location", breaks=True)], rows)
 
 
-def _print_products(products: Sequence[CataloguedProduct]) -> None:
+def _print_products(products: Sequence[Product]) -> None:
     rows = [
         [
             one.name,
@@ -264,8 +271,7 @@ def _print_products(products: Sequence[CataloguedProduct]) -> None:
         ]
         for one in products
     ]
-    numbers = [Column(title, right=True) for title in ("by", "branches", "entries", "size", "objects")]
-    print_table([Column("product"), *numbers], rows)
+    print_table([Column("product"), *numbers("since", "branches", "entries", "size", "objects")], rows)
 
 
 def _print_versions(versions: Sequence[Version]) -> None:
@@ -280,7 +286,7 @@ def _print_versions(versions: Sequence[Version]) -> None:
         ]
         for one in versions
     ]
-    titles = [Column("version", right=True), Column("when"), Column("what"), Column("entries", right=True)]
+    titles = [*numbers("version"), Column("time"), Column("operation"), *numbers("entries")]
     print_table([*titles, Column("who"), Column("tags", breaks=True)], rows)
 
 
@@ -296,13 +302,13 @@ def _print_matches(matches: Sequence[Match]) -> None:
         ]
         for one in matches
     ]
-    numbers = [Column(title, right=True) for title in ("by", "entries", "size")]
-    print_table([Column("dataset"), Column("product"), *numbers, Column("place", breaks=True)], rows)
+    titles = [Column("dataset"), Column("product"), *numbers("since", "entries", "size")]
+    print_table([*titles, Column("location", breaks=True)], rows)
 
 
 def _print_related(title: str, of: str, related: Sequence[Related]) -> None:
     if not related:
-        print_line(f"{title}: nothing that is known")
+        print_line(f"{title}: none known")
         return
     rows = [
         [
@@ -313,10 +319,6 @@ def _print_related(title: str, of: str, related: Sequence[Related]) -> None:
         for one in related
     ]
     print_table([Column(title, breaks=True), Column(of), Column("steps", right=True)], rows)
-
-
-def _options(deadline: float | None) -> dict[str, float]:
-    return {} if deadline is None else {"deadline": deadline}
 
 
 def _dicts(records: Sequence[Record]) -> list[dict[str, Any]]:

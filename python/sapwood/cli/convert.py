@@ -1,4 +1,4 @@
-"""`sapwood convert`: a tree into another kind of file, in steps that fit in memory."""
+"""`sapwood convert`: a tree as a file of another format, in steps that fit in memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..display.printable import printable
-from ..display.units import human_bytes
-from ._options import Columns, Deadline, Entries, Filter, Force, Json, Replica, Threads, Tree, entry_range
+from ..display.units import counted, human_bytes
+from ._options import Columns, Cut, Entries, Filter, Force, Reading, Tree, entry_range
 from ._output import output_or_standard, print_json, print_line
 from ._run import command
 
@@ -29,49 +29,48 @@ def convert(
     output: Annotated[
         str,
         typer.Argument(
-            metavar="OUT", help="A .parquet, .feather, .arrow, .npz or .csv file; '-' for standard output."
+            metavar="OUT", help="A .parquet, .feather, .arrow, .npz or .csv file, or '-' for standard output."
         ),
     ],
     columns: Columns = None,
     filter_name: Filter = None,
-    cut: Annotated[str | None, typer.Option(help="Only entries for which this expression is true.")] = None,
+    cut: Cut = None,
     entries: Entries = None,
     to: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="The format, if the extension does not say.")
+        str | None, typer.Option(metavar="FORMAT", help="The format; by default that of the extension.")
     ] = None,
     step_size: Annotated[
-        str, typer.Option(help="Memory (or number of entries) per step: a row group.")
+        str, typer.Option(help="Memory, or number of entries, per step. Each step is a row group.")
     ] = "100 MB",
     force: Force = False,
-    as_json: Json = False,
-    replica: Replica = None,
-    deadline: Deadline = None,
-    threads: Threads = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Write a tree to parquet, feather, npz or csv, in bounded memory.
 
     \b
     sapwood convert nano.root:Events muons.parquet --filter 'Muon_*' --cut 'nMuon >= 2'
 
-    The output appears when it is complete, or not at all.
+    The output file appears once it is complete; if the command fails, there is none.
     """
     from ..options.outputs import TABLES
     from ._target import open_tree
     from ._writers import format_of, standard_output, writer
 
     file_format = format_of(output, to)
-    place = output_or_standard(output, TABLES[file_format], [source, replica], force, as_json)
+    inputs = [source, reading.replica]
+    place = output_or_standard(output, TABLES[file_format], inputs, force, reading.as_json)
     if place is None:
         opened = functools.partial(standard_output, file_format)
     else:
         opened = functools.partial(writer, place, file_format, overwrite=force)
     start, stop = entry_range(entries)
     began = time.monotonic()
-    with open_tree(source, deadline, threads, replica) as tree:
+    with open_tree(source, reading) as tree:
         selection = {"filter_name": filter_name, "entry_start": start, "entry_stop": stop, "library": "arrow"}
         step = int(step_size) if step_size.isdigit() else step_size
         batches = tree.iterate(columns or None, cut, step_size=step, report=True, **selection)
-        with _progress(tree, start, stop, quiet=as_json) as advance:
+        with _progress(tree, start, stop, quiet=reading.as_json) as advance:
             written, names = _write(tree, batches, opened, columns, cut, selection, advance)
         document = {
             "file": tree.file.file_path,
@@ -84,11 +83,12 @@ def convert(
             "seconds": time.monotonic() - began,
             "read": tree.file.report().to_dict(),
         }
-    if as_json:
+    if reading.as_json:
         print_json(document)
     elif place is not None and sys.stdout.isatty():
+        shape = f"{counted(written, 'entry', 'entries')}, {counted(len(names), 'column')}"
         size, seconds = human_bytes(document["bytes"]), document["seconds"]
-        print_line(f"{output}: {written:,} entries, {len(names)} columns, {size} in {seconds:.1f} s")
+        print_line(f"{output}: {shape}, {size} in {seconds:.1f} s")
 
 
 def _write(
@@ -103,7 +103,7 @@ def _write(
     """Writes all batches; returns the number of entries and the names of the columns."""
     first = next(batches, None)
     if first is None:
-        # No entries: the columns have their types all the same.
+        # Without entries, the columns still have types.
         empty = tree.arrays(columns or None, cut, **{**selection, "entry_start": 0, "entry_stop": 0})
         with opened(empty.schema) as sink:
             sink.write(empty)
@@ -119,7 +119,7 @@ def _write(
 
 @contextlib.contextmanager
 def _progress(tree: Any, start: int | None, stop: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A bar with speed and time left on standard error, if that is a terminal; takes entries."""
+    """A progress bar on standard error, if that is a terminal; yields a function that takes entries."""
     if quiet or not sys.stderr.isatty():
         yield lambda entries: None
         return

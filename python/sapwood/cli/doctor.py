@@ -1,4 +1,4 @@
-"""`sapwood doctor`: why a file can or cannot be read, step by step."""
+"""`sapwood doctor`: tries the steps of opening a file, to show which one fails."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ _SIGNS = {"passed": "ok", "noted": "note", "failed": "FAILED", "skipped": "-"}
 
 @command
 def doctor(
-    source: Annotated[str, typer.Argument(metavar="FILE", help="A file or URL; also a dataset.")],
+    source: Annotated[str, typer.Argument(metavar="FILE", help="A file, URL or dataset.")],
     as_json: Json = False,
     longest: Annotated[
-        float, typer.Option("--deadline", metavar="SECONDS", min=0.1, help="Longest time of a step.")
+        float, typer.Option("--deadline", metavar="SECONDS", min=0.1, help="The time limit of each step.")
     ] = 10.0,
 ) -> None:
-    """Try what opening a file needs, step by step: server, connection, TLS, credentials, bytes.
+    """Try each step of opening a file, to find the one that fails.
 
     \b
     sapwood doctor https://example.org/nano.root
 
-    Credentials are named by where they were found; they are never shown. Only the opening of the file is
-    read: 'sapwood verify' checks every byte.
+    The steps are server, connection, TLS, credentials and bytes. It prints the source of credentials, but
+    never the credentials themselves. It reads only the metadata of the file; 'sapwood verify' checks every
+    byte.
     """
     steps = _steps(source, longest)
     failure = next((step["error"] for step in steps if step["error"] is not None), None)
@@ -36,7 +37,7 @@ def doctor(
     else:
         _print(steps)
         if failure is None and steps[-1]["name"] == "ROOT file":
-            print_line("Only the opening of the file was read: 'sapwood verify FILE' checks every byte.")
+            print_line("Only the metadata was read; to check every byte, use 'sapwood verify FILE'.")
     if failure is not None:
         raise typer.Exit(EXIT_CODES.get(failure["code"], FAILED))
 
@@ -72,6 +73,6 @@ def _print(steps: list[dict[str, Any]]) -> None:
         Column("step", style="bold"),
         Column("result"),
         Column("time", right=True),
-        Column("what", breaks=True),
+        Column("details", breaks=True),
     ]
     print_table(columns, rows)

@@ -6,27 +6,25 @@ from typing import Annotated, Any
 
 import typer
 
-from ._options import Columns, Deadline, Filter, Json, Replica, Threads, Tree
-from ._output import Column, plain, print_json, print_table
+from ._options import Columns, Cut, Filter, Reading, Tree
+from ._output import Column, numbers, plain, print_json, print_table
 from ._run import command
 
 WIDEST = 40
-"""Characters that one value may take in a table."""
+"""The most characters of one value in a table."""
 ROWS_ARE_ENTRIES = 8
-"""Up to so many columns are printed side by side; more are printed one below the other."""
+"""The most columns that are printed side by side; more are printed one below the other."""
 
 
 @command
 def head(
     source: Tree,
     columns: Columns = None,
-    count: Annotated[int, typer.Option("-n", "--entries", min=0, help="How many entries.")] = 10,
+    count: Annotated[int, typer.Option("-n", "--entries", min=0, help="The number of entries.")] = 10,
     filter_name: Filter = None,
-    cut: Annotated[str | None, typer.Option(help="Only entries for which this expression is true.")] = None,
-    as_json: Json = False,
-    replica: Replica = None,
-    deadline: Deadline = None,
-    threads: Threads = None,
+    cut: Cut = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Print the first entries of a tree.
 
@@ -35,7 +33,7 @@ def head(
     """
     from ._target import open_tree
 
-    with open_tree(source, deadline, threads, replica) as tree:
+    with open_tree(source, reading) as tree:
         arrays = tree.arrays(
             columns or None, cut, filter_name=filter_name, entry_stop=count, library="np", how=dict
         )
@@ -46,7 +44,7 @@ def head(
             "entries": max(map(len, values.values()), default=0),
             "columns": values,
         }
-    if as_json:
+    if reading.as_json:
         print_json(document)
     elif len(values) > ROWS_ARE_ENTRIES:
         rows = [[name, shorten("  ".join(map(text, column)), 100)] for name, column in values.items()]
@@ -54,11 +52,11 @@ def head(
     else:
         entries = zip(*values.values(), strict=True)
         rows = [[shorten(text(value), WIDEST) for value in entry] for entry in entries]
-        print_table([Column(name, right=True) for name in values], rows)
+        print_table(numbers(*values), rows)
 
 
 def text(value: Any) -> str:
-    """A value as people read it: six digits, lists in brackets."""
+    """A value for people: six digits, lists in brackets."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list):
@@ -69,5 +67,5 @@ def text(value: Any) -> str:
 
 
 def shorten(line: str, width: int) -> str:
-    """A line, cut with an ellipsis if it is too long."""
+    """A line, shortened with an ellipsis if it is too long."""
     return line if len(line) <= width else line[: width - 1] + "…"

@@ -1,4 +1,4 @@
-"""`sapwood ls`: what is in a file, or in a directory of files."""
+"""`sapwood ls`: the keys in a file, or the files in a directory."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from typing import Annotated, Any
 import typer
 
 from ..display.units import human_bytes
-from ._options import Deadline, File, Json, Replica
-from ._output import Column, complain, print_json, print_line, print_table, ratio
+from ._options import Access, File
+from ._output import Column, complain, numbers, print_json, print_line, print_table, ratio
 from ._run import command, exit_code
-from ._target import TREE_CLASSES
 
 
 @command
 def ls(
     source: File,
     long: Annotated[
-        bool, typer.Option("-l", "--long", help="Also lower cycles, titles, dates, and where records lie.")
+        bool,
+        typer.Option("-l", "--long", help="Also show older cycles, titles, dates and byte offsets."),
     ] = False,
     recursive: Annotated[
-        bool, typer.Option("-r", "--recursive", help="Also what is in directories.")
+        bool, typer.Option("-r", "--recursive", help="Also list the content of directories.")
     ] = False,
-    as_json: Json = False,
-    replica: Replica = None,
-    deadline: Deadline = None,
+    *,
+    access: Access,
 ) -> None:
-    """List keys; of trees also entries, sizes, compression. Of a directory, the files.
+    """List the keys in a file, or the files in a directory.
+
+    Trees are listed with their entries, sizes and compression.
 
     \b
     sapwood ls -r https://example.org/nano.root
@@ -38,9 +39,9 @@ def ls(
     from ._target import is_directory, open_target, split_target
 
     if is_directory(source):
-        _list_directory(source, deadline, as_json)
+        _list_directory(source, access)
         return
-    found = open_target(source, deadline, None, replica)
+    found = open_target(source, access)
     if isinstance(split_target(source), str) and is_dataset_tree(found):
         found = found.file
     with found.file as file:
@@ -52,7 +53,7 @@ def ls(
             "root_version": file.root_version,
             "keys": rows,
         }
-    if as_json:
+    if access.as_json:
         print_json(document)
     else:
         _print(rows, long)
@@ -60,16 +61,16 @@ def ls(
         raise typer.Exit(exit_code(failures[0]) or 1)
 
 
-def _list_directory(place: str, deadline: float | None, as_json: bool) -> None:
-    """Prints what is in a directory of this machine or of a server; names of directories end in a slash."""
+def _list_directory(place: str, access: Access) -> None:
+    """Prints the content of a local or remote directory; names of directories end in a slash."""
     from ..options.paths import is_url
     from ..options.remote_glob import lister
 
     if is_url(place):
-        entries = lister(deadline)(place)
+        entries = lister(access.deadline)(place)
     else:
         entries = sorted((entry.name, entry.is_dir()) for entry in os.scandir(place))
-    if as_json:
+    if access.as_json:
         document = [{"name": name, "is_directory": is_directory} for name, is_directory in entries]
         print_json({"entries": document})
         return
@@ -78,8 +79,9 @@ def _list_directory(place: str, deadline: float | None, as_json: bool) -> None:
 
 
 def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str, Any]], list[Exception]]:
-    """A row per key, and what went wrong with trees that could not be opened."""
+    """A row per key, and the exceptions of trees that could not be opened."""
     from ..errors import SapwoodError
+    from ..model.directory import TREE_CLASSES
 
     keys = _keys(found, recursive)
     highest: dict[str, int] = {}
@@ -95,7 +97,7 @@ def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str
             if row["class"] in TREE_CLASSES:
                 row["tree"] = _tree(found.file.object_of(key))
                 if key.path == found.file.dataset_tree:
-                    # What its branches say is of the files that it was made of.
+                    # Its branches report the compression of the files that the dataset was made from.
                     row["tree"]["compression"] = None
         except SapwoodError as error:
             complain(f"sapwood: {error}")
@@ -105,7 +107,7 @@ def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str
 
 
 def _keys(found: Any, recursive: bool) -> list[tuple[str, Any]]:
-    """(path from what was asked for, key) of the keys in a directory; of a tree or branch, the tree's own."""
+    """Keys with their paths relative to ``found``; for a tree or branch, the key of the tree."""
     if hasattr(found, "num_entries"):
         path = found.tree.object_path.strip("/").rpartition(";")[0]
         return [(key.name, key) for key in found.file.all_keys if key.path == path]
@@ -157,20 +159,11 @@ def _print(rows: list[dict[str, Any]], long: bool) -> None:
     columns = [
         Column("key", style="bold"),
         Column("class", style="cyan"),
-        Column("entries", right=True),
-        Column("branches", right=True),
-        Column("compressed", right=True),
-        Column("unpacked", right=True),
-        Column("ratio", right=True),
+        *numbers("entries", "branches", "compressed", "uncompressed", "ratio"),
         Column("compression"),
     ]
     if long:
-        columns += [
-            Column("record", right=True),
-            Column("at byte", right=True),
-            Column("written"),
-            Column("title", breaks=True),
-        ]
+        columns += [*numbers("record", "offset"), Column("written"), Column("title", breaks=True)]
     lines = []
     for row in rows:
         line = [row["name"] + (f";{row['cycle']}" if long else ""), row["class"], *[""] * 6]

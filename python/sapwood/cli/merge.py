@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ._options import Deadline, Force, Json, Threads
 from ._run import command
-from ._writing import BasketSize, ClusterEntries, ClusterSize, Compression, Target, Trees, size, tell
+from ._writing import Layout, Output, Target, Trees
 
 
 class Schema(str, Enum):
@@ -22,43 +21,21 @@ class Schema(str, Enum):
 @command
 def merge(
     target: Target,
-    sources: Annotated[
-        list[str], typer.Argument(metavar="IN...", help="Files, URLs or globs; also datasets.")
-    ],
-    compression: Compression = None,
-    basket_size: BasketSize = None,
-    cluster_size: ClusterSize = None,
-    cluster_entries: ClusterEntries = None,
+    sources: Annotated[list[str], typer.Argument(metavar="IN...", help="Files, URLs, globs or datasets.")],
+    *,
+    layout: Layout,
     schema: Annotated[
-        Schema, typer.Option(help="Where branches differ: fail, or write those that all have.")
+        Schema, typer.Option(help="Where branches differ: fail, or write only those that all files have.")
     ] = Schema.STRICT,
     only_tree: Trees = None,
-    force: Force = False,
-    as_json: Json = False,
-    deadline: Deadline = None,
-    threads: Threads = None,
+    output: Output,
 ) -> None:
-    """Write several files into one. Compression stays as it is, unless another is asked for.
+    """Write several files into one. Compression stays unchanged unless you set it.
 
     \b
     sapwood merge all.root part-*.root
     """
     from ..writing.repacking import merge as write
 
-    tell(
-        target,
-        as_json,
-        lambda: write(
-            sources,
-            target,
-            compression=compression,
-            basket_size=size(basket_size),
-            cluster_size=size(cluster_size),
-            cluster_entries=cluster_entries,
-            schema=schema.value,
-            trees=only_tree or None,
-            overwrite=force,
-            deadline=deadline,
-            threads=threads,
-        ),
-    )
+    trees = only_tree or None
+    output.write(target, write, sources, target, schema=schema.value, trees=trees, **layout.arguments())

@@ -1,35 +1,38 @@
-"""`sapwood monitor`: collects what programs tell of their reads, and shows it in the browser."""
+"""`sapwood monitor`: collects records of reads from programs, and shows them in the browser."""
 
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ._output import print_line
-from ._run import command
+from ._run import command, wait_for_interrupt
 
 
 @command
 def monitor(
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where packets come in, by UDP.")
+        str, typer.Option(metavar="HOST:PORT", help="The UDP address that receives packets.")
     ] = "127.0.0.1:9331",
-    web: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the page is.")] = "127.0.0.1:8331",
+    web: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="The address of the web page.")
+    ] = "127.0.0.1:8331",
     database: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="The SQLite database. [default: monitor.sqlite of this user]"),
+        typer.Option(
+            metavar="PATH", help="SQLite database. [default: ~/.local/state/sapwood/monitor.sqlite]"
+        ),
     ] = None,
-    days: Annotated[float, typer.Option(min=0.01, help="Days after which packets are forgotten.")] = 7.0,
-    rows: Annotated[int, typer.Option(min=1, help="Packets that are kept, at most.")] = 1_000_000,
+    days: Annotated[float, typer.Option(min=0.01, help="Days after which packets are deleted.")] = 7.0,
+    rows: Annotated[int, typer.Option(min=1, help="The most packets that are kept.")] = 1_000_000,
 ) -> None:
-    """Collect what programs tell of their reads, and show it in the browser.
+    """Collect records of reads, and show them in the browser.
 
-    Programs tell it if SAPWOOD_MONITORING=udp://HOST:PORT is set, and CMSSW's if that is its destination of
-    statistics. Nobody is asked for a password: let others than this machine in only where all may see it.
+    Programs send them if SAPWOOD_MONITORING=udp://HOST:PORT is set; CMSSW sends them if this address is its
+    statistics destination. There is no password: listen beyond this machine only where everybody may look.
 
     \b
     sapwood monitor
@@ -47,10 +50,7 @@ def monitor(
         try:
             print_line(f"packets: udp://{receiver.address[0]}:{receiver.address[1]}", flush=True)
             print_line(f"page:    {page.url}", flush=True)
-            while True:
-                time.sleep(3600)
-        except KeyboardInterrupt:
-            print_line("stopped")
+            wait_for_interrupt()
         finally:
             page.close()
     finally:

@@ -1,4 +1,4 @@
-"""`sapwood profile`: what was learned about the use of columns; shown, listed, merged, forgotten."""
+"""`sapwood profile`: shows, lists, merges and deletes profiles of the columns that an analysis uses."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from ..display.units import counted
 from ._options import Json
-from ._output import Column, print_json, print_line, print_table
+from ._output import Column, numbers, print_json, print_line, print_table
 from ._run import command
 
-Where: TypeAlias = Annotated[
-    str, typer.Argument(metavar="PROFILE", help="The name of a profile, or its path.")
+ProfileName: TypeAlias = Annotated[
+    str, typer.Argument(metavar="PROFILE", help="The name or path of a profile.")
 ]
-Some: TypeAlias = Annotated[
-    list[str], typer.Argument(metavar="PROFILE...", help="Names of profiles, or paths.")
+ProfileNames: TypeAlias = Annotated[
+    list[str], typer.Argument(metavar="PROFILE...", help="The names or paths of profiles.")
 ]
 
 app = typer.Typer(
-    help="Look after profiles: which columns an analysis was seen to use.",
+    help="Manage profiles of the columns that an analysis uses.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -27,8 +28,8 @@ app = typer.Typer(
 
 @app.command()
 @command
-def show(profile: Where, as_json: Json = False) -> None:
-    """Show the columns in a profile, those that are used most first."""
+def show(profile: ProfileName, as_json: Json = False) -> None:
+    """Show the columns in a profile, most used first."""
     from ..lazy.profile import Profile, by_share
 
     found = Profile.load(_existing(profile))
@@ -41,8 +42,8 @@ def show(profile: Where, as_json: Json = False) -> None:
         for use in found.trees
         for column, share, windows in by_share(use)
     ]
-    titles = [Column("used", right=True), Column("of windows", right=True)]
-    print_table([*titles, Column("column", breaks=True), Column("tree"), Column("schema")], rows)
+    titles = [Column("column", breaks=True), Column("tree"), Column("schema")]
+    print_table([*numbers("used", "of windows"), *titles], rows)
 
 
 @app.command("list")
@@ -60,20 +61,17 @@ def list_(as_json: Json = False) -> None:
         ]
         print_json({"profiles": profiles})
         return
-    titles = [Column("profile"), Column("trees", right=True), Column("columns", right=True)]
     rows = [[one.name, f"{trees:,}", f"{columns:,}", str(one.path)] for one, trees, columns in counts]
-    print_table([*titles, Column("file", breaks=True)], rows)
+    print_table([Column("profile"), *numbers("trees", "columns"), Column("file", breaks=True)], rows)
 
 
 @app.command()
 @command
 def merge(
-    profiles: Some,
-    into: Annotated[
-        str, typer.Option("--into", metavar="PROFILE", help="Another profile, which they are added to.")
-    ],
+    profiles: ProfileNames,
+    into: Annotated[str, typer.Option("--into", metavar="PROFILE", help="The profile to add them to.")],
 ) -> None:
-    """Add what several profiles know to another one."""
+    """Add several profiles to another one."""
     from ..lazy.profile import Profile, TreeUse, check_profile, profile_path
     from ..options.outputs import refuse_inputs
 
@@ -86,18 +84,19 @@ def merge(
         target.merge(Profile.load(_existing(name)))
     target.save()
     known: list[TreeUse] = target.trees
-    print_line(f"{target.name}: {len(known)} trees, {sum(len(use.columns) for use in known)} columns")
+    columns = sum(len(use.columns) for use in known)
+    print_line(f"{target.name}: {counted(len(known), 'tree')}, {counted(columns, 'column')}")
 
 
 @app.command()
 @command
-def forget(profiles: Some) -> None:
+def forget(profiles: ProfileNames) -> None:
     """Delete profiles."""
     from ..lazy.profile import check_profile, profile_folder
 
     found = [_existing(name) for name in profiles]
     for path in found:
-        # A damaged one may be deleted where only profiles are.
+        # Only profiles are in the profile folder, so a damaged one may be deleted there.
         if path.parent != profile_folder():
             check_profile(path)
     for path in found:
@@ -106,11 +105,11 @@ def forget(profiles: Some) -> None:
 
 
 def _existing(where: str) -> Path:
-    """The file of a profile, which must be there."""
+    """The file of a profile, which must exist."""
     from ..errors import FileNotFoundError
     from ..lazy.profile import profile_path
 
     path = profile_path(where)
     if not path.is_file():
-        raise FileNotFoundError(f"there is no profile {where!r} ({path}): 'sapwood profile list' lists them")
+        raise FileNotFoundError(f"no profile {where!r} ({path}); 'sapwood profile list' lists all")
     return path

@@ -1,4 +1,4 @@
-"""`sapwood replay`: what a recorded job would cost over another link, or by another policy."""
+"""`sapwood replay`: the cost of a recorded job over another link or with another policy."""
 
 from __future__ import annotations
 
@@ -7,83 +7,84 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._options import Json
-from ._output import Column, print_json, print_table
+from ._options import Json, duration, quantity
+from ._output import Column, numbers, print_json, print_table
 from ._run import command
 
 if TYPE_CHECKING:
-    from ..report.replaying import Line
+    from ..report.replaying import Link
 
 
 @command
 def replay(
-    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="What 'sapwood trace' made.")],
+    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording of 'sapwood trace'.")],
     policy: Annotated[
         list[str] | None,
         typer.Option(
             "--policy",
             "-p",
             metavar="POLICY",
-            help="A name or settings such as gap=64k,ahead=4; several times to compare. By default all names:"
-            " default, unmerged, gap-64k, gap-1M, shallow, blocks, replicas.",
+            help="A name, or settings such as gap=64k,ahead=4. Repeat to compare policies. By default all"
+            " named ones: default, unmerged, gap-64k, gap-1M, shallow, blocks, replicas.",
         ),
     ] = None,
     rtt: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Round trip, such as 150ms; by default as recorded.")
+        str | None,
+        typer.Option(metavar="TIME", help="Round-trip time, such as 150ms; by default as recorded."),
     ] = None,
     bandwidth: Annotated[
         str | None, typer.Option(metavar="RATE", help="Such as 100MB/s or 1Gbit/s; by default as recorded.")
     ] = None,
     request_cost: Annotated[
-        str, typer.Option(metavar="TIME", help="What the server takes for each request.")
+        str, typer.Option(metavar="TIME", help="Time that the server needs for each request.")
     ] = "0ms",
     concurrency: Annotated[
         int | None, typer.Option(metavar="N", help="Requests that a server answers at the same time.")
     ] = None,
     server: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="HOST:PORT=TIME,RATE", help="Another line for one server; may be given several times."
-        ),
+        typer.Option(metavar="HOST:PORT=TIME,RATE", help="Another link to one server. Repeatable."),
     ] = None,
     replica: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TIME,RATE",
-            help="The way to a further place of each file, for the policy 'replicas'; may be given several"
-            " times. By default there is one more place, as far as the first.",
+            help="The link to another replica of each file, for the policy 'replicas'. Repeatable. By"
+            " default, there is one more replica, with the same link as the first.",
         ),
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Really read this file, in place of that of the recording."),
+        typer.Option(metavar="URL", help="Read this file for real, instead of modelling the recorded one."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Replay a recorded job against a model of the link, by several policies.
+    """Estimate the cost of a recorded job over another link.
 
     \b
     sapwood replay job.swt --rtt 150ms --bandwidth 100MB/s --policy default --policy unmerged
+
+    The reads are replayed against a model of the link, with several policies.
     """
     from dataclasses import asdict
 
-    from ..report.replaying import PRESETS, Line, Replay
+    from ..report.replaying import PRESETS, Link, Replay
     from ..report.replaying import replay as run
 
-    cost = _seconds(request_cost)
+    cost = duration(request_cost)
     others = {}
     for one in server or []:
         name, _, figures = one.rpartition("=")
-        others[name] = _line(figures, cost, concurrency)
-    further = [_line(one, cost, concurrency) for one in replica or []]
-    line = Line(
-        None if rtt is None else _seconds(rtt),
+        others[name] = _link(figures, cost, concurrency)
+    further = [_link(one, cost, concurrency) for one in replica or []]
+    link = Link(
+        None if rtt is None else duration(rtt),
         None if bandwidth is None else _rate(bandwidth),
         cost,
         concurrency,
     )
     policies = policy or [one for one in PRESETS if source is None or one != "replicas"]
-    costs: list[Replay] = run(recording, policies, line=line, servers=others, replicas=further, source=source)
+    costs: list[Replay] = run(recording, policies, link=link, servers=others, replicas=further, source=source)
     if as_json:
         print_json({"policies": [asdict(one) for one in costs]})
         return
@@ -99,20 +100,15 @@ def replay(
         ]
         for one in costs
     ]
-    names = ["seconds", "waited", "requests", "round trips", "bytes", "over-read"]
-    print_table([Column("policy"), *(Column(name, right=True) for name in names)], rows)
+    titles = numbers("seconds", "waited", "requests", "round trips", "bytes", "over-read")
+    print_table([Column("policy"), *titles], rows)
 
 
-def _line(figures: str, cost: float, concurrency: int | None) -> Line:
-    from ..report.replaying import Line
+def _link(figures: str, cost: float, concurrency: int | None) -> Link:
+    from ..report.replaying import Link
 
     time, _, rate = figures.partition(",")
-    return Line(_seconds(time), _rate(rate), cost, concurrency)
-
-
-def _seconds(text: str) -> float:
-    """A time: 150ms, 0.15s, 20us; a plain number is seconds."""
-    return _number(text, {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}, "150ms or 0.15s")
+    return Link(duration(time), _rate(rate), cost, concurrency)
 
 
 def _rate(text: str) -> float:
@@ -120,13 +116,4 @@ def _rate(text: str) -> float:
     scales = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
     units = {f"{scale}B/s": factor for scale, factor in scales.items()}
     units |= {f"{scale}bit/s": factor / 8 for scale, factor in scales.items()}
-    return _number(text, units | {"": 1.0}, "100MB/s or 1Gbit/s")
-
-
-def _number(text: str, units: dict[str, float], such_as: str) -> float:
-    import re
-
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([A-Za-z/]*)\s*", text)
-    if found is None or found[2] not in units:
-        raise typer.BadParameter(f"{text!r} is not a value such as {such_as}")
-    return float(found[1]) * units[found[2]]
+    return quantity(text, units | {"": 1.0}, "a rate such as 100MB/s or 1Gbit/s")

@@ -1,4 +1,4 @@
-"""`sapwood report`: reads columns, keeps nothing, and tells what it cost."""
+"""`sapwood report`: reads columns, discards them, and reports the cost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ._options import Columns, Deadline, Entries, Force, Json, Replica, Threads, Tree, entry_range
+from ._options import Columns, Entries, Force, Reading, Tree, entry_range
 from ._output import print_text
 from ._run import command
 
@@ -20,12 +20,10 @@ def report(
     ] = None,
     entries: Entries = None,
     force: Force = False,
-    as_json: Json = False,
-    replica: Replica = None,
-    deadline: Deadline = None,
-    threads: Threads = None,
+    *,
+    reading: Reading,
 ) -> None:
-    """Read columns, and tell what it cost: requests, bytes, waits.
+    """Read columns, and report the cost: requests, bytes, waits.
 
     \b
     sapwood report https://example.org/nano.root:Events Muon_pt Muon_eta --svg report.svg
@@ -36,11 +34,11 @@ def report(
     from ._target import open_tree
 
     if svg is not None:
-        check_picture(svg, [source, replica], force)
+        check_picture(svg, [source, reading.replica], force)
     start, stop = entry_range(entries)
-    with open_tree(source, deadline, threads, replica) as found:
+    with open_tree(source, reading) as found:
         read_and_drop(found.tree, select(found, columns or None).leaf_branches, start, stop)
     cost = found.file.report()
     if svg is not None:
         cost.save(svg, overwrite=force)
-    print_text(cost.to_json() if as_json else str(cost))
+    print_text(cost.to_json() if reading.as_json else str(cost))

@@ -1,4 +1,4 @@
-"""`sapwood show`: a line per branch, with its type and what it costs on disk; or the members of an object."""
+"""`sapwood show`: one line per branch, with its type and its size on disk; or the members of an object."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..display.units import human_bytes
-from ._options import Deadline, Filter, Json, Replica, Tree
-from ._output import Column, print_json, print_table, ratio
+from ..display.units import counted, human_bytes
+from ._options import Access, Filter, Tree
+from ._output import Column, numbers, print_json, print_table, ratio
 from ._run import command
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Sort(str, enum.Enum):
-    """What branches are sorted by; the largest come first, names from A to Z."""
+    """The sort key of branches: the largest come first, names from A to Z."""
 
     SIZE = "size"
     UNPACKED = "unpacked"
@@ -31,19 +31,18 @@ class Sort(str, enum.Enum):
 def show(
     source: Tree,
     sort: Annotated[
-        Sort | None, typer.Option(help="Sort the branches; by default they come as in the file.")
+        Sort | None, typer.Option(help="Sort the branches; by default, they are in the order of the file.")
     ] = None,
     filter_name: Filter = None,
     edm: Annotated[
         bool, typer.Option("--edm", help="List the products and processes of a CMS EDM file instead.")
     ] = False,
-    as_json: Json = False,
-    replica: Replica = None,
-    deadline: Deadline = None,
+    *,
+    access: Access,
 ) -> None:
     """List branches: type, entries, bytes, ratio, baskets.
 
-    Of one branch, list the members of its objects; of any other object, show what it holds.
+    For a branch, list the members of its objects; for any other object, print its content.
 
     \b
     sapwood show nano.root:Events --sort size --filter 'Muon_*'
@@ -54,18 +53,18 @@ def show(
     if edm:
         from ._edm import show_edm
 
-        show_edm(source, None if sort is None else sort.value, filter_name, as_json, deadline, replica)
+        show_edm(source, None if sort is None else sort.value, filter_name, access)
         return
     from ..report.layout import cluster_starts
     from ._object import print_object
     from ._target import open_tree_or_object
 
-    found = open_tree_or_object(source, deadline, None, replica)
+    found = open_tree_or_object(source, access)
     if hasattr(found, "is_group"):
-        _show_branch(found, as_json=as_json)
+        _show_branch(found, as_json=access.as_json)
         return
     if not hasattr(found, "num_entries"):
-        print_object(source, found, as_json=as_json)
+        print_object(source, found, as_json=access.as_json)
         return
     with found as tree:
         rows = [_row(path, branch) for path, branch in tree.items(filter_name=filter_name)]
@@ -78,7 +77,7 @@ def show(
             "branches": _sorted(rows, sort),
             "total": _total(rows),
         }
-    if as_json:
+    if access.as_json:
         print_json(document)
     else:
         _print(document)
@@ -148,12 +147,7 @@ def _print(document: dict[str, Any]) -> None:
     columns = [
         Column("branch", style="bold"),
         Column("type", style="cyan"),
-        Column("entries", right=True),
-        Column("compressed", right=True),
-        Column("unpacked", right=True),
-        Column("ratio", right=True),
-        Column("baskets", right=True),
-        Column("mean basket", right=True),
+        *numbers("entries", "compressed", "uncompressed", "ratio", "baskets", "mean basket"),
     ]
     rows = [
         [
@@ -165,7 +159,8 @@ def _print(document: dict[str, Any]) -> None:
         for row in document["branches"]
     ]
     total = document["total"]
-    footer = [f"{total['branches']:,} branches", "", f"{document['entries']:,}", *_sizes(total)]
+    branches = counted(total["branches"], "branch", "branches")
+    footer = [branches, "", f"{document['entries']:,}", *_sizes(total)]
     print_table(columns, rows, footer)
 
 

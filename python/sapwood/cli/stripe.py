@@ -1,52 +1,80 @@
-"""`sapwood stripe`: datasets of products in an object store or a directory, in versions."""
+"""`sapwood stripe`: datasets of products in an object store or a directory, with versions."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated, Any, TypeAlias
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from ..display.units import human_bytes
 from ._dataset import print_done, print_version
-from ._options import Deadline, Entries, Force, Json, Log, Threads, entry_range
-from ._output import Column, complain, print_json, print_table
+from ._options import Cut, Deadline, Entries, Force, Json, Log, Threads, entry_range
+from ._output import Column, complain, numbers, print_json, print_table
 from ._run import FAILED, command
-from ._writing import Drop, Follow, Keep
+from ._writing import Branches, Follow
 
-Where: TypeAlias = Annotated[
-    str, typer.Argument(metavar="DATASET", help="A directory, or a place in a bucket: s3://bucket/name.")
+if TYPE_CHECKING:
+    from ..stripe import Dataset as StripeDataset
+
+Dataset: TypeAlias = Annotated[
+    str, typer.Argument(metavar="DATASET", help="A directory, or a prefix in a bucket: s3://bucket/name.")
 ]
 From: TypeAlias = Annotated[
     list[str],
-    typer.Option(
-        "--from", metavar="FILE:TREE", help="A file, URL or glob, or another dataset; may be repeated."
-    ),
-]
-Compression: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="ALGORITHM[:LEVEL]", help="Of all baskets; by default zstd:5.")
-]
-StripeSize: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Bytes of an object in the source; by default 1 MiB.")
-]
-Batch: TypeAlias = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Entries of a batch; by default chosen.")
+    typer.Option("--from", metavar="FILE:TREE", help="A file, URL, glob or other dataset. Repeatable."),
 ]
 Base: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Where objects go: another place of the dataset, see 'base'."),
+    typer.Option(metavar="URL", help="Where to put objects: another location of the dataset, see 'base'."),
 ]
-Who: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="Who does it, to be remembered.")]
+Batch: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Entries of a batch; by default chosen automatically.")
+]
+Who: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The author, which the version records.")
+]
 Version: TypeAlias = Annotated[
     str | None, typer.Option(metavar="VERSION", help="v12, or a tag; by default the newest version.")
 ]
-Cut: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="CUT", help="Only entries for which this expression is true.")
+Compression: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="ALGORITHM[:LEVEL]", help="Compression of baskets; by default zstd:5.")
 ]
-Really: TypeAlias = Annotated[bool, typer.Option("--yes", help="Do it, rather than say what would be done.")]
+ObjectSize: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Size of an object, in bytes of the source; by default 1 MiB."),
+]
+Really: TypeAlias = Annotated[
+    bool, typer.Option("--yes", help="Make the change, instead of printing what it would be.")
+]
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a dataset is opened, and whether the result is printed as JSON."""
+
+    log: Log = None
+    deadline: Deadline = None
+    as_json: Json = False
+
+    def open(self, dataset: str, threads: int | None = None) -> StripeDataset:
+        """The dataset."""
+        from .. import stripe
+
+        return stripe.open(dataset, log=self.log, deadline=self.deadline, threads=threads)
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How products are written."""
+
+    compression: Compression = None
+    stripe_size: ObjectSize = None
+    who: Who = None
+
 
 app = typer.Typer(
-    help="Keep datasets as stripes of products: in versions, with products that are replaced alone.",
+    help="Manage datasets: products in stripes, with versions.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -55,21 +83,17 @@ app = typer.Typer(
 @app.command()
 @command
 def create(
-    dataset: Where,
+    dataset: Dataset,
+    *,
     sources: From,
-    keep: Keep = None,
-    drop: Drop = None,
+    branches: Branches,
     cut: Cut = None,
-    compression: Compression = None,
-    stripe_size: StripeSize = None,
+    writing: Writing,
     batch: Batch = None,
-    who: Who = None,
-    log: Log = None,
-    deadline: Deadline = None,
+    access: Access,
     threads: Threads = None,
-    as_json: Json = False,
 ) -> None:
-    """Make a dataset of the trees of files.
+    """Create a dataset from the trees of files.
 
     \b
     sapwood stripe create s3://bucket/ttbar --from 'data/*.root:Events'
@@ -77,157 +101,136 @@ def create(
     """
     from .. import stripe
 
+    options = {**branches.arguments(), **asdict(writing), "cut": cut, "batch": batch}
     made = stripe.create(
-        dataset,
-        sources,
-        keep=keep or None,
-        drop=drop or None,
-        cut=cut,
-        compression=compression,
-        stripe_size=stripe_size,
-        batch=batch,
-        who=who,
-        log=log,
-        deadline=deadline,
-        threads=threads,
+        dataset, sources, **options, log=access.log, deadline=access.deadline, threads=threads
     )
-    print_version(made.describe(sizes=True), as_json)
+    print_version(made.describe(sizes=True), access.as_json)
 
 
 @app.command()
 @command
 def append(
-    dataset: Where,
+    dataset: Dataset,
+    *,
     sources: From,
-    keep: Keep = None,
-    drop: Drop = None,
+    branches: Branches,
     cut: Cut = None,
-    compression: Compression = None,
-    stripe_size: StripeSize = None,
+    writing: Writing,
     batch: Batch = None,
     base: Base = None,
     receipt: Annotated[
-        str | None, typer.Option(metavar="OUT.json", help="Commit nothing; write a receipt for `commit`.")
+        str | None, typer.Option(metavar="OUT.json", help="Do not commit; write a receipt for `commit`.")
     ] = None,
     force: Force = False,
     job: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The job: what it did is committed once.")
+        str | None, typer.Option(metavar="NAME", help="The job. Its result is committed only once.")
     ] = None,
-    attempt: Annotated[int, typer.Option(metavar="N", min=1, help="Which attempt of the job it is.")] = 1,
-    who: Who = None,
-    log: Log = None,
-    deadline: Deadline = None,
+    attempt: Annotated[int, typer.Option(metavar="N", min=1, help="The number of the job's attempt.")] = 1,
+    access: Access,
     threads: Threads = None,
-    as_json: Json = False,
 ) -> None:
-    """Append the entries of files, whose trees are like that of the dataset."""
-    opened = _open(dataset, log, deadline, threads)
-    writing = {
-        "keep": keep or None,
-        "drop": drop or None,
-        "cut": cut,
-        "compression": compression,
-        "stripe_size": stripe_size,
-        "batch": batch,
-        "base": base,
-        "who": who,
-        "job": None if job is None else (job, attempt),
-    }
-    print_done(asdict(opened.append(sources, receipt=receipt, overwrite=force, **writing)), as_json)
+    """Append the entries of files with the same tree."""
+    done = access.open(dataset, threads).append(
+        sources,
+        receipt=receipt,
+        overwrite=force,
+        cut=cut,
+        batch=batch,
+        base=base,
+        job=None if job is None else (job, attempt),
+        **branches.arguments(),
+        **asdict(writing),
+    )
+    print_done(asdict(done), access.as_json)
 
 
 @app.command()
 @command
 def commit(
-    dataset: Where,
-    receipts: Annotated[list[str], typer.Argument(metavar="RECEIPT...", help="Files of `append --receipt`.")],
+    dataset: Dataset,
+    receipts: Annotated[
+        list[str], typer.Argument(metavar="RECEIPT...", help="Files written by `append --receipt`.")
+    ],
     who: Who = None,
-    log: Log = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    *,
+    access: Access,
 ) -> None:
-    """Commit what many workers have stored, as one version; each job once.
+    """Commit the results of many workers as one version.
 
     \b
     sapwood stripe append s3://bucket/ttbar --from a.root:Events --receipt a.json --job a
     sapwood stripe commit s3://bucket/ttbar a.json b.json
+
+    Each job is committed only once.
     """
-    print_done(asdict(_open(dataset, log, deadline).commit(receipts, who)), as_json)
+    print_done(asdict(access.open(dataset).commit(receipts, who)), access.as_json)
 
 
 @app.command()
 @command
 def consolidate(
-    dataset: Where,
-    target: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Bytes of an object in the source; by default 1 MiB.")
-    ] = None,
+    dataset: Dataset,
+    target: ObjectSize = None,
     product: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this product; all else stays as it is. May be repeated."),
+        typer.Option(metavar="NAME", help="Only this product; all others stay unchanged. Repeatable."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say only what would be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what the command would do.")] = False,
     compression: Compression = None,
     who: Who = None,
-    log: Log = None,
-    deadline: Deadline = None,
+    *,
+    access: Access,
     threads: Threads = None,
-    as_json: Json = False,
 ) -> None:
-    """Write entries that lie in many small objects again, in fewer larger ones."""
-    opened = _open(dataset, log, deadline, threads)
-    told = opened.consolidate(
-        target, products=product or None, dry_run=dry_run, compression=compression, who=who
+    """Rewrite many small objects into fewer, larger ones."""
+    opened = access.open(dataset, threads)
+    done = asdict(
+        opened.consolidate(
+            target, products=product or None, dry_run=dry_run, compression=compression, who=who
+        )
     )
-    done = asdict(told)
-    if not as_json:
+    if not access.as_json:
         for name in ("segments", "objects"):
             done[name] = f"{done[name][0]} to {done[name][1]}"
-    print_done(done, as_json)
+    print_done(done, access.as_json)
 
 
 @app.command()
 @command
 def add(
-    dataset: Where,
+    dataset: Dataset,
     source: Annotated[str, typer.Argument(metavar="FILE:TREE", help="The file with the new columns.")],
     product: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this product; may be repeated.")
+        list[str] | None, typer.Option(metavar="NAME", help="Only this product. Repeatable.")
     ] = None,
     by_position: Annotated[
         bool, typer.Option("--by-position", help="Match entries by position, not by event.")
     ] = False,
-    compression: Compression = None,
-    stripe_size: StripeSize = None,
+    *,
+    writing: Writing,
     base: Base = None,
-    who: Who = None,
-    log: Log = None,
-    deadline: Deadline = None,
+    access: Access,
     threads: Threads = None,
-    as_json: Json = False,
 ) -> None:
-    """Add products of the same events, or replace those of the same names.
+    """Add or replace products for the same events.
 
     \b
     sapwood stripe add s3://bucket/ttbar new_jets.root:Events --product Jet
     """
-    opened = _open(dataset, log, deadline, threads)
-    writing = {"compression": compression, "stripe_size": stripe_size, "base": base, "who": who}
-    print_done(asdict(opened.add(source, product or None, by_position=by_position, **writing)), as_json)
+    opened = access.open(dataset, threads)
+    done = opened.add(source, product or None, by_position=by_position, base=base, **asdict(writing))
+    print_done(asdict(done), access.as_json)
 
 
 @app.command()
 @command
-def ls(
-    dataset: Where, version: Version = None, log: Log = None, deadline: Deadline = None, as_json: Json = False
-) -> None:
+def ls(dataset: Dataset, version: Version = None, *, access: Access) -> None:
     """List the products of a version."""
-    told = _open(dataset, log, deadline).describe(version)
-    if as_json:
-        print_json({"products": told["products"]})
+    products = access.open(dataset).describe(version)["products"]
+    if access.as_json:
+        print_json({"products": products})
         return
-    titles = [Column("product"), Column("branches", right=True), Column("entries", right=True)]
-    titles += [Column("bytes", right=True), Column("objects", right=True), Column("since", right=True)]
     rows = [
         [
             one["name"],
@@ -237,84 +240,80 @@ def ls(
             str(one["objects"]),
             f"v{one['version']}",
         ]
-        for one in told["products"]
+        for one in products
     ]
-    print_table(titles, rows)
+    print_table([Column("product"), *numbers("branches", "entries", "bytes", "objects", "since")], rows)
 
 
 @app.command()
 @command
 def show(
-    dataset: Where,
+    dataset: Dataset,
     product: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Also the least and greatest values of its branches.")
+        str | None, typer.Option(metavar="NAME", help="Also show the value ranges of its branches.")
     ] = None,
     cut: Annotated[
-        str | None, typer.Option(metavar="CUT", help="Also how many entries this cut passes over by them.")
+        str | None, typer.Option(metavar="CUT", help="Also show how many entries this cut skips unread.")
     ] = None,
     version: Version = None,
-    log: Log = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    *,
+    access: Access,
 ) -> None:
-    """Show what a version holds, and how it came to be.
+    """Show the content of a version, and how it was made.
 
     \b
     sapwood stripe show s3://bucket/ttbar --product MET --cut 'MET_pt > 200'
     """
-    opened = _open(dataset, log, deadline)
-    told = opened.describe(version)
+    opened = access.open(dataset)
+    found = opened.describe(version)
     if product is not None:
-        told["statistics"] = [asdict(one) for one in opened.statistics(product, version)]
+        found["statistics"] = [asdict(one) for one in opened.statistics(product, version)]
     if cut is not None:
         entries, batches = opened.excluded(cut, version)
-        told["excluded"] = {"cut": cut, "entries": entries, "batches": batches}
-    print_version(told, as_json)
+        found["excluded"] = {"cut": cut, "entries": entries, "batches": batches}
+    print_version(found, access.as_json)
 
 
 @app.command()
 @command
 def log(
-    dataset: Where,
+    dataset: Dataset,
     after: Annotated[int, typer.Option(metavar="N", help="Only versions after this one.")] = 0,
-    database: Log = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    *,
+    access: Access,
 ) -> None:
     """List the versions."""
     from datetime import datetime, timezone
 
-    entries = _open(dataset, database, deadline).log(after)
-    if as_json:
+    entries = access.open(dataset).log(after)
+    if access.as_json:
         print_json({"versions": entries})
         return
-    titles = [Column("version", right=True), Column("time"), Column("operation")]
-    titles += [Column("what", breaks=True), Column("who")]
     rows = []
     for one in entries:
         time = datetime.fromtimestamp(one["time_ms"] / 1000, timezone.utc)
         what = [one["operation"], one.get("what") or "", one.get("who") or ""]
         rows.append([f"v{one['n']}", f"{time:%Y-%m-%d %H:%M}", *what])
-    print_table(titles, rows)
+    titles = [Column("time"), Column("operation"), Column("details", breaks=True), Column("who")]
+    print_table([*numbers("version"), *titles], rows)
 
 
 @app.command()
 @command
 def verify(
-    dataset: Where,
+    dataset: Dataset,
     version: Version = None,
     fraction: Annotated[
-        float, typer.Option(metavar="PART", min=0.0, max=1.0, help="The part of the objects that is read.")
+        float, typer.Option(metavar="PART", min=0.0, max=1.0, help="The fraction of objects to read.")
     ] = 1.0,
-    log: Log = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    *,
+    access: Access,
 ) -> None:
     """Compare all checksums of a version. Fails (1) if an object is lost or damaged."""
-    done = _open(dataset, log, deadline).verify(version, fraction=fraction)
+    done = access.open(dataset).verify(version, fraction=fraction)
     document = asdict(done)
-    print_done(document if as_json else document | {"wrong": len(done.wrong)}, as_json)
-    for one in done.wrong if not as_json else ():
+    print_done(document if access.as_json else document | {"wrong": len(done.wrong)}, access.as_json)
+    for one in done.wrong if not access.as_json else ():
         span = f"entries {one.entries[0]} to {one.entries[1]}"
         complain(f"{one.object}: {one.product or 'no product'}, {span}: {one.error}")
     if done.wrong:
@@ -324,154 +323,148 @@ def verify(
 @app.command()
 @command
 def tag(
-    dataset: Where,
+    dataset: Dataset,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name.")],
     version: Version = None,
-    delete: Annotated[bool, typer.Option("--delete", help="Take the name away, for ever.")] = False,
-    log: Log = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete the tag. Its name cannot be used again.")
+    ] = False,
+    *,
+    access: Access,
 ) -> None:
-    """Give a version a name, by which it is kept."""
-    opened = _open(dataset, log, deadline)
+    """Give a version a name. A tagged version does not expire."""
+    opened = access.open(dataset)
     if delete:
         opened.untag(name)
-        print_done({"tag": name, "version": None}, as_json)
+        print_done({"tag": name, "version": None}, access.as_json)
     else:
-        print_done({"tag": name, "version": opened.tag(name, version)}, as_json)
+        print_done({"tag": name, "version": opened.tag(name, version)}, access.as_json)
 
 
 @app.command()
 @command
 def base(
-    dataset: Where,
-    url: Annotated[str, typer.Argument(metavar="URL", help="A directory, or a place in a bucket.")],
+    dataset: Dataset,
+    url: Annotated[str, typer.Argument(metavar="URL", help="A directory, or a prefix in a bucket.")],
     who: Who = None,
-    log: Log = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    *,
+    access: Access,
 ) -> None:
-    """Name another place where objects of the dataset may lie. Its credentials are not stored."""
-    print_done({"version": _open(dataset, log, deadline).add_base(url, who)}, as_json)
+    """Add another location for objects of the dataset. Its credentials are not stored."""
+    print_done({"version": access.open(dataset).add_base(url, who)}, access.as_json)
 
 
 @app.command()
 @command
 def drop(
-    dataset: Where,
+    dataset: Dataset,
     products: Annotated[list[str], typer.Argument(metavar="PRODUCT...", help="Their names.")],
     who: Who = None,
-    log: Log = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    *,
+    access: Access,
 ) -> None:
-    """Make a version without some products; earlier versions keep them."""
-    print_done({"version": _open(dataset, log, deadline).drop(*products, who=who)}, as_json)
+    """Make a version without some products. Earlier versions keep them."""
+    print_done({"version": access.open(dataset).drop(*products, who=who)}, access.as_json)
 
 
 @app.command()
 @command
 def expire(
-    dataset: Where,
-    newest: Annotated[int | None, typer.Option(metavar="N", min=1, help="Keep so many versions.")] = None,
+    dataset: Dataset,
+    newest: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="The number of versions to keep.")
+    ] = None,
     days: Annotated[
-        float | None, typer.Option(metavar="DAYS", min=0, help="Keep those of the last so many days.")
+        float | None, typer.Option(metavar="DAYS", min=0, help="Keep the versions of the last days.")
     ] = None,
     really: Really = False,
-    log: Log = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    *,
+    access: Access,
 ) -> None:
-    """Let old versions expire, which `gc` may clear up then. Says only what it would do, without --yes."""
-    oldest = _open(dataset, log, deadline).expire(newest=newest, days=days, dry_run=not really)
-    print_done({"oldest": oldest, "done": really}, as_json)
+    """Expire old versions, so that `gc` may delete their objects. Without --yes, it changes nothing."""
+    oldest = access.open(dataset).expire(newest=newest, days=days, dry_run=not really)
+    print_done({"oldest": oldest, "done": really}, access.as_json)
 
 
 @app.command()
 @command
 def gc(
-    dataset: Where,
+    dataset: Dataset,
     really: Really = False,
     grace_days: Annotated[
-        float | None, typer.Option(metavar="DAYS", min=0, help="Objects that are younger stay; by default 7.")
+        float | None,
+        typer.Option(metavar="DAYS", min=0, help="Keep younger objects; by default 7."),
     ] = None,
     alone: Annotated[
-        bool, typer.Option("--alone", help="Nobody else reads or writes: grace may be 0.")
+        bool,
+        typer.Option(
+            "--alone", help="Assert that no other process is using the dataset, so that grace may be 0."
+        ),
     ] = False,
-    log: Log = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    *,
+    access: Access,
 ) -> None:
-    """Delete objects that no version needs. Says only what it would delete, without --yes."""
-    done = _open(dataset, log, deadline).gc(dry_run=not really, grace_days=grace_days, alone=alone)
-    objects: Any = list(done.objects) if as_json else len(done.objects)
-    print_done({"objects": objects, "bytes": done.bytes, "kept": done.kept, "done": really}, as_json)
+    """Delete objects that no version needs. Without --yes, it deletes nothing."""
+    done = access.open(dataset).gc(dry_run=not really, grace_days=grace_days, alone=alone)
+    objects: Any = list(done.objects) if access.as_json else len(done.objects)
+    print_done({"objects": objects, "bytes": done.bytes, "kept": done.kept, "done": really}, access.as_json)
 
 
 @app.command()
 @command
 def export(
-    dataset: Where,
+    dataset: Dataset,
     target: Annotated[str, typer.Argument(metavar="OUT", help="The new ROOT file.")],
     version: Version = None,
-    keep: Keep = None,
-    drop: Drop = None,
+    *,
+    branches: Branches,
     cut: Cut = None,
     entries: Entries = None,
     follow: Follow = False,
     force: Force = False,
-    log: Log = None,
-    deadline: Deadline = None,
+    access: Access,
     threads: Threads = None,
-    as_json: Json = False,
 ) -> None:
-    """Write a version to a ROOT file, with all that came with its entries.
+    """Write a version to a ROOT file.
 
     \b
     sapwood stripe export s3://bucket/ttbar dimuons.root --cut 'nMuon >= 2' --keep 'Muon_*'
+
+    The file includes the other objects that came with the entries.
     """
-    done = _open(dataset, log, deadline, threads).export(
+    done = access.open(dataset, threads).export(
         target,
         version=version,
-        keep=keep or None,
-        drop=drop or None,
         cut=cut,
         entries=None if entries is None else entry_range(entries),
         follow=follow,
         overwrite=force,
+        **branches.arguments(),
     )
-    print_done({"output": target, **asdict(done), "notes": list(done.notes)}, as_json)
+    print_done({"output": target, **asdict(done), "notes": list(done.notes)}, access.as_json)
 
 
 @app.command()
 @command
 def restore(
-    dataset: Where,
+    dataset: Dataset,
     version: Annotated[str, typer.Argument(metavar="VERSION", help="v12, or a tag.")],
     who: Who = None,
-    log: Log = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    *,
+    access: Access,
 ) -> None:
-    """Make a version that is as an earlier one was."""
-    print_done({"version": _open(dataset, log, deadline).restore(version, who)}, as_json)
+    """Make a new version with the content of an earlier one."""
+    print_done({"version": access.open(dataset).restore(version, who)}, access.as_json)
 
 
 @app.command()
 @command
 def copy(
-    dataset: Where,
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="The other place.")],
-    log: Log = None,
-    deadline: Deadline = None,
-    as_json: Json = False,
+    dataset: Dataset,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The new location.")],
+    *,
+    access: Access,
 ) -> None:
-    """Copy all versions to another place; what is there already is not sent again."""
-    objects, size = _open(dataset, log, deadline).copy_to(target)
-    print_done({"objects": objects, "bytes": size}, as_json)
-
-
-def _open(dataset: str, log: str | None, deadline: float | None, threads: int | None = None) -> Any:
-    from .. import stripe
-
-    return stripe.open(dataset, log=log, deadline=deadline, threads=threads)
+    """Copy all versions to another location. Existing objects are not sent again."""
+    objects, nbytes = access.open(dataset).copy_to(target)
+    print_done({"objects": objects, "bytes": nbytes}, access.as_json)

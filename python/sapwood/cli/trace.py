@@ -1,4 +1,4 @@
-"""`sapwood trace`: records what a job reads, and shows what was recorded."""
+"""`sapwood trace`: records the reads of a job, and shows a recording."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ..display.units import counted
 from ._options import Force, Json
-from ._output import Column, complain, print_json, print_line, print_table
+from ._output import Column, complain, numbers, print_json, print_line, print_table
 from ._run import command
 
 
@@ -17,7 +18,7 @@ from ._run import command
 def trace(
     arguments: Annotated[
         list[str],
-        typer.Argument(metavar="-- COMMAND...", help="The command to run; or 'show' and a recording."),
+        typer.Argument(metavar="-- COMMAND...", help="The command to run, or 'show' and a recording."),
     ],
     output: Annotated[
         str | None,
@@ -26,18 +27,20 @@ def trace(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Run a command, and record all that it and the processes it starts read; or show a recording.
+    """Record all reads of a command, or show a recording.
 
     \b
     sapwood trace -o job.swt -- python analysis.py
     sapwood trace show job.swt
+
+    A recording includes the reads of child processes.
     """
     from ..errors import UsageError
 
     if output is not None:
         raise typer.Exit(_run(arguments, output, force))
     if len(arguments) != 2 or arguments[0] != "show":
-        raise UsageError("either 'sapwood trace -o FILE -- COMMAND' or 'sapwood trace show FILE'")
+        raise UsageError("use 'sapwood trace -o FILE -- COMMAND' or 'sapwood trace show FILE'")
     _show(Path(arguments[1]), as_json)
 
 
@@ -52,26 +55,26 @@ def _run(arguments: list[str], output: str, force: bool) -> int:
         environment = os.environ | {VARIABLE: str(part)}
         code = subprocess.run(arguments, env=environment, check=False).returncode
         if part.stat().st_size == 0:
-            complain(f"sapwood: {output} is not written: the command read nothing with sapwood")
-    # As a shell tells of a process that a signal ended.
+            complain(f"sapwood: {output} was not written: the command read nothing with sapwood")
+    # For a process that was ended by a signal, the exit code is that of a shell.
     return code if code >= 0 else 128 - code
 
 
 def _show(path: Path, as_json: bool) -> None:
     from ..report.tracing import summary
 
-    told = summary(path)
+    recorded = summary(path)
     if as_json:
-        print_json(told)
+        print_json(recorded)
         return
-    processes: list[dict[str, Any]] = told["processes"]
+    processes: list[dict[str, Any]] = recorded["processes"]
     for process in processes:
         print_line(
-            f"{process['program'] or 'process'} ({process['process']}): {process['seconds']:.2f} s, of which "
-            f"{process['waited']:.2f} s waited; {process['requests']:,} requests, {process['bytes']:,} bytes"
+            f"{process['program'] or 'process'} ({process['process']}): {process['seconds']:.2f} s, "
+            f"{process['waited']:.2f} s of them waiting; {counted(process['requests'], 'request')}, "
+            f"{counted(process['bytes'], 'byte')}"
         )
     print_line()
-    files = [(process, file) for process in processes for file in process["files"]]
     rows = [
         [
             file["url"],
@@ -80,10 +83,11 @@ def _show(path: Path, as_json: bool) -> None:
             f"{file['reading']['failed']:,}",
             ", ".join(file["reading"]["bytes_by_server"]) or file["server"] or "-",
         ]
-        for _, file in files
+        for process in processes
+        for file in process["files"]
     ]
-    titles = [Column("requests", right=True), Column("bytes", right=True), Column("failed", right=True)]
-    print_table([Column("file", breaks=True), *titles, Column("servers", breaks=True)], rows)
+    titles = [Column("file", breaks=True), *numbers("requests", "bytes", "failed")]
+    print_table([*titles, Column("servers", breaks=True)], rows)
     print_line()
     rows = [
         [
@@ -99,11 +103,11 @@ def _show(path: Path, as_json: bool) -> None:
         for process in processes
         for operation in process["operations"]
     ]
-    names = ["columns", "entries", "baskets", "bytes", "seconds", "waited"]
-    print_table([Column("read"), Column("tree"), *(Column(name, right=True) for name in names)], rows)
-    if told["unreadable_bytes"]:
+    titles = numbers("columns", "entries", "baskets", "bytes", "seconds", "waited")
+    print_table([Column("read"), Column("tree"), *titles], rows)
+    if recorded["unreadable_bytes"]:
         print_line()
-        print_line(f"{told['unreadable_bytes']:,} bytes at the end or in between cannot be read")
+        print_line(f"{counted(recorded['unreadable_bytes'], 'byte')} of the recording cannot be read")
 
 
 def _entries(ranges: list[list[int]]) -> str:

@@ -1,4 +1,4 @@
-"""`sapwood tune`: which layout is best for a file, measured on a sample of it."""
+"""`sapwood tune`: the best layout for a file, measured on a sample of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..display.printable import printable
-from ._options import Force, Json, Tree
+from ..display.units import counted
+from ._options import Force, Json, Tree, duration
 from ._output import Column, print_json, print_line, print_table
 from ._run import command
 
@@ -26,7 +27,7 @@ def tune(
         typer.Option(
             "--goal",
             metavar="NAME",
-            help="What the file is for: archive, derivation, disk or wan; may be repeated; by default all.",
+            help="The purpose of the file: archive, derivation, disk or wan. Repeatable; by default all.",
         ),
     ] = None,
     dimension: Annotated[
@@ -34,64 +35,65 @@ def tune(
         typer.Option(
             "--dimension",
             metavar="NAME",
-            help="What is varied: compression, basket-size, cluster-size, event-skipping, events, split; "
-            "may be repeated; by default all.",
+            help="The parameter to vary: compression, basket-size, cluster-size, event-skipping, events or "
+            "split. Repeatable; by default all.",
         ),
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN,…",
-            help="What an analysis reads, by name or glob; by default a tenth of the branches.",
+            help="The branches that an analysis reads, by name or glob; by default a tenth of all.",
         ),
     ] = None,
     sample: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Entries to measure with; by default 20,000, or 300 MB of them."),
+        typer.Option(metavar="N", help="Entries of the sample; by default 20,000, but at most 300 MB."),
     ] = None,
     budget: Annotated[
-        str, typer.Option(metavar="TIME", help="Such as 10m or 2h; 'none' for no bound.")
+        str, typer.Option(metavar="TIME", help="The most time to use, such as 10m or 2h, or 'none'.")
     ] = "10m",
-    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="How often each thing is measured.")] = 3,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Repeats of each measurement.")] = 3,
     threads: Annotated[
-        int, typer.Option("--threads", "-j", metavar="N", min=1, help="Threads that write and read.")
+        int, typer.Option("--threads", "-j", metavar="N", min=1, help="Threads for writing and reading.")
     ] = 1,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="OUT.html", help="The report; OUT.json for JSON.")
+        str, typer.Option("--output", "-o", metavar="OUT.html", help="The report, or OUT.json for JSON.")
     ] = "tune.html",
     force: Force = False,
     study: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Repeat a study in place of the usual sweeps: cms2015 or atlas2018."
+            metavar="NAME", help="Repeat a published study instead of the usual sweeps: cms2015 or atlas2018."
         ),
     ] = None,
     variant: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=FILE",
-            help="The same events in another file, such as one that is split differently; may be repeated.",
+            help="A file with the same events, for example with another split level. Repeatable.",
         ),
     ] = None,
     via: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Where OUT.work/layouts is served: read over this real link."),
+        typer.Option(metavar="URL", help="The URL that serves OUT.work/layouts, to read over a real link."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure which layout is best for a file, on a sample of it, and write a report.
+    """Measure which layout is best for a file, and write a report.
 
     \b
     sapwood tune nano.root:Events --goal wan --columns 'Muon_*' --budget 10m -o report.html
 
-    Compression, sizes of baskets and of clusters are tried; a run that was stopped goes on where it was.
+    On a sample of the file, it varies compression, basket size and cluster size. To resume an interrupted
+    run, run the same command again.
     """
     from ..options.outputs import REPORT, check_output
     from ..studies import tune as tuning
 
-    seconds, variants = _seconds(budget), _variants(variant or ())
+    seconds, variants = None if budget == "none" else duration(budget), _variants(variant or ())
     place = check_output(output, REPORT, inputs=[source, variants.values()], overwrite=force)
-    with _progress() as tell:
+    with _progress() as progress:
         found = tuning.run(
             source,
             columns=[name.strip() for name in (columns or "").split(",") if name.strip()],
@@ -105,23 +107,23 @@ def tune(
             via=via,
             study=study,
             variants=variants,
-            tell=tell,
+            tell=progress,
         )
     tuning.save(found, place, overwrite=force)
     if as_json:
         print_json({"output": output, **found.to_dict()})
         return
     if found.findings:
-        told = [(one.then, one.now, "yes" if one.agrees else "no") for one in found.findings]
-        print_table([Column("then", breaks=True), Column("now", breaks=True), Column("holds")], told)
+        findings = [(one.then, one.now, "yes" if one.agrees else "no") for one in found.findings]
+        print_table([Column("then", breaks=True), Column("now", breaks=True), Column("holds")], findings)
     titles = [Column("goal"), Column("layout"), Column("command", breaks=True)]
     rows = [
-        [one.goal.name, one.best.point.label, one.command or "(as it is)"] for one in found.recommendations
+        [one.goal.name, one.best.point.label, one.command or "(unchanged)"] for one in found.recommendations
     ]
     if rows:
         print_table(titles, rows)
-    more = "" if found.is_whole else "; not all was measured: run it again with --force to continue"
-    print_line(f"{output}: {len(found.points)} layouts{more}")
+    more = "" if found.is_whole else "; the budget is used up: run the command again with --force to continue"
+    print_line(f"{output}: {counted(len(found.points), 'layout')}{more}")
 
 
 def _variants(texts: Iterable[str]) -> dict[str, str]:
@@ -141,25 +143,9 @@ def _variants(texts: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _seconds(text: str) -> float | None:
-    """A time: 90s, 10m, 2h; a plain number is seconds.
-
-    >>> _seconds("10m"), _seconds("90"), _seconds("none")
-    (600.0, 90.0, None)
-    """
-    import re
-
-    if text == "none":
-        return None
-    found = re.fullmatch(r"(\d+(?:\.\d*)?)([smh]?)", text.strip())
-    if found is None:
-        raise typer.BadParameter(f"{text!r} is not a time such as 90s, 10m or 2h")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
-
-
 @contextmanager
 def _progress() -> Iterator[Callable[[Progress], None]]:
-    """A line that tells what is done and what is left; on a terminal only."""
+    """A progress bar with the number of measurements and the time left; on a terminal only."""
     import sys
 
     if not sys.stderr.isatty():
@@ -173,10 +159,10 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
     with Bar(BarColumn(), MofNCompleteColumn(), *texts, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, left="")
 
-        def tell(now: Progress) -> None:
+        def advance(now: Progress) -> None:
             left = "" if now.left is None else f"{now.left // 60:.0f}:{now.left % 60:02.0f} left"
             bar.update(
                 task, completed=now.done, total=now.total or None, description=printable(now.label), left=left
             )
 
-        yield tell
+        yield advance

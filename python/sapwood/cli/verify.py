@@ -1,4 +1,4 @@
-"""`sapwood verify`: every byte of files checked, and what damage costs."""
+"""`sapwood verify`: checks every byte of files, and reports the entries that damage costs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..display.printable import printable
-from ..display.units import human_bytes
+from ..display.units import counted, human_bytes
 from ._options import Deadline, Json, Replica, Threads
 from ._output import Column, complain, print_json, print_line, print_table
 from ._run import EXIT_CODES, FAILED, UNREADABLE, command
@@ -27,24 +27,24 @@ def verify(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE[:TREE]...", help="Files or URLs, also globs; after a colon, the only tree to check."
+            metavar="FILE[:TREE]...", help="Files, URLs or globs; after a colon, the only tree to check."
         ),
     ],
     everything: Annotated[
-        bool, typer.Option("--all", help="Print all findings, also notes and what is not decoded.")
+        bool, typer.Option("--all", help="Print all findings, including notes and undecoded objects.")
     ] = False,
     as_json: Json = False,
     threads: Threads = None,
     deadline: Deadline = None,
     replica: Replica = None,
 ) -> None:
-    """Read every byte of files once, and check all that is in them.
+    """Read every byte of files once, and check all of their content.
 
     \b
     sapwood verify *.root
 
-    Damage is printed with its place in the file and the entries of the branches that it costs; the exit code
-    is then 4. 'sapwood stripe verify' checks datasets.
+    Damage is printed with its byte offset and the entries that it costs; the exit code is then 4. For
+    datasets, use 'sapwood stripe verify'.
     """
     from ..report.verifying import verify as run
     from ._target import split_target
@@ -71,29 +71,29 @@ def _exit_code(report: VerifyReport) -> int:
 
 def _print(file: FileReport, everything: bool) -> None:
     if file.ok:
-        count = file.note_count
-        notes = "" if not count else ", 1 note" if count == 1 else f", {count:,} notes"
-        print_line(f"{file.file}: sound ({human_bytes(file.checked_bytes)}, {file.baskets:,} baskets{notes})")
+        notes = f", {counted(file.note_count, 'note')}" if file.note_count else ""
+        baskets = counted(file.baskets, "basket")
+        print_line(f"{file.file}: sound ({human_bytes(file.checked_bytes)}, {baskets}{notes})")
     if file.damage_count:
-        print_line(f"{file.file}: DAMAGED ({_places(file.damage_count)})")
+        print_line(f"{file.file}: DAMAGED ({counted(file.damage_count, 'place')})")
     shown = file.findings if everything else file.damage[:_SHOWN]
     if shown:
         columns = [
-            Column("at byte", right=True),
-            Column("what", breaks=True, style="bold"),
+            Column("offset", right=True),
+            Column("object", breaks=True, style="bold"),
             Column("entries", right=True),
             Column("problem", breaks=True),
         ]
         print_table(columns, [_row(finding) for finding in shown])
     if file.damage_count > len(shown) and not everything:
-        print_line(f"{file.damage_count - len(shown):,} more; --all prints them, as far as they are kept")
+        print_line(f"{file.damage_count - len(shown):,} more; to print all that were recorded, use --all")
     lost = [row for tree in file.trees for row in _lost(tree)]
     if lost:
         print_table([Column("lost", breaks=True), Column("entries", breaks=True)], lost)
     if everything:
         _print_not_decoded(file)
     if file.error is not None:
-        complain(f"sapwood: {file.file}: not checked to its end: {file.error}")
+        complain(f"sapwood: {file.file}: the check stopped early: {file.error}")
 
 
 def _row(finding: Finding) -> list[str]:
@@ -107,14 +107,14 @@ def _range(entries: tuple[int, int] | None) -> str:
 
 
 def _lost(tree: TreeReport) -> list[list[str]]:
-    """The entries of each branch that are lost, and those that are lost in any."""
+    """The lost entries of each branch, and those that are lost in any branch."""
     if not tree.lost:
         return []
     name = f"{tree.path};{tree.cycle}"
     branches = [[f"{name} {branch}", _ranges(ranges)] for branch, ranges in tree.lost.items()]
     rows = branches[:_SHOWN]
     if len(branches) > _SHOWN:
-        rows.append([f"{name}, {len(branches) - _SHOWN} more branches", ""])
+        rows.append([f"{name}, {len(branches) - _SHOWN:,} more", ""])
     count = sum(stop - start for start, stop in tree.lost_in_any)
     any_branch = f"{_ranges(tree.lost_in_any)} ({count:,} of {tree.entries:,})"
     return [*rows, [f"{name} in any branch", any_branch]]
@@ -122,7 +122,7 @@ def _lost(tree: TreeReport) -> list[list[str]]:
 
 def _ranges(ranges: tuple[tuple[int, int], ...]) -> str:
     shown = ", ".join(_range(one) for one in ranges[:_SHOWN])
-    return f"{shown}, … ({len(ranges)} ranges)" if len(ranges) > _SHOWN else shown
+    return f"{shown}, … ({len(ranges):,} ranges)" if len(ranges) > _SHOWN else shown
 
 
 def _print_not_decoded(file: FileReport) -> None:
@@ -130,7 +130,7 @@ def _print_not_decoded(file: FileReport) -> None:
     for tree in file.trees:
         rows += [[f"{tree.path};{tree.cycle} {branch}", why] for branch, why in tree.not_decoded.items()]
     if rows:
-        print_table([Column("not decoded", breaks=True), Column("why", breaks=True)], rows)
+        print_table([Column("not decoded", breaks=True), Column("reason", breaks=True)], rows)
 
 
 def _summary(report: VerifyReport) -> None:
@@ -138,15 +138,10 @@ def _summary(report: VerifyReport) -> None:
     unchecked = sum(1 for file in report.files if file.error is not None)
     checked = sum(file.checked_bytes for file in report.files)
     covered = sum(file.checksummed_bytes for file in report.files)
-    files = "1 file" if len(report.files) == 1 else f"{len(report.files)} files"
     print_line(
-        f"{files}, {damaged} damaged, {unchecked} not checked to the end; {human_bytes(checked)} read, "
-        f"{human_bytes(covered)} of it covered by checksums"
+        f"{counted(len(report.files), 'file')}, {damaged} damaged, {unchecked} not fully checked; "
+        f"{human_bytes(checked)} read, {human_bytes(covered)} of them covered by checksums"
     )
-
-
-def _places(count: int) -> str:
-    return "1 place" if count == 1 else f"{count:,} places"
 
 
 def _document(report: VerifyReport) -> dict[str, Any]:
@@ -170,7 +165,7 @@ def _file_document(file: FileReport) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[VerifyProgress], None] | None]:
-    """A bar on standard error with the file, bytes, rate and time left, if that is a terminal."""
+    """A progress bar on standard error with file, bytes, rate and time left, if that is a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -190,14 +185,14 @@ def _progress() -> Iterator[Callable[[VerifyProgress], None] | None]:
         task = bar.add_task("opening", total=None)
         current = 0
 
-        def tell(now: VerifyProgress) -> None:
+        def advance(now: VerifyProgress) -> None:
             nonlocal current
             if now.number != current:
                 current = now.number
                 bar.reset(task, total=now.total)
             count = f"[{now.number}/{now.files}] " if now.files > 1 else ""
-            damage = f", {_places(now.damage)} damaged" if now.damage else ""
+            damage = f", {counted(now.damage, 'damaged place')}" if now.damage else ""
             name = printable(os.path.basename(now.file.partition("?")[0]))
             bar.update(task, completed=now.done, total=now.total, description=f"{count}{name}{damage}")
 
-        yield tell
+        yield advance

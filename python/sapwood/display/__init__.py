@@ -1,1 +1,1 @@
-"""How things are shown to people: text without control characters, units, markup, pages."""
+"""Output for people: text without control characters, units, markup, pages."""

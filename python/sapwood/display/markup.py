@@ -1,4 +1,4 @@
-"""Text as content of HTML and SVG."""
+"""Escapes text for HTML and SVG."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .printable import printable
 
 
 def escape(text: str) -> str:
-    r"""The text for an element or an attribute: it opens no tag, and has no character that XML forbids.
+    r"""The text for use in an element or attribute: without tags and without characters that XML forbids.
 
     >>> print(escape("<b>\x00 & 'c'"))
     &lt;b&gt;\x00 &amp; &#x27;c&#x27;

@@ -1,4 +1,4 @@
-"""Serves pages to browsers on this machine: small, read only, and nobody else's."""
+"""A small read-only HTTP server for pages, made for browsers on this machine."""
 
 from __future__ import annotations
 
@@ -9,44 +9,45 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import SplitResult, urlsplit
 
-SECONDS = 10
-"""How long a browser may be silent."""
+READ_TIMEOUT_S = 10
+"""A connection that is silent for this long is closed."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a browser is answered."""
+    """An answer to a browser."""
 
     text: str
     kind: str = "text/html"
     status: int = 200
     policy: str = "default-src 'none'"
-    """What the browser may load and run for it, as a Content-Security-Policy."""
+    """The Content-Security-Policy: what the browser may load and run for the page."""
 
 
 class PageServer:
-    """Answers GET and HEAD in threads of its own until it is closed."""
+    """Answers GET and HEAD requests in its own threads until it is closed."""
 
     def __init__(self, host: str, port: int, answer: Callable[[SplitResult], Page], name: str) -> None:
         class Handler(_Handler):
             pass
 
         Handler.answer = staticmethod(answer)
-        everywhere = host in ("", "0.0.0.0", "::")
-        Handler.own_names = None if everywhere else {host, f"[{host}]", "localhost", "127.0.0.1", "[::1]"}
+        all_interfaces = host in ("", "0.0.0.0", "::")
+        local_names = {host, f"[{host}]", "localhost", "127.0.0.1", "[::1]"}
+        Handler.own_names = None if all_interfaces else local_names
         self._server = ThreadingHTTPServer((host, port), Handler)
         self._server.daemon_threads = True
-        at = self._server.server_address
-        self.address: tuple[str, int] = str(at[0]), int(at[1])
+        address = self._server.server_address
+        self.address: tuple[str, int] = str(address[0]), int(address[1])
         threading.Thread(target=self._server.serve_forever, name=name, daemon=True).start()
 
     @property
     def url(self) -> str:
-        """Where the pages are."""
+        """The URL of the server's root."""
         return f"http://{self.address[0]}:{self.address[1]}/"
 
     def close(self) -> None:
-        """Serves no more."""
+        """Stops the server."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -55,15 +56,15 @@ class _Handler(BaseHTTPRequestHandler):
     answer: Callable[[SplitResult], Page]
     own_names: set[str] | None
     server_version, sys_version = "sapwood", ""
-    timeout = SECONDS
+    timeout = READ_TIMEOUT_S
 
     def do_GET(self) -> None:
-        # A page of somebody else that has its own name point here is not answered.
+        # Guards against DNS rebinding: another site can make its own host name resolve to this machine.
         name = self.headers.get("Host", "")
         if not name.endswith("]") and ":" in name:
             name = name.rpartition(":")[0]
         if self.own_names is not None and name not in self.own_names:
-            self._send(Page("This is not the name of this machine.", "text/plain", 403))
+            self._send(Page(f"The host name {name!r} does not belong to this server.", "text/plain", 403))
         else:
             self._send(self.answer(urlsplit(self.path)))
 
@@ -85,4 +86,4 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is logged."""
+        """Logs nothing."""

@@ -1,4 +1,4 @@
-"""Text from files and servers, fit to be shown: it commands no terminal, breaks no line and hides nothing."""
+"""Makes text from files and servers safe to show: control and invisible characters are written out."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ P = ParamSpec("P")
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters, line breaks and invisible characters written out, as ``repr`` does.
+    r"""The text with control characters, line breaks and invisible characters escaped, as ``repr`` does.
 
-    Letters, signs and spaces of all languages stay; a text that has been through this stays as it is. Use it
-    for what is shown: names that programs compare stay exact. The core does the same with its messages.
+    Letters, symbols and spaces of all languages stay. Applying the function twice changes nothing. Use it
+    only for display, because programs compare names exactly. The core escapes its messages in the same way.
 
     >>> print(printable("\x1b[2J caf\u00e9 \u202etxt"))
     \x1b[2J café \u202etxt
@@ -25,9 +25,9 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    r"""The same for a text of several lines, which stay apart.
+    r"""Like :func:`printable`, but line breaks stay.
 
-    Only for texts that were put together here: in anything else, a line break may be part of a name.
+    Use it only for text that sapwood composed: elsewhere, a line break may be part of a name.
 
     >>> print(printable_lines("a\n\x07"))
     a
@@ -37,7 +37,7 @@ def printable_lines(text: str) -> str:
 
 
 def shows_printable(function: Callable[P, str]) -> Callable[P, str]:
-    """For ``__repr__`` and ``__str__``: what they return is :func:`printable`."""
+    """Decorates ``__repr__`` and ``__str__``: their results are made :func:`printable`."""
 
     @functools.wraps(function)
     def shown(*args: P.args, **kwargs: P.kwargs) -> str:
@@ -47,5 +47,5 @@ def shows_printable(function: Callable[P, str]) -> Callable[P, str]:
 
 
 def _is_shown(char: str) -> bool:
-    # Spaces such as U+00A0 and U+3000 are not printable to Python, but they are to everyone else.
+    # Python does not count spaces such as U+00A0 and U+3000 as printable, but people can read them.
     return char.isprintable() or unicodedata.category(char) == "Zs"

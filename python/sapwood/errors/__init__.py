@@ -6,7 +6,7 @@
     ├── FileNotFoundError     not-found    also the builtin FileNotFoundError
     ├── PermissionError       permission   also the builtin PermissionError
     ├── UsageError            usage        also ValueError
-    ├── KeyInFileError        missing      also KeyError; names the nearest keys
+    ├── KeyInFileError        missing      also KeyError; suggests similar keys
     ├── UnsupportedTypeError  unsupported  also NotImplementedError; names the C++ type
     ├── CorruptFileError      corrupt      also OSError and ValueError
     │   ├── NotRootError      not-root
@@ -23,7 +23,7 @@
     ├── ConflictError         conflict
     └── CommitUnknownError    commit-unknown
 
-The word in the middle is the exception's ``code``: it never changes, programs may rely on it.
+The word in the second column is the exception's ``code``. It never changes, so programs may rely on it.
 """
 
 from __future__ import annotations
@@ -66,18 +66,18 @@ __all__ = [
 
 
 class SapwoodError(Exception):
-    """Whatever sapwood raises.
+    r"""The base class of all exceptions that sapwood raises.
 
-    ``str()`` is a sentence that names the place, with control characters and invisible characters of names
-    written out, such as ``\x1b``. The parts of it are attributes for programs, with names as they are:
+    ``str()`` is a sentence that says what failed and where. Control characters and invisible characters in it
+    are escaped, such as ``\x1b``. For programs, its parts are attributes, with names unescaped:
 
     - ``code``: a stable word for the kind of failure;
     - ``url``: the file, without passwords, tokens and query values, or None;
     - ``offset``: the byte offset in the file, or None;
-    - ``branch``: the branch, or None;
-    - ``hint``: what to do about it, or None;
-    - ``log``: what happened at the sources of the file before, as :class:`~sapwood.report.SourceEvent`;
-      empty if nothing did. It stands below the traceback, too.
+    - ``branch``: the path of the branch, or None;
+    - ``hint``: how to resolve the error, or None;
+    - ``log``: the earlier events at the file's sources, a tuple of :class:`~sapwood.report.SourceEvent`;
+      empty if there were none. Python prints it below the traceback, too.
     """
 
     code: ClassVar[str] = "error"
@@ -101,18 +101,18 @@ class SapwoodError(Exception):
 
     @property
     def story(self) -> tuple[SourceEvent, ...]:
-        """The same as ``log``, by the name that it had before."""
+        """The former name of ``log``."""
         return self.log
 
     @story.setter
     def story(self, log: tuple[SourceEvent, ...]) -> None:
         self.log = log
 
-    def tell(self, log: Iterable[SourceEvent]) -> None:
-        """Adds what happened at the sources before, also as a note."""
+    def add_log(self, log: Iterable[SourceEvent]) -> None:
+        """Adds the earlier events at the sources, also as a note below the traceback."""
         self.log = tuple(log)
         if self.log:
-            lines = "\n  ".join(["What happened at the sources:", *log_lines(self.log)])
+            lines = "\n  ".join(["Events at the sources:", *log_lines(self.log)])
             self.__notes__ = [*getattr(self, "__notes__", ()), lines]
 
     @shows_printable
@@ -127,21 +127,22 @@ class FileNotFoundError(SapwoodError, builtins.FileNotFoundError):
 
 
 class PermissionError(SapwoodError, builtins.PermissionError):
-    """The file or object exists, but may not be read with these credentials."""
+    """The file or object exists, but these credentials do not allow reading it."""
 
     code = "permission"
 
 
 class UsageError(SapwoodError, ValueError):
-    """An argument makes no sense."""
+    """An argument is invalid."""
 
     code = "usage"
 
 
 class KeyInFileError(SapwoodError, KeyError):
-    """The file has no such key, or the tree no such branch.
+    """The file has no such key, or the tree has no such branch.
 
-    ``key`` is what was looked for, ``keys`` are the nearest names that exist.
+    ``key`` is the name that was looked up, and ``keys`` is a list of the most similar names that exist, the
+    best first.
     """
 
     code = "missing"
@@ -166,25 +167,26 @@ class KeyInFileError(SapwoodError, KeyError):
         """The error for a ``what`` (key, branch, …) named ``key`` that ``place`` does not have."""
         names = list(dict.fromkeys(existing))
         near = nearest(key, names)
-        shown = ", ".join(map(repr, near or names[:5]))
+        message = f"no {what} {key!r} in {place}"
         if near:
-            message = f"no {what} {key!r} in {place}; the nearest names are {shown}"
+            message += f"; {did_you_mean(near)}"
         elif names:
-            message = f"no {what} {key!r} in {place}; of {len(names)} names the first are {shown}"
+            rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            message += f"; available: {', '.join(map(repr, names[:5]))}{rest}"
         else:
-            message = f"no {what} {key!r} in {place}, which is empty"
+            message += ", which is empty"
         return cls(message, key=key, keys=near, url=place)
 
 
 class UnsupportedTypeError(SapwoodError, NotImplementedError):
-    """The file is fine, but sapwood cannot read this part of it. ``typename`` is the C++ type, if known."""
+    """The file is valid, but sapwood cannot read this part of it. ``typename`` is the C++ type, or None."""
 
     code = "unsupported"
     typename: str | None = None
 
 
 class CorruptFileError(SapwoodError, OSError, ValueError):
-    """The bytes break a rule of the format."""
+    """The bytes violate the file format."""
 
     code = "corrupt"
 
@@ -196,31 +198,31 @@ class NotRootError(CorruptFileError):
 
 
 class TruncatedError(CorruptFileError):
-    """The file ends before something that it announces."""
+    """The file is shorter than its own headers say."""
 
     code = "truncated"
 
 
 class ChecksumError(CorruptFileError):
-    """A checksum in the file does not agree with its data."""
+    """A checksum in the file does not match its data."""
 
     code = "checksum"
 
 
 class FileChangedError(SapwoodError, OSError):
-    """The file changed while it was read."""
+    """The file changed while it was being read."""
 
     code = "changed"
 
 
 class ReadError(SapwoodError, OSError):
-    """The operating system, or the file object that was given, refused to read."""
+    """The operating system, or a Python file object, failed to read."""
 
     code = "io"
 
 
 class ServerError(SapwoodError, OSError):
-    """The server answered with an error or against its protocol."""
+    """The server answered with an error, or violated its protocol."""
 
     code = "server"
 
@@ -238,7 +240,7 @@ class DeadlineError(SapwoodError, TimeoutError):
 
 
 class MemoryLimitError(SapwoodError, MemoryError):
-    """The request would take more memory than is allowed."""
+    """The request would need more memory than allowed."""
 
     code = "limit"
 
@@ -256,22 +258,22 @@ class CancelledError(SapwoodError):
 
 
 class ConflictError(SapwoodError):
-    """Somebody else changed the same part of a dataset first; nothing was changed here."""
+    """Another writer changed the same part of a dataset first. Your change was not made."""
 
     code = "conflict"
 
 
 class CommitUnknownError(SapwoodError):
-    """Nobody can say whether a change of a dataset was made: the answer was lost, and so was the next.
+    """Whether a change to a dataset was made is unknown: its answer and that of the retry were lost.
 
-    Nothing was deleted. The same job, run again, finds out: a change is made once by each job.
+    Nothing was deleted. To find out, run the same job again: each job makes its change only once.
     """
 
     code = "commit-unknown"
 
 
 class SapwoodWarning(UserWarning):
-    """Whatever sapwood warns of. Control characters and invisible characters of names are written out."""
+    """The base class of sapwood's warnings. ``str()`` escapes control characters and invisible characters."""
 
     @shows_printable
     def __str__(self) -> str:
@@ -279,15 +281,15 @@ class SapwoodWarning(UserWarning):
 
 
 class BranchSkippedWarning(SapwoodWarning):
-    """Branches that cannot be read were left out of a result that did not ask for them by name."""
+    """A result lacks branches that cannot be read; you did not ask for them by name."""
 
 
 class MemberSkippedWarning(SapwoodWarning):
-    """Members that cannot be read were left out of an object that has no place to tell it."""
+    """An object lacks members that cannot be read, and has no attribute ``skipped`` to list them."""
 
 
 class ProfileWarning(SapwoodWarning):
-    """A profile of what an analysis uses could not be read or saved; reading goes on without it."""
+    """The profile of an analysis could not be read or saved; reading continues without it."""
 
 
 _BY_CODE: dict[str, type[SapwoodError]] = {
@@ -317,12 +319,12 @@ _BY_CODE: dict[str, type[SapwoodError]] = {
 
 
 def by_code() -> dict[str, type[SapwoodError]]:
-    """The exception for every code."""
+    """A new dict of the exception class for each code."""
     return dict(_BY_CODE)
 
 
-def nearest(name: str, existing: Iterable[str], count: int = 5) -> list[str]:
-    """The names that look most like ``name``, the best first; letters' case counts little.
+def nearest(name: str, existing: Iterable[str], count: int = 5, cutoff: float = 0.5) -> list[str]:
+    """The names most similar to ``name``, best first; letter case is ignored.
 
     >>> nearest("muon_pt", ["Muon_pt", "Muon_eta", "run"])
     ['Muon_pt', 'Muon_eta']
@@ -330,5 +332,15 @@ def nearest(name: str, existing: Iterable[str], count: int = 5) -> list[str]:
     folded: dict[str, list[str]] = {}
     for candidate in existing:
         folded.setdefault(candidate.casefold(), []).append(candidate)
-    close = difflib.get_close_matches(name.casefold(), folded, n=count, cutoff=0.5)
+    close = difflib.get_close_matches(name.casefold(), folded, n=count, cutoff=cutoff)
     return [candidate for key in close for candidate in folded[key]][:count]
+
+
+def did_you_mean(names: Iterable[str]) -> str:
+    """The end of an error message that suggests names.
+
+    >>> did_you_mean(["Events"]), did_you_mean(["Events", "Events2", "Event"])
+    ("did you mean 'Events'?", "did you mean 'Events', 'Events2' or 'Event'?")
+    """
+    *first, last = map(repr, names)
+    return f"did you mean {', '.join(first)} or {last}?" if first else f"did you mean {last}?"

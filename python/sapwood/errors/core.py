@@ -1,4 +1,4 @@
-"""The border to the compiled core: its errors become the exceptions of :mod:`sapwood.errors`."""
+"""Translates errors of the compiled core into the exceptions of :mod:`sapwood.errors`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .log import SourceEvent
 
 
 class core_errors:
-    """A context in which errors of the core are raised as exceptions of :mod:`sapwood.errors`."""
+    """A context manager that raises errors of the core as exceptions of :mod:`sapwood.errors`."""
 
     def __enter__(self) -> None:
         return None
@@ -31,7 +31,7 @@ def translated(error: _core.CoreError) -> errors.SapwoodError:
     code, message, url, offset, branch, hint, *log = error.args
     kind = errors.by_code().get(code, errors.SapwoodError)
     exception = kind(message, url=url, offset=offset, branch=branch, hint=hint)
-    exception.tell(SourceEvent(*event) for event in (log[0] if log else ()))
+    exception.add_log(SourceEvent(*event) for event in (log[0] if log else ()))
     if isinstance(exception, (errors.FileNotFoundError, errors.PermissionError)):
         number = errno.ENOENT if isinstance(exception, errors.FileNotFoundError) else errno.EACCES
         exception.errno, exception.strerror, exception.filename = number, os.strerror(number), url

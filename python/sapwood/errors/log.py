@@ -1,4 +1,4 @@
-"""What happened at the sources of a file: for reports, and for the exception that ends a read."""
+"""Events at the sources of a file: for reports, and for the exception that ends a read."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any, NamedTuple
 
 from ..display.printable import shows_printable
 
-FIRST_LINES, MOST_LINES = 6, 20
+FIRST_LINES, MAX_LINES = 6, 20
 
 
 class SourceEvent(NamedTuple):
-    """Something that happened at a source of a file. ``str()`` is a line without secrets."""
+    """An event at a source of a file. ``str()`` is one line, without secrets."""
 
     seconds: float
-    """When it happened, for the last time if it was more than once; since opening began."""
+    """Time since opening began, in seconds; the last time if the event happened several times."""
     server: str | None
-    """``host:port``, if it is known."""
+    """``host:port``, or None if it is unknown."""
     event: str
-    """What happened: "opened", "failed", "redirected", "retried", "switched", "left", "resumed", "refused" or
-    "duplicated"."""
+    """The kind of event: "opened", "failed", "redirected", "retried", "switched", "left", "resumed",
+    "refused" or "duplicated"."""
     text: str
-    """The same in words; may be empty."""
+    """Details; may be empty."""
     times: int = 1
-    """Times that it happened in a row."""
+    """How many times in a row it happened."""
 
     @shows_printable
     def __str__(self) -> str:
@@ -34,14 +34,14 @@ class SourceEvent(NamedTuple):
         return f"{line}: {self.text}" if self.text else line
 
     def to_dict(self) -> dict[str, Any]:
-        """The event as JSON."""
+        """The fields by name, fit for JSON."""
         return self._asdict()
 
 
 def log_lines(log: Sequence[SourceEvent]) -> list[str]:
-    """A line for each event; of a long log, only for the first and the last ones."""
-    if len(log) <= MOST_LINES:
+    """A line for each event; for a long log, only for the first and last events."""
+    if len(log) <= MAX_LINES:
         return [str(event) for event in log]
-    last = log[FIRST_LINES - MOST_LINES + 1 :]
+    last = log[FIRST_LINES - MAX_LINES + 1 :]
     between = f"… {len(log) - FIRST_LINES - len(last)} more …"
     return [*map(str, log[:FIRST_LINES]), between, *map(str, last)]

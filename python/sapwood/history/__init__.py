@@ -1,1 +1,1 @@
-"""What datasets say of themselves: their logs, in their store or a database, and their versions."""
+"""Logs and versions of datasets; logs are in the dataset's store or in a database."""

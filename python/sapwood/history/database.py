@@ -1,4 +1,4 @@
-"""A database: where it is, its transactions, and its failures as those of sapwood."""
+"""Connects to SQLite and PostgreSQL: locations, transactions, and errors as sapwood's exceptions."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from . import schema as _schema
 
 VARIABLE = "SAPWOOD_CATALOG"
 WAIT_SECONDS = 30
-"""How long one waits for others that write, and for a server to answer."""
+"""Seconds to wait for other writers, and for a statement on a server."""
 CONNECT_SECONDS = 10
-_ONE_WRITER = 0x736170776F6F64
-"""The lock of PostgreSQL that all hold who change a catalogue: its transactions are short."""
+_WRITER_LOCK = 0x736170776F6F64
+"""The advisory lock of PostgreSQL that every change of a catalogue holds; such transactions are short."""
 
 
 def default_url() -> str:
-    """The catalogue of ``SAPWOOD_CATALOG``, else a file of this user."""
+    """The catalogue named by the environment variable ``SAPWOOD_CATALOG``, else a file of this user."""
     if given := os.environ.get(VARIABLE):
         return given
     base = os.environ.get("XDG_DATA_HOME", "")
@@ -46,15 +46,15 @@ def default_url() -> str:
 
 
 def now_ms() -> int:
-    """The time, in milliseconds since 1970."""
+    """The current time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 class Database:
-    """An SQLite file or a PostgreSQL database; connections are made when they are needed.
+    """An SQLite file or a PostgreSQL database, to which it connects on demand.
 
     Attributes:
-        shown: where it is, without user, password and options.
+        shown: the path or URL without user, password and options.
     """
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
@@ -67,25 +67,25 @@ class Database:
         self._engine = _sqlite(parsed) if self._path else _postgresql(parsed)
         self._ready = False
         self._process = os.getpid()
-        # Connections end with the last who could use them, if nobody ends them before.
+        # Close connections when this object is garbage collected without being closed.
         weakref.finalize(self, self._engine.dispose)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that changes nothing."""
+        """A read-only transaction."""
         self._prepare()
         with self._failures(), self._engine.connect() as connection, connection.begin():
             yield connection
 
     @contextlib.contextmanager
     def writing(self, *, alone: bool = True) -> Iterator[Connection]:
-        """A transaction that changes something; ``alone``, others that do wait until it ends."""
+        """A read-write transaction; with ``alone``, other such transactions wait until it ends."""
         self._prepare()
         with self._begin(alone) as connection:
             yield connection
 
     def close(self) -> None:
-        """Ends all connections."""
+        """Closes all connections."""
         self._engine.dispose()
 
     @contextlib.contextmanager
@@ -93,13 +93,13 @@ class Database:
         writer = self._engine.execution_options(writes=True)
         with self._failures(), writer.begin() as connection:
             if alone and self._path is None:
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({_ONE_WRITER})"))
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_WRITER_LOCK})"))
             yield connection
 
     def _prepare(self) -> None:
-        """Makes the tables, once; who may only read finds them ready."""
+        """Creates or upgrades the tables, once. Read-only users need up-to-date tables."""
         if self._process != os.getpid():
-            # After a fork, the connections are the parent's: it is still talking over them.
+            # After a fork, the connections belong to the parent, which still uses them.
             self._engine.dispose(close=False)
             self._process = os.getpid()
         if self._ready:
@@ -113,7 +113,7 @@ class Database:
             _schema.check_version(version, self.shown)
         if version != _schema.VERSION:
             with self._begin(alone=True) as connection:
-                # Another one may have been quicker.
+                # Another process may have upgraded the tables meanwhile.
                 if _schema.version_of(connection) != _schema.VERSION:
                     _schema.upgrade(connection)
         self._ready = True
@@ -123,23 +123,23 @@ class Database:
         try:
             yield
         except exc.DBAPIError as error:
-            raise self._told(error) from None
+            raise self._failure(error) from None
         except exc.TimeoutError:
-            raise DeadlineError(f"the catalogue {self.shown}: too many ask at once", url=self.shown) from None
+            raise DeadlineError(
+                f"catalogue {self.shown}: too many threads use it at the same time", url=self.shown
+            ) from None
         except OSError as error:
             if isinstance(error, SapwoodError):
                 raise
-            raise ReadError(
-                f"the catalogue {self.shown}: {error.strerror or error}", url=self.shown
-            ) from None
+            raise ReadError(f"catalogue {self.shown}: {error.strerror or error}", url=self.shown) from None
 
-    def _told(self, error: exc.DBAPIError) -> SapwoodError:
-        said = str(error.orig).strip().splitlines()
-        reason = said[0] if said else type(error.orig).__name__
+    def _failure(self, error: exc.DBAPIError) -> SapwoodError:
+        lines = str(error.orig).strip().splitlines()
+        reason = lines[0] if lines else type(error.orig).__name__
         if self._secret:
             reason = reason.replace(self._secret, "…")
         kind = _kind_of(error)
-        return kind(f"the catalogue {self.shown}: {reason}", url=self.shown)
+        return kind(f"catalogue {self.shown}: {reason}", url=self.shown)
 
 
 def _kind_of(error: exc.DBAPIError) -> type[SapwoodError]:
@@ -178,7 +178,7 @@ def _parse(url: str) -> URL:
         return URL.create("sqlite", database=os.path.abspath(parsed.database))
     scheme = re.split("[:/]", url, maxsplit=1)[0]
     raise UsageError(
-        f"a catalogue is the path of an SQLite file, or postgresql://HOST/DATABASE; not {scheme}://…"
+        f"a catalogue must be the path of an SQLite file or postgresql://HOST/DATABASE, not {scheme}://…"
     )
 
 
@@ -194,13 +194,13 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "connect")
     def configure(connection: sqlite3.Connection, _: object) -> None:
-        # Transactions begin where they are said to, not at the first change.
+        # Let transactions begin explicitly (see below), not implicitly at the first change.
         connection.isolation_level = None
         connection.execute("PRAGMA foreign_keys = ON")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # Who will write takes the lock at once: two that read first and write then would block each other.
+        # Writers lock at once: two transactions that read before they write would block each other.
         writes = connection.get_execution_options().get("writes")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -216,5 +216,5 @@ def _postgresql(url: URL) -> Engine:
         return create_engine(url, connect_args=arguments, pool_pre_ping=True)
     except ImportError:
         raise ImportError(
-            "a catalogue in PostgreSQL needs psycopg: pip install 'sapwood[postgresql]'"
+            "a catalogue in PostgreSQL requires psycopg: pip install 'sapwood[postgresql]'"
         ) from None

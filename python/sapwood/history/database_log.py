@@ -1,31 +1,31 @@
-"""Logs of datasets in a database instead of the bucket: the same operations."""
+"""Logs of datasets that are kept in a database instead of the object store."""
 
 from __future__ import annotations
 
 import os
-from types import TracebackType
 
 try:
     from sqlalchemy import insert, select
 except ImportError:
-    raise ImportError("a catalogue needs SQLAlchemy: pip install 'sapwood[catalog]'") from None
+    raise ImportError("a catalogue requires SQLAlchemy: pip install 'sapwood[catalog]'") from None
 
 from .. import _core
 from ..errors import ConflictError, UsageError
+from ..errors.closing import Closing
 from ..options.paths import is_url
 from . import schema as _schema
 from .database import Database, default_url, now_ms
 
 
-class DatabaseLog:
-    """The log of one dataset: numbered entries that are made once and never changed.
+class DatabaseLog(Closing):
+    """The log of one dataset in a database: numbered entries that are created once and never changed.
 
-    A database decides in one transaction whose entry has a number, where an object store has to be asked by
-    conditional writes. The data stay in the bucket.
+    A database transaction decides which writer creates the next entry; a log in an object store needs
+    conditional writes for that. The data of the dataset stays in the object store.
 
     Args:
-        url: the database, as of :class:`Catalog`.
-        dataset: identity of the dataset.
+        url: the database, as for :class:`sapwood.catalog.Catalog`. None: the default catalogue.
+        dataset: the identity of the dataset.
     """
 
     def __init__(self, url: str | os.PathLike[str] | None, dataset: str) -> None:
@@ -36,24 +36,24 @@ class DatabaseLog:
 
     @property
     def url(self) -> str:
-        """Where the database is, without user, password and options."""
+        """The path or URL of the database, without user, password and options."""
         return self._database.shown
 
     @property
     def has_secrets(self) -> bool:
-        """Whether the URL of the database holds a password or options: such a log is never pickled."""
+        """Whether the URL of the database contains a user, password or options, which are never pickled."""
         return is_url(self._by) and _core.redact(self._by) != self._by
 
     def __reduce__(self) -> tuple[type[DatabaseLog], tuple[str, str]]:
         if self.has_secrets:
             raise UsageError(
-                f"the log in {self.url} was opened by a URL with a user, password or options; "
-                "these are never pickled: give them by the environment"
+                f"the log in {self.url} cannot be pickled: its URL contains a user, password or options, "
+                "which are never pickled. Set them in the environment instead"
             )
         return DatabaseLog, (self._by, self.dataset)
 
     def newest(self) -> tuple[int, bytes] | None:
-        """Number and content of the last entry, or None if there is none."""
+        """Number and content of the last entry, or None for an empty log."""
         table = _schema.commits
         last = select(table.c.number, table.c.entry).where(table.c.dataset == self.dataset)
         with self._database.reading() as connection:
@@ -61,7 +61,7 @@ class DatabaseLog:
         return None if row is None else (row.number, bytes(row.entry))
 
     def read(self, number: int) -> bytes | None:
-        """An entry, or None if there is none of this number."""
+        """The content of an entry, or None if it does not exist."""
         table = _schema.commits
         where = (table.c.dataset == self.dataset, table.c.number == number)
         with self._database.reading() as connection:
@@ -69,10 +69,14 @@ class DatabaseLog:
         return None if entry is None else bytes(entry)
 
     def create(self, number: int, entry: bytes) -> bool:
-        """Makes an entry; False if there is one of this number, which stays as it is.
+        """Creates an entry, unless one with this number exists.
+
+        Returns:
+            Whether the entry was created.
 
         Raises:
-            NetworkError, DeadlineError, ServerError: the entry may have been made: read it to know.
+            NetworkError, DeadlineError, ServerError: it is unknown whether the entry was created; use
+                :meth:`read` to find out.
         """
         row = {"dataset": self.dataset, "number": number, "entry": entry, "time_ms": now_ms()}
         try:
@@ -82,17 +86,6 @@ class DatabaseLog:
             return False
         return True
 
-    def __enter__(self) -> DatabaseLog:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Ends the connections to the database."""
+        """Closes the connections to the database."""
         self._database.close()

@@ -1,4 +1,4 @@
-"""What datasets say of themselves: what a version holds, and their log."""
+"""Describes datasets: the content of a version, and the log of versions."""
 
 from __future__ import annotations
 
@@ -22,28 +22,32 @@ def describe(
     deadline: float | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """What a version of a dataset holds, as JSON has it: its products, segments, tags, and how it came to be.
+    """Describes a version of a dataset: its products, segments and tags, and how it was made.
 
     Args:
-        url: where the dataset is.
-        version: a number, or a tag; by default the newest.
-        sizes: tell the bytes and objects of each product, too, which takes a request for each object that has
-            lists of stripes; and the identity of the dataset, and all its tags.
-        log: its log, if that is in a database: a :class:`sapwood.catalog.DatabaseLog`, or the database's URL.
-        deadline: seconds that it may take; by default an hour.
-        options: for object stores, as of :func:`sapwood.open`.
+        url: path or URL of the dataset.
+        version: a version number or a tag. Default: the newest.
+        sizes: True to include bytes and objects of each product, the identity of the dataset, and all its
+            tags. This takes one request for each object that lists stripes.
+        log: the log, if it is in a database: a :class:`sapwood.catalog.DatabaseLog`, or the URL of the
+            database.
+        deadline: seconds that the call may take. Default: one hour.
+        options: for object stores, as in :func:`sapwood.open`.
+
+    Returns:
+        A dict of values that JSON can represent.
 
     Raises:
-        FileNotFoundError: there is no dataset.
-        KeyInFileError: it has no such version, or has it no more.
+        FileNotFoundError: there is no dataset at this URL.
+        KeyInFileError: the version does not exist, or has expired.
     """
     named = f"v{version}" if isinstance(version, int) else version
-    asked, place = open_options(deadline, None, options), place_of(url)
-    database = log_of(log, place, asked)
+    settings, place = open_options(deadline, None, options), place_of(url)
+    database = log_of(log, place, settings)
     with core_errors():
-        told = _core.describe_dataset(place, named, sizes, asked.deadline, asked.for_core(), database)
-    described: dict[str, Any] = json.loads(told)
-    return described
+        text = _core.describe_dataset(place, named, sizes, settings.deadline, settings.for_core(), database)
+    description: dict[str, Any] = json.loads(text)
+    return description
 
 
 def log(
@@ -54,27 +58,28 @@ def log(
     deadline: float | None = None,
     **options: Any,
 ) -> list[dict[str, Any]]:
-    """The log of a dataset, as JSON has it: an entry for each version, the oldest first.
+    """Reads the log of a dataset: one dict for each version, oldest first.
 
     Args:
-        url: where the dataset is.
-        after: only versions after this one.
-        log: the log, if that is in a database: a :class:`sapwood.catalog.DatabaseLog`, or the database's URL.
-        deadline: seconds that it may take; by default an hour.
-        options: for object stores, as of :func:`sapwood.open`.
+        url: path or URL of the dataset.
+        after: return only versions after this one.
+        log: the log, if it is in a database: a :class:`sapwood.catalog.DatabaseLog`, or the URL of the
+            database.
+        deadline: seconds that the call may take. Default: one hour.
+        options: for object stores, as in :func:`sapwood.open`.
 
     Raises:
-        FileNotFoundError: there is no dataset.
+        FileNotFoundError: there is no dataset at this URL.
     """
-    asked, place = open_options(deadline, None, options), place_of(url)
-    database = log_of(log, place, asked)
+    settings, place = open_options(deadline, None, options), place_of(url)
+    database = log_of(log, place, settings)
     with core_errors():
-        told = _core.dataset_log(place, after, asked.deadline, asked.for_core(), database)
-    entries: list[dict[str, Any]] = json.loads(told)
+        text = _core.dataset_log(place, after, settings.deadline, settings.for_core(), database)
+    entries: list[dict[str, Any]] = json.loads(text)
     return entries
 
 
 def place_of(url: str | os.PathLike[str]) -> str:
-    """The one form of the place of a dataset: a URL, or an absolute path."""
+    """The location of a dataset in a canonical form: a URL or an absolute path."""
     place = os.fspath(url)
     return place if is_url(place) else os.path.abspath(os.path.expanduser(place))

@@ -1,4 +1,4 @@
-"""Logs of datasets that are in a database: one that is given, or the one that has the name of the dataset."""
+"""Finds the log of a dataset in a database."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ if TYPE_CHECKING:
     from .database_log import DatabaseLog
 
 Log: TypeAlias = Union["DatabaseLog", str, "os.PathLike[str]", None]
-"""A log, or the URL of the database that has it."""
+"""A log, the path or URL of the database that contains it, or None for a log in the dataset's store."""
 
 
 def log_of(log: Log, place: str, options: OpenOptions, *, tree: str | None = None) -> DatabaseLog | None:
-    """The log of the dataset at a place; None if it is in its store.
+    """The log of a dataset in a database, or None if the log is in the dataset's store.
 
     Args:
-        log: as users say it. In the database of a URL, the log is found by the identity of the dataset.
-        place: where the dataset is, without a version.
-        options: for the store.
-        tree: that of a dataset which is to be created: it gets its identity now.
+        log: a log, or the path or URL of a database, in which the log is found by the dataset's identity.
+        place: path or URL of the dataset, without a version.
+        options: how to reach the store.
+        tree: the path of the tree, if the dataset is to be created; this gives it an identity.
+
+    Raises:
+        FileNotFoundError: there is no dataset at this place.
     """
     if log is None or not isinstance(log, (str, os.PathLike)):
         return log
-    # SQLAlchemy is needed by logs in databases only.
+    # Imported here because only logs in databases need SQLAlchemy.
     from .database_log import DatabaseLog
 
     with core_errors():
@@ -40,7 +43,7 @@ def log_of(log: Log, place: str, options: OpenOptions, *, tree: str | None = Non
 
 
 def without_version(path: str) -> str:
-    """The place of a dataset of which a version may be named.
+    """Removes the version from the path or URL of a dataset, if there is one.
 
     >>> without_version("s3://bucket/ttbar@v12"), without_version("/data@home/ttbar")
     ('s3://bucket/ttbar', '/data@home/ttbar')

@@ -1,4 +1,4 @@
-"""The tables of a catalogue, and how older ones become those of today."""
+"""The tables of a catalogue, and upgrades from older versions of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sqlalchemy import (
 from ..errors import UnsupportedTypeError
 
 VERSION = 3
-"""That of the tables below; each change of them adds one, and a step to :data:`STEPS`."""
+"""The version of the tables below. Each change of them increments it and adds a step to :data:`STEPS`."""
 
 metadata = MetaData()
 
@@ -46,9 +46,9 @@ datasets = Table(
     Column("identity", Text, nullable=False, unique=True),
     Column("name", Text, nullable=False, unique=True),
     Column("tree", Text, nullable=False),
-    # The last version that was read, and what it holds.
+    # The newest version that was read, and its content.
     Column("tip", BigInteger, nullable=False),
-    # Versions before this one have expired, unless they have a tag.
+    # Untagged versions before this one have expired.
     Column("oldest", BigInteger, nullable=False),
     Column("snapshot", Text, nullable=False),
     Column("entries", BigInteger, nullable=False),
@@ -65,8 +65,7 @@ locations = Table(
     _of_dataset(),
     Column("place", Integer, primary_key=True),
     Column("url", Text, nullable=False, unique=True),
-    # Where the log of the dataset is, if not at this place: a database, without secrets, and the name that
-    # the log has in it.
+    # If the log is not at this location: the URL of its database, without secrets, and its name there.
     Column("log_url", Text),
     Column("log_name", Text),
 )
@@ -84,12 +83,12 @@ versions = Table(
     Column("who", Text),
     Column("tool", Text),
     Column("job", Text),
-    # Unknown of versions that had expired before they were seen.
+    # Null for versions that had expired before they were read.
     Column("entries", BigInteger),
     Column("parameters", Text, nullable=False, default="{}"),
 )
 
-# A row holds for the versions of the dataset from `since` on, before `until`.
+# A row applies to the versions of the dataset from `since` to `until` (exclusive).
 products = Table(
     "sapwood_products",
     metadata,
@@ -99,7 +98,7 @@ products = Table(
     Column("until", BigInteger),
     Column("version", BigInteger, nullable=False),
     Column("branches", Integer),
-    # As they were in the last version in which they were counted.
+    # From the last version in which they were counted.
     Column("entries", BigInteger),
     Column("bytes", BigInteger),
     Column("objects", BigInteger),
@@ -117,7 +116,7 @@ segments = Table(
     Column("batch", BigInteger, nullable=False),
 )
 
-# What a version was made of: a file, or a version of a dataset, catalogued or not.
+# The inputs of a version: files, or versions of datasets, catalogued or not.
 inputs = Table(
     "sapwood_inputs",
     metadata,
@@ -138,9 +137,9 @@ tags = Table(
 )
 
 OF_DATASETS = (locations, versions, products, segments, inputs, tags)
-"""What belongs to a dataset of the catalogue, and goes with it."""
+"""The tables whose rows belong to a catalogued dataset and are deleted with it."""
 
-# The logs of datasets that keep theirs here. They belong to the datasets, catalogued or not.
+# The logs of datasets that keep their log in this database, whether or not they are catalogued.
 commits = Table(
     "sapwood_commits",
     metadata,
@@ -161,11 +160,11 @@ def _add_logs(connection: Connection) -> None:
 
 
 STEPS: Mapping[int, Callable[[Connection], None]] = {1: _add_commits, 2: _add_logs}
-"""What makes the tables of a version those of the next one."""
+"""For each version of the tables, the step that upgrades them to the next version."""
 
 
 def version_of(connection: Connection) -> int | None:
-    """The version of the tables in a database; None if there are none."""
+    """The version of the tables in a database, or None if it has no such tables."""
     if not inspect(connection).has_table(state.name):
         return None
     version: int | None = connection.scalar(select(func.max(state.c.version)))
@@ -173,7 +172,7 @@ def version_of(connection: Connection) -> int | None:
 
 
 def upgrade(connection: Connection) -> None:
-    """Makes the tables those of today: all, or those that older ones lack."""
+    """Creates the tables, or upgrades older ones to the current version."""
     found = version_of(connection)
     if found is None:
         metadata.create_all(connection)
@@ -185,10 +184,10 @@ def upgrade(connection: Connection) -> None:
 
 
 def check_version(found: int, shown: str) -> None:
-    """Refuses the tables of a newer sapwood: what it relies on is not known here."""
+    """Raises an UnsupportedTypeError for the tables of a newer sapwood."""
     if found > VERSION:
         raise UnsupportedTypeError(
-            f"the catalogue {shown} has version {found}, and this sapwood knows {VERSION}",
+            f"catalogue {shown} has version {found}, but this sapwood supports versions up to {VERSION}",
             url=shown,
             hint="install a newer sapwood",
         )

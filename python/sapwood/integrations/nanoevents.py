@@ -1,7 +1,7 @@
-"""coffea's NanoEvents over sapwood: the columns that an analysis touches are read by a lazy reader.
+"""coffea's NanoEvents with sapwood's lazy reader, which reads the columns that an analysis touches.
 
-coffea 2026.9 has no public way in for another reader. This uses what its own readers are made with, which may
-change: ``BaseSourceMapping``, ``_lazify_form`` and ``NanoEventsFactory._from_mapping``.
+coffea 2026.9 has no public interface for other readers, so this module uses internals that may change:
+``BaseSourceMapping``, ``_lazify_form`` and ``NanoEventsFactory._from_mapping``.
 """
 
 from __future__ import annotations
@@ -37,21 +37,29 @@ def nanoevents(
 ) -> Any:
     """The entries of a tree as coffea's NanoEvents, in its mode "virtual".
 
+    >>> events = sapwood.nanoevents(sapwood.open("nano.root:Events"))          # doctest: +SKIP
+    >>> events.Muon.pt                                                         # doctest: +SKIP
+
     Args:
-        tree: a tree, as ``sapwood.open("file.root:Events")`` gives it.
-        columns: names that will be needed in any case, of branches in the tree.
-        schemaclass: how branches become events; default: coffea's ``NanoAODSchema``.
-        metadata: what coffea keeps with the events.
-        entry_start: first entry. Default: 0.
-        entry_stop: one after the last entry. Default: all.
-        profile: a :class:`sapwood.Profile`, its name or its path: what was learned before, and is saved.
-        caching: what is fetched ahead of need, and how much is kept.
-        access_log: a list that coffea tells what was touched.
-        threads: threads that decompress and decode. Default: as the file was opened.
-        deadline: seconds that touching a column may take. Default: as the file was opened.
+        tree: a tree, such as ``sapwood.open("file.root:Events")``.
+        columns: names of branches that you know you need; they are fetched from the start.
+        schemaclass: the coffea schema that maps branches to events. Default: ``NanoAODSchema``.
+        metadata: metadata that coffea attaches to the events.
+        entry_start: first entry; negative values count from the end. Default: 0.
+        entry_stop: end of the range (exclusive); negative values count from the end. Default: all.
+        profile: a :class:`sapwood.Profile`, its name or its path. It holds what earlier jobs learned, and is
+            updated.
+        caching: a :class:`sapwood.Caching` that limits read-ahead and memory.
+        access_log: a list to which coffea appends each accessed buffer.
+        threads: threads that decompress and decode. Default: those given when the file was opened.
+        deadline: seconds that reading a touched column may take. Default: the one given when the file was
+            opened.
+
+    Returns:
+        An ``ak.Array`` of records with coffea's behaviors.
 
     Raises:
-        ImportError: if coffea is not installed.
+        ImportError: coffea is not installed.
     """
     try:
         from coffea.nanoevents import NanoAODSchema, NanoEventsFactory
@@ -74,7 +82,7 @@ def nanoevents(
 
 
 def base_form(reader: LazyReader) -> dict[str, Any]:
-    """What coffea's schemas are given: the form of all columns, and the keys of their buffers."""
+    """The input of coffea's schemas: the form of all columns with the keys of their buffers."""
     from coffea.nanoevents.mapping.uproot import CannotBeNanoEvents, _lazify_form
 
     forms: dict[str, Any] = {}
@@ -98,7 +106,7 @@ def base_form(reader: LazyReader) -> dict[str, Any]:
 
 
 def _mapping_class() -> type[Any]:
-    """coffea's mapping of buffers, reading with a lazy reader."""
+    """coffea's mapping of buffers, implemented with a lazy reader."""
     import awkward as ak
     import numpy as np
     from coffea.nanoevents.mapping.base import BaseSourceMapping
@@ -129,21 +137,21 @@ def _mapping_class() -> type[Any]:
         def extract_column(
             self, columnhandle: str | None, start: int, stop: int, allow_missing: bool, **_: Any
         ) -> Any:
-            """The column, as coffea's own mapping has it: what may be missing is an option."""
+            """The column as coffea's own mapping returns it: an option type if it may be missing."""
             if columnhandle is None:
-                nothing = ak.index.Index64(np.full(stop - start, -1, dtype=np.int64))
+                missing = ak.index.Index64(np.full(stop - start, -1, dtype=np.int64))
                 content = ak.contents.NumpyArray(np.empty(0, dtype=bool))
-                return ak.Array(ak.contents.IndexedOptionArray(nothing, content))
+                return ak.Array(ak.contents.IndexedOptionArray(missing, content))
             layout = column_to_layout(self._load(columnhandle))
             if allow_missing:
-                all_there = ak.index.Index64(np.arange(stop - start, dtype=np.int64))
-                layout = ak.contents.IndexedOptionArray(all_there, layout)
+                present = ak.index.Index64(np.arange(stop - start, dtype=np.int64))
+                layout = ak.contents.IndexedOptionArray(present, layout)
             return ak.Array(layout)
 
         def __len__(self) -> int:
             return int(self._stop - self._start)
 
         def __iter__(self) -> Iterator[Any]:
-            raise TypeError("the keys are made as coffea asks for them; there is no list of them")
+            raise TypeError("keys are created on demand, so they cannot be listed")
 
     return LazyMapping

@@ -1,4 +1,4 @@
-"""ATLAS xAOD files: containers, whose variables lie in static and dynamic auxiliary stores.
+"""ATLAS xAOD files: containers, whose variables are in static and dynamic auxiliary stores.
 
 >>> from sapwood import xaod
 >>> with sapwood.open("DAOD_PHYSLITE.root:CollectionTree") as tree:          # doctest: +SKIP
@@ -27,32 +27,34 @@ if TYPE_CHECKING:
     from ..model.tree import Tree
 
 DYNAMIC, STATIC = "AuxDyn.", "Aux."
-"""What follows a container's name in the branches of its variables."""
+"""The suffixes after a container's name in the names of branches, for its two stores."""
 
 __all__ = ["Container", "container", "containers", "follow", "link_names"]
 
 
 def container(tree: Tree, name: str) -> Container:
-    """The container of a name, such as "AnalysisElectrons".
+    """The container with this name, such as "AnalysisElectrons".
 
     Raises:
-        KeyInFileError: if there is none; it names the nearest.
+        KeyInFileError: the tree has no such container; the message suggests similar names.
     """
     existing = containers(tree)
     if name not in existing:
-        place = f"{tree.file.file_path}:{tree.object_path}"
-        raise KeyInFileError.not_found("container", name, existing, place)
+        raise KeyInFileError.not_found("container", name, existing, tree.location)
     return Container(tree, name)
 
 
 def containers(tree: Tree) -> list[str]:
-    """The names of all containers, in the order of the file."""
+    """The names of all containers, in file order."""
     names = (_container_of(branch.name) for branch in tree.branches)
     return list(dict.fromkeys(name for name in names if name is not None))
 
 
 class Container:
-    """A container: objects (or one, such as EventInfo) and their variables, whichever store has them."""
+    """A container: a list of objects per event (or one object, as in EventInfo) and their variables.
+
+    It is a mapping from the names of variables to branches, whichever store holds them.
+    """
 
     def __init__(self, tree: Tree, name: str) -> None:
         self.tree = tree
@@ -60,9 +62,9 @@ class Container:
 
     @cached_property
     def variables(self) -> dict[str, Branch]:
-        """The branch (or the part of one) of each variable, by its usual name.
+        """The branch, or member of a branch, of each variable by its usual name.
 
-        A variable in both stores is taken from the dynamic one, which is the later.
+        A variable in both stores is read from the dynamic one, which is newer.
         """
         static = dict(self._static())
         prefix = self.name + DYNAMIC
@@ -75,7 +77,7 @@ class Container:
 
     @property
     def is_single(self) -> bool:
-        """Whether there is one object in each event, as in EventInfo: its store is an AuxInfo."""
+        """Whether each event has exactly one object, as in EventInfo, whose store is an AuxInfo."""
         store = self.tree.get(f"/{self.name}{STATIC}")
         return store is not None and "AuxInfo" in store.typename
 
@@ -86,7 +88,7 @@ class Container:
     def __getitem__(self, variable: str) -> Branch:
         found = self.variables.get(variable)
         if found is None:
-            place = f"{self.tree.file.file_path}:{self.tree.object_path}:{self.name}"
+            place = f"{self.tree.location}:{self.name}"
             raise KeyInFileError.not_found("variable", variable, self.variables, place)
         return found
 
@@ -108,19 +110,26 @@ class Container:
         threads: int | None = None,
         deadline: float | None = None,
     ) -> Any:
-        """Variables side by side, in one read: an ``ak.Array`` of lists of records, an object each.
+        """Reads several variables at once, as one record per object.
 
         Args:
-            variables: their names; default: all that can be read.
-            entry_start: first entry; negative counts from the end. Default: 0.
-            entry_stop: one after the last entry; negative counts from the end. Default: all.
-            threads: threads that decompress and decode. Default: as the file was opened.
-            deadline: seconds that it may take. Default: as the file was opened.
+            variables: names of variables. Default: all that can be read.
+            entry_start: first entry; negative values count from the end. Default: 0.
+            entry_stop: end of the range (exclusive); negative values count from the end. Default: all.
+            threads: threads that decompress and decode. Default: those given when the file was opened.
+            deadline: seconds that the call may take. Default: the one given when the file was opened.
 
-        Element links are records of ``m_persKey`` (which container) and ``m_persIndex`` (which object in it);
-        :func:`follow` leads to that object. A container of one object, such as EventInfo,
-        gives records. A variable that is not filled for every object (decorations may be missing in some
-        events) cannot stand beside the others: ask for it by itself, ``container["name"].array()``.
+        Returns:
+            An ``ak.Array`` with a list of records per event; for a container of one object, such as
+            EventInfo, with a record per event. Element links are records of ``m_persKey`` (the container) and
+            ``m_persIndex`` (the object in it), which :func:`follow` resolves.
+
+        Raises:
+            KeyInFileError: there is no such variable; the message suggests similar names.
+            UnsupportedTypeError: a variable that you named cannot be read.
+
+        Some variables, such as decorations, are not filled for every object. They do not fit into the
+        records: read such a variable on its own, with ``container["name"].array()``.
         """
         import awkward as ak
 
@@ -145,7 +154,7 @@ class Container:
         return f"<Container {self.name!r}: {len(self)} variables in {self.tree.file.file_path!r}>"
 
     def _of_equal_lengths(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """The columns that have as many objects as most have; a warning names the others."""
+        """The columns with the most common number of objects; a warning lists the others."""
         import awkward as ak
 
         shapes: dict[bytes, list[str]] = {}
@@ -165,7 +174,7 @@ class Container:
         if store.branches:
             for branch in store.branches:
                 name = branch.name.removeprefix(prefix)
-                # "xAOD::AuxContainerBase" is the base class, which holds no variables of its own.
+                # "xAOD::AuxContainerBase" is the base class, which has no variables of its own.
                 if "::" not in name:
                     yield name, branch
         elif not store.is_group and store.unsupported is None:
@@ -176,10 +185,10 @@ class Container:
 
 
 def link_names(file: File) -> dict[int, str]:
-    """The container that each ``m_persKey`` of an element link means, as the file's own metadata say.
+    """The name of the container for each ``m_persKey`` of an element link, from the metadata of the file.
 
     Raises:
-        KeyInFileError: if it has no ``EventFormat`` in a tree ``MetaData``: skims have often lost it.
+        KeyInFileError: the file has no ``EventFormat`` in its tree ``MetaData``; skims often lack it.
     """
     if "MetaData" not in file:
         raise KeyInFileError.not_found("tree", "MetaData", file.keys(cycle=False), file.file_path)
@@ -193,27 +202,34 @@ def link_names(file: File) -> dict[int, str]:
 
 
 def follow(links: Any, name: str, target: Any, names: Mapping[int, str]) -> Any:
-    """The objects that element links lead to, in one container; None for links that lead elsewhere.
+    """Resolves element links to the objects of one container.
 
     Args:
-        links: an array of lists (or lists of lists) of records ``m_persKey``, ``m_persIndex``.
-        name: the container.
-        target: what its :meth:`Container.arrays` returned, for the same entries.
-        names: what :func:`link_names` returned.
+        links: an array of lists (or lists of lists) of records with ``m_persKey`` and ``m_persIndex``.
+        name: the name of the container.
+        target: the result of its :meth:`Container.arrays` for the same entries.
+        names: the result of :func:`link_names`.
+
+    Returns:
+        An ``ak.Array`` of the structure of ``links`` with a record of ``target`` for each link; None for
+        links to other containers.
 
     Raises:
-        UsageError: if a link leads beyond the objects of its entry.
+        KeyInFileError: ``names`` does not contain the container.
+        UsageError: a link points beyond the objects of its entry.
     """
     import awkward as ak
 
     keys = [key for key, found in names.items() if found == name]
     if not keys:
-        raise KeyInFileError.not_found("container", name, names.values(), "the names that links go by")
+        raise KeyInFileError.not_found("container", name, names.values(), "the metadata for links")
     index = ak.mask(ak.values_astype(links["m_persIndex"], "int64"), links["m_persKey"] == keys[0])
     sizes = ak.num(target)
     if ak.any(index >= sizes, axis=None):
-        raise UsageError(f"links lead beyond the objects of {name}: these are of other entries, or were cut")
-    # Lists of lists cannot be an index as they are: go by the place among the objects of all entries.
+        raise UsageError(
+            f"links point beyond the objects of {name}: read both for the same entries, and without a cut"
+        )
+    # Lists of lists cannot be used as an index, so index the flattened objects of all entries.
     places = index + (np.cumsum(sizes) - sizes)
     counts = [ak.num(places)]
     while places.ndim > 1:
@@ -229,8 +245,7 @@ def follow(links: Any, name: str, target: Any, names: Mapping[int, str]) -> Any:
 def _part(branch: Branch, name: str) -> Branch:
     found = branch.get(name) or branch.member_at(name)
     if found is None:
-        place = f"{branch.file.file_path}:{branch.object_path}"
-        raise KeyInFileError.not_found("member", name, branch.keys(), place)
+        raise KeyInFileError.not_found("member", name, branch.keys(), branch.location)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Columns that are read when they are touched, and what is learned of it for the next job."""
+"""Lazy reading: columns are read when you touch them, and profiles record which ones a job used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lazy columns: Awkward Arrays, a chunk of entries each, whose columns are read when they are touched."""
+"""Lazy chunks: Awkward Arrays of some entries each, whose columns are read when you touch them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import Any, TypeAlias, overload
 from ..arrays.column import Column, Form
 from ..arrays.concatenate import concatenated
 from ..display.printable import shows_printable
+from ..display.units import counted
 from ..errors import UsageError
 from ..query.assemble import readable_leaves
-from ..query.query import documented
+from ..query.query import documentation
 from ..query.select import warn_skipped
 from .reader import LazyReader
 from .view import LazyView
-from .virtual import Accessed, VirtualRecords
+from .virtual import AccessCallback, BufferAccess, VirtualRecords
 
 AddDoc: TypeAlias = "bool | Mapping[str, str]"
-"""Whether titles become ``__doc__``; or attributes of branches, by what they become."""
+"""Whether titles become ``__doc__``; or a mapping from parameter names to attributes of branches."""
 
 
 class LazyChunks(LazyView, Sequence[Any]):
-    """The entries of a tree in chunks, each an ``ak.Array`` of records; :meth:`sapwood.Tree.lazy` makes it.
+    """The entries of a tree in chunks, each an ``ak.Array`` of records; made by :meth:`sapwood.Tree.lazy`.
 
-    Nothing of a chunk is read before one of its columns is touched; then, in one request, what is expected to
-    be touched with it. Chunks can be had in any order, several times, and by several threads. The profile, if
-    there is one, is saved whenever a loop ends.
+    Nothing is read until you touch a column of a chunk. That column is then fetched together with the columns
+    that are likely to be touched with it. You can access chunks in any order, repeatedly, and from several
+    threads. If there is a profile, it is saved whenever a loop ends.
     """
 
     def __init__(self, reader: LazyReader, add_doc: AddDoc = False, access_log: Any = None) -> None:
@@ -34,7 +35,7 @@ class LazyChunks(LazyView, Sequence[Any]):
 
     @property
     def entry_ranges(self) -> list[tuple[int, int]]:
-        """The entries of each chunk: whole clusters of the tree, one or more."""
+        """The entries (start, stop) of each chunk: one or more whole clusters of the tree."""
         return list(self._reader.windows)
 
     def __len__(self) -> int:
@@ -53,30 +54,31 @@ class LazyChunks(LazyView, Sequence[Any]):
         return self._chunk(index)
 
     def __iter__(self) -> Iterator[Any]:
-        with self._reader.going_over(dict.fromkeys(range(len(self)), 1.0)):
+        with self._reader.visiting(dict.fromkeys(range(len(self)), 1.0)):
             for index in range(len(self)):
                 yield self._chunk(index)
 
     @shows_printable
     def __repr__(self) -> str:
-        return f"<LazyChunks of {self.tree.name!r}: {len(self)} chunks, {len(self._reader.fields)} fields>"
+        sizes = f"{counted(len(self), 'chunk')}, {counted(len(self._reader.fields), 'field')}"
+        return f"<LazyChunks of {self.tree.name!r}: {sizes}>"
 
     def _chunk(self, index: int) -> Any:
-        held = self._reader.hold(index)
-        return self._records.array(held.stop - held.start, held.column)
+        window = self._reader.hold(index)
+        return self._records.array(window.stop - window.start, window.column)
 
 
 def whole_array(reader: LazyReader, add_doc: AddDoc = False, access_log: Any = None) -> Any:
-    """All entries of a reader as one ``ak.Array`` of records; columns are read when they are touched."""
+    """All entries of a reader as one ``ak.Array`` of records; columns are read when you touch them."""
     return _records(reader, add_doc, access_log).array(reader.stop - reader.start, whole_loader(reader))
 
 
 def whole_loader(reader: LazyReader) -> Callable[[str], Column]:
-    """What reads a field in all windows of a reader, and makes one column of it."""
+    """A function that reads a field in all windows of a reader, as one column."""
 
     def load(name: str) -> Column:
         parts = []
-        with reader.going_over(dict.fromkeys(range(len(reader.windows)), 1.0)):
+        with reader.visiting(dict.fromkeys(range(len(reader.windows)), 1.0)):
             for window in range(len(reader.windows)):
                 parts.append(reader.column(name, window))
                 reader.release(window)
@@ -86,7 +88,7 @@ def whole_loader(reader: LazyReader) -> Callable[[str], Column]:
 
 
 def _forms(reader: LazyReader) -> dict[str, Form]:
-    """The forms of the fields that can stand in one table: a branch may have fewer entries than its tree."""
+    """The forms of the fields that have all entries: a branch may have fewer entries than its tree."""
     whole, short = {}, []
     for name, branch in reader.fields.items():
         if any(leaf.num_entries < reader.stop for leaf in readable_leaves(branch)):
@@ -98,21 +100,21 @@ def _forms(reader: LazyReader) -> dict[str, Form]:
 
 
 def _records(reader: LazyReader, add_doc: AddDoc, access_log: Any) -> VirtualRecords:
-    docs = {name: documented(branch, add_doc) for name, branch in reader.fields.items()}
+    docs = {name: documentation(branch, add_doc) for name, branch in reader.fields.items()}
     titles = {name: doc for name, doc in docs.items() if doc}
-    return VirtualRecords(_forms(reader), titles, _appending(access_log))
+    return VirtualRecords(_forms(reader), titles, _appender(access_log))
 
 
-def _appending(access_log: Any) -> Callable[[Accessed], None] | None:
-    """What adds to a log. As for uproot, anything that ``+=`` can add a list to is one."""
+def _appender(access_log: Any) -> AccessCallback | None:
+    """A function that appends to a log. As in uproot, a log is anything that ``+=`` can add a list to."""
     if access_log is None:
         return None
     if not hasattr(access_log, "__iadd__"):
         raise UsageError(
-            f"an access_log is a list, or adds lists by '+=' as one does; {access_log!r} does not"
+            f"'access_log' must be a list, or support '+=' as a list does, unlike {access_log!r}"
         )
 
-    def add(accessed: Accessed) -> None:
-        access_log.__iadd__([accessed])
+    def append(access: BufferAccess) -> None:
+        access_log.__iadd__([access])
 
-    return add
+    return append

@@ -1,4 +1,4 @@
-"""Events one by one, in a Python loop: a column is read when it is touched, for many events at once."""
+"""Events for Python loops: a column is read for many events at once when you touch it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from ..arrays.awkward import column_to_awkward
 from ..arrays.column import BuiltColumn, Column, is_flat
 from ..arrays.libraries import library_named
-from ..arrays.numpy import column_to_numpy
+from ..arrays.numpy import column_to_numpy, read_only
 from ..display.printable import shows_printable
+from ..display.units import counted
 from ..errors import KeyInFileError
 from .reader import HeldWindow, LazyReader
 from .view import LazyView
@@ -23,43 +24,43 @@ Getter = Callable[[int], Any]
 
 
 class Event:
-    """One entry of a tree. Its fields are its attributes, and its items: ``event["Muon_pt"]``.
+    """One entry of a tree. Its fields are attributes (``event.Muon_pt``) and items (``event["Muon_pt"]``).
 
-    Numbers are NumPy scalars; lists of numbers are NumPy arrays, views that cannot be written to; text is a
-    ``str``; all else is what Awkward Array has for it. An event may be kept: what was read of its window, the
-    entries that were fetched together, stays with it.
+    Numbers are NumPy scalars, lists of numbers are read-only NumPy views, and text is ``str``. Any other
+    value is an Awkward Array or record. You can keep an event: the data of its window, the entries that were
+    fetched together, then stay in memory.
 
     Attributes:
-        entry: the number of the entry in the tree. A branch called ``entry`` or ``fields`` is an item only.
+        entry: the number of the entry in the tree. A branch called ``entry`` or ``fields`` is only an item.
     """
 
-    __slots__ = ("_position", "_window")
+    __slots__ = ("_position", "_values")
 
-    def __init__(self, window: _Window, position: int) -> None:
-        self._window = window
+    def __init__(self, values: _WindowValues, position: int) -> None:
+        self._values = values
         self._position = position
 
     @property
     def entry(self) -> int:
         """The number of the entry in the tree."""
-        return self._window.held.start + self._position
+        return self._values.window.start + self._position
 
     @property
     def fields(self) -> list[str]:
         """The names of all fields."""
-        return list(self._window.held.reader.fields)
+        return list(self._values.window.reader.fields)
 
     def __getitem__(self, name: str) -> Any:
-        return self._window[name](self._position)
+        return self._values[name](self._position)
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self._window[name](self._position)
+            return self._values[name](self._position)
         except KeyInFileError as error:
             raise AttributeError(str(error), name=name, obj=self) from None
 
     def __contains__(self, name: object) -> bool:
-        return name in self._window.held.reader
+        return name in self._values.window.reader
 
     def __dir__(self) -> list[str]:
         names = [name for name in self.fields if name.isidentifier() and not keyword.iskeyword(name)]
@@ -70,16 +71,16 @@ class Event:
 
     @shows_printable
     def __repr__(self) -> str:
-        reader = self._window.held.reader
-        return f"<Event {self.entry} of {reader.tree.name!r}: {len(reader.fields)} fields>"
+        reader = self._values.window.reader
+        return f"<Event {self.entry} of {reader.tree.name!r}: {counted(len(reader.fields), 'field')}>"
 
 
 class Events(LazyView, Sequence[Event]):
-    """Entries of a tree as events, in order, as :meth:`sapwood.Tree.events` gives them.
+    """A sequence of entries of a tree as events; made by :meth:`sapwood.Tree.events`.
 
-    They can be gone through several times, by several threads at once; ``events[5]`` is one of them, and
-    ``events[10:20]`` and ``events[[5, 17]]`` are some, in that order. The profile, if there is one, is saved
-    whenever a loop ends.
+    ``events[5]`` is an :class:`Event`. ``events[10:20]``, ``events[[5, 17]]`` and a boolean mask give
+    selected events in that order. You can loop over events repeatedly, and from several threads at once. If
+    there is a profile, it is saved whenever a loop ends.
     """
 
     def __init__(self, reader: LazyReader, entries: range | NDArray[np.int64]) -> None:
@@ -93,7 +94,7 @@ class Events(LazyView, Sequence[Event]):
 
     @property
     def windows(self) -> list[tuple[int, int]]:
-        """Ranges of entries that are fetched together: one or more whole clusters each."""
+        """The ranges of entries (start, stop) that are fetched together: one or more clusters each."""
         return list(self._reader.windows)
 
     def __len__(self) -> int:
@@ -110,37 +111,39 @@ class Events(LazyView, Sequence[Event]):
             return Events(self._reader, self._entries[where])
         if isinstance(where, (int, np.integer)):
             entry = int(self._entries[where])
-            window = self._window(self._reader.window_of(entry))
-            return Event(window, entry - window.held.start)
+            values = self._values(self._reader.window_of(entry))
+            return Event(values, entry - values.window.start)
         positions = np.asarray(where)
         if positions.ndim != 1 or (len(positions) and positions.dtype.kind not in "iub"):
-            raise TypeError(f"events are chosen by a number, a slice, or a list of numbers, not {where!r}")
+            raise TypeError(
+                f"the index of events must be a number, a slice, a list of numbers or a mask, not {where!r}"
+            )
         if positions.dtype.kind != "b":
             positions = positions.astype(np.int64)
         return Events(self._reader, np.asarray(self._entries, dtype=np.int64)[positions])
 
     def __iter__(self) -> Iterator[Event]:
-        shares, visits = self._path()
-        with self._reader.going_over(shares):
+        shares, visits = self._visits()
+        with self._reader.visiting(shares):
             for index, positions in visits:
-                window = self._window(index)
+                values = self._values(index)
                 for position in positions:
-                    yield Event(window, position)
-                del window
+                    yield Event(values, position)
+                del values
 
     @shows_printable
     def __repr__(self) -> str:
-        return f"<Events of {self.tree.name!r}: {len(self)} events, {len(self._reader.fields)} fields>"
+        sizes = f"{counted(len(self), 'event')}, {counted(len(self._reader.fields), 'field')}"
+        return f"<Events of {self.tree.name!r}: {sizes}>"
 
-    def _window(self, index: int) -> _Window:
-        return _Window(self._reader.hold(index))
+    def _values(self, index: int) -> _WindowValues:
+        return _WindowValues(self._reader.hold(index))
 
-    def _path(self) -> tuple[dict[int, float], Iterable[tuple[int, Sequence[int]]]]:
-        """By window, in order of first visits, what share of its entries are looked at; and all visits.
+    def _visits(self) -> tuple[dict[int, float], Iterable[tuple[int, Sequence[int]]]]:
+        """The share of entries used in each window, in order of first visits; and all visits.
 
-        A visit is a window, and positions in it.
-
-        Of entries that lie side by side it is said to be all, also where only the first of a window are.
+        A visit is the index of a window and positions in it. For consecutive entries, every share is 1, even
+        if they end inside a window.
         """
         entries = self._entries
         if isinstance(entries, range) and entries.step == 1:
@@ -155,41 +158,41 @@ class Events(LazyView, Sequence[Event]):
         starts, stops = np.array(self.windows, dtype=np.int64).reshape(-1, 2).T
         windows = np.searchsorted(starts, numbers, side="right") - 1
         found, first_visits, counts = np.unique(windows, return_index=True, return_counts=True)
-        looked_at = np.minimum(1.0, counts / (stops[found] - starts[found]))
+        used = np.minimum(1.0, counts / (stops[found] - starts[found]))
         order = np.argsort(first_visits)
-        shares = dict(zip(found[order].tolist(), looked_at[order].tolist(), strict=True))
+        shares = dict(zip(found[order].tolist(), used[order].tolist(), strict=True))
         return shares, _groups(windows, numbers - starts[windows])
 
 
 def _groups(windows: NDArray[Any], positions: NDArray[Any]) -> Iterator[tuple[int, Sequence[int]]]:
-    """Positions that follow each other in the same window, and that window."""
+    """Each run of positions in the same window, preceded by the index of the window."""
     ends = [*(np.flatnonzero(np.diff(windows)) + 1).tolist(), len(windows)]
     for start, end in pairwise([0, *ends] if len(windows) else []):
         yield int(windows[start]), positions[start:end].tolist()
 
 
-class _Window(dict[str, Getter]):
-    """By field, what gives its value at a position in a window; made when it is first asked for."""
+class _WindowValues(dict[str, Getter]):
+    """For each field, a function from a position in a window to its value; created on first use."""
 
-    __slots__ = ("held",)
+    __slots__ = ("window",)
 
-    def __init__(self, held: HeldWindow) -> None:
-        self.held = held
+    def __init__(self, window: HeldWindow) -> None:
+        self.window = window
 
     def __missing__(self, name: str) -> Getter:
-        column = self.held.column(name)
+        column = self.window.column(name)
         getter = _getter(column)
-        if column.length < self.held.stop - self.held.start:
-            getter = _short(getter, name, column.length, self.held)
+        if column.length < self.window.stop - self.window.start:
+            getter = _short(getter, name, column.length, self.window)
         self[name] = getter
         return getter
 
 
 def _getter(column: Column) -> Getter:
-    """What gives the item at a position of a column. Nothing is copied; it cannot be written to."""
+    """A function from a position to the item of a column. Items are read-only and not copied."""
     kind = column.form[0]
     if is_flat(column.form):
-        getter: Getter = _frozen(column_to_numpy(column)).__getitem__
+        getter: Getter = read_only(column_to_numpy(column)).__getitem__
         return getter
     if kind == "list" and is_flat(column.form[1]):
         return _lists(column)
@@ -202,8 +205,8 @@ def _getter(column: Column) -> Getter:
 
 def _lists(column: Column) -> Getter:
     offsets, *buffers = column.buffers
-    content = _frozen(column_to_numpy(BuiltColumn(column.form[1], int(offsets[-1]), buffers)))
-    # Its items are Python's numbers, which are faster to slice with than NumPy's.
+    content = read_only(column_to_numpy(BuiltColumn(column.form[1], int(offsets[-1]), buffers)))
+    # Items of a memoryview are Python integers, which slice faster than NumPy's.
     edges: Sequence[int] = memoryview(offsets)  # type: ignore[arg-type]
     return lambda position: content[edges[position] : edges[position + 1]]
 
@@ -215,18 +218,11 @@ def _texts(column: Column) -> Getter:
     return lambda position: str(text[edges[position] : edges[position + 1]], "utf-8", "surrogateescape")
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def _short(getter: Getter, name: str, length: int, held: HeldWindow) -> Getter:
+def _short(getter: Getter, name: str, length: int, window: HeldWindow) -> Getter:
     def get(position: int) -> Any:
         if position >= length:
-            raise IndexError(
-                f"{name!r} ends before entry {held.start + position}: it is shorter than its tree"
-            )
+            entry = window.start + position
+            raise IndexError(f"{name!r} has no entry {entry}: it has fewer entries than its tree")
         return getter(position)
 
     return get

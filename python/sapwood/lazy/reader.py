@@ -1,4 +1,4 @@
-"""What all lazy readers share: fields by name, windows of entries, what was learned, and what it cost."""
+"""The reader behind all lazy views: fields by name, windows of entries, profiles and statistics."""
 
 from __future__ import annotations
 
@@ -33,17 +33,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Caching:
-    """What lazy readers fetch before it is asked for, and how much they keep.
+    """Settings for what lazy readers prefetch and how much they keep in memory.
 
-    Only what is far away is fetched ahead: of a local file, exactly what is touched is read.
+    Lazy readers prefetch only from remote files. From a local file, they read exactly the columns you touch.
 
     Attributes:
-        startup: whether, while nothing is known, all columns of the first entries are fetched together.
-        learn: whether columns that are touched in most windows are fetched with every window from then on.
-        trigger: whether the first touch of another column fetches all those that are touched now and then.
-        startup_size: most bytes that are fetched at startup, or memory such as ``"20 MB"``. None: a default.
-        startup_entries: most entries of the first window. None: a default.
-        memory: bytes of windows that are kept, or memory such as ``"500 MB"``. None: a default.
+        startup: whether to fetch all columns of the first entries together while no usage is known. Default:
+            True.
+        learn: whether to fetch columns that are touched in most windows with every later window. Default:
+            True.
+        trigger: whether the first touch of any other column in a window also fetches the columns that are
+            touched occasionally. Default: True.
+        startup_size: maximum number of bytes to fetch at startup, or a size such as ``"20 MB"``. Default:
+            16 MiB.
+        startup_entries: maximum number of entries in the first window. Default: 1000.
+        memory: number of bytes of windows to keep, or a size such as ``"500 MB"``. Default: 256 MiB.
     """
 
     startup: bool = True
@@ -54,19 +58,23 @@ class Caching:
     memory: int | str | None = None
 
     def for_core(self) -> dict[str, Any]:
-        """The options as the core is handed them; those that are not set are left out."""
+        """The options for the core, without those that are not set.
+
+        Raises:
+            UsageError: if a size or a number of entries is less than 1.
+        """
         sizes = {"startup_bytes": self.startup_size, "memory_bytes": self.memory}
         limits = {name: memory_size(size) for name, size in sizes.items() if size is not None}
         if self.startup_entries is not None:
             limits["startup_entries"] = self.startup_entries
         if any(limit < 1 for limit in limits.values()):
-            raise UsageError(f"sizes and numbers of entries are at least 1: {self}")
+            raise UsageError(f"sizes and numbers of entries must be at least 1, in {self}")
         return {"startup": self.startup, "learn": self.learn, "trigger": self.trigger, **limits}
 
 
 @dataclass(frozen=True)
 class LazyOptions:
-    """How a lazy reader reads. What is declared is fetched with every window."""
+    """The options of a lazy reader. The declared columns are fetched with every window."""
 
     profile: Profile | None = None
     caching: Caching = Caching()
@@ -76,7 +84,7 @@ class LazyOptions:
 
 
 class LazyReader:
-    """Reads fields of a tree, window by window, when they are touched. Thread-safe."""
+    """Reads fields of a tree on demand, window by window. Thread-safe."""
 
     def __init__(
         self, tree: Tree, kind: str, fields: Mapping[str, Branch], start: int, stop: int, options: LazyOptions
@@ -89,7 +97,7 @@ class LazyReader:
         self._deadline = tree.file.options.deadline_or(options.deadline)
         self._named = {name: (branch, _leaves_of(tree, branch)) for name, branch in self.fields.items()}
         self.leaves = list({leaf.key: leaf for _, leaves in self._named.values() for leaf in leaves}.values())
-        self._request_of = {leaf.key: number for number, leaf in enumerate(self.leaves)}
+        self._request_index = {leaf.key: index for index, leaf in enumerate(self.leaves)}
         with core_errors():
             self._core = tree.core.lazy(
                 [leaf.request for leaf in self.leaves],
@@ -103,7 +111,7 @@ class LazyReader:
             self.windows = list(self._core.windows())
         self.ledger = Ledger(tree, kind, self._core, self.leaves, self.windows, options.profile)
         tree.file.add_ledger(self.ledger)
-        # Also when the process ends, the profile is saved.
+        # This saves the profile also when the process ends.
         self._finish = weakref.finalize(self, self.ledger.finish)
 
     @cached_property
@@ -111,25 +119,25 @@ class LazyReader:
         return [start for start, _ in self.windows]
 
     def window_of(self, entry: int) -> int:
-        """The window that holds an entry of the tree."""
+        """The index of the window that contains an entry of the tree."""
         return bisect.bisect_right(self._starts, entry) - 1
 
     def hold(self, window: int) -> HeldWindow:
-        """A window that stays as long as anybody holds it."""
+        """A window whose data stay in memory as long as the returned object is referenced."""
         held = self._held.get(window)
         if held is None:
             held = self._held[window] = HeldWindow(self, window)
         return held
 
     def column(self, name: str, window: int) -> Column:
-        """A field in a window.
+        """The column of a field in a window.
 
         Raises:
             KeyInFileError: if there is no such field.
         """
         self.tree.file.require_open()
         branch, leaves = self._branch(name)
-        requests = [self._request_of[leaf.key] for leaf in leaves]
+        requests = [self._request_index[leaf.key] for leaf in leaves]
         with core_errors():
             if len(requests) > 1:
                 self._core.touch(requests, window, deadline=self._deadline)
@@ -143,19 +151,19 @@ class LazyReader:
 
     def touch(self, names: Iterable[str], window: int) -> None:
         """Fetches several fields of a window together."""
-        requests = [self._request_of[leaf.key] for name in names for leaf in self._branch(name)[1]]
+        requests = [self._request_index[leaf.key] for name in names for leaf in self._branch(name)[1]]
         with core_errors():
             self._core.touch(requests, window, deadline=self._deadline)
 
     def release(self, window: int) -> None:
-        """Nobody holds the window any more."""
+        """Allows the data of a window to be dropped."""
         self._core.release(window)
 
     @contextmanager
-    def going_over(self, windows: Mapping[int, float]) -> Iterator[None]:
-        """A context in which these windows are opened, in that order; then the profile is saved.
+    def visiting(self, windows: Mapping[int, float]) -> Iterator[None]:
+        """A context in which windows are visited in order, and thus prefetched; then the profile is saved.
 
-        Of each window, so large a share of its entries will be looked at.
+        ``windows`` maps the index of each window to the share of its entries that will be used.
         """
         expected = self._core.expect(list(windows.items()))
         try:
@@ -174,42 +182,38 @@ class LazyReader:
         return True
 
     def _branch(self, name: str) -> tuple[Branch, list[Branch]]:
-        """The branch that a name means: a field, or what the tree finds by it if that is among the fields."""
+        """The branch for a name, and its leaves: a field, or a branch whose leaves are all in fields."""
         found = self._named.get(name)
         if found is None:
             branch = self.tree.get(name)
             leaves = [] if branch is None else readable_leaves(branch)
-            if branch is None or not leaves or any(leaf.key not in self._request_of for leaf in leaves):
-                raise self._no_field(name)
+            if branch is None or not leaves or any(leaf.key not in self._request_index for leaf in leaves):
+                place = f"{self.tree.file.file_path}:{self.tree.object_path}"
+                raise KeyInFileError.not_found("field", name, list(self.fields), place)
             found = self._named[name] = (branch, leaves)
         return found
-
-    def _no_field(self, name: str) -> KeyInFileError:
-        """The error for a name that is no field."""
-        place = f"{self.tree.file.file_path}:{self.tree.object_path}"
-        return KeyInFileError.not_found("field", name, list(self.fields), place)
 
     def save(self) -> None:
         """Saves the profile, if there is one."""
         self.ledger.save()
 
     def close(self) -> None:
-        """Saves the profile, and lets go of what is cached once nobody holds it."""
+        """Saves the profile. Cached data are dropped once nothing references them."""
         self._finish()
 
     def _trained(self, options: LazyOptions) -> list[tuple[int, float]] | None:
         shares: dict[int, float] = {}
         if options.profile is not None:
-            known = options.profile.shares(self.tree.name, schema_digest(self.tree))
-            numbers = {leaf.path: number for number, leaf in enumerate(self.leaves)}
-            shares = {numbers[path]: share for path, share in known.items() if path in numbers}
+            by_path = options.profile.shares(self.tree.name, schema_digest(self.tree))
+            indices = {leaf.path: index for index, leaf in enumerate(self.leaves)}
+            shares = {indices[path]: share for path, share in by_path.items() if path in indices}
         for name in options.declared:
-            shares |= {self._request_of[leaf.key]: 1.0 for leaf in self._branch(name)[1]}
+            shares |= {self._request_index[leaf.key]: 1.0 for leaf in self._branch(name)[1]}
         return sorted(shares.items()) or None
 
 
 class HeldWindow:
-    """A window of a reader. As long as this lives, what was read of the window stays."""
+    """A window of a reader, whose data stay in memory as long as this object lives."""
 
     __slots__ = ("__weakref__", "index", "reader", "start", "stop")
 
@@ -219,18 +223,18 @@ class HeldWindow:
         self.start, self.stop = reader.windows[index]
 
     def column(self, name: str) -> Column:
-        """A field of this window."""
+        """The column of a field in this window."""
         return self.reader.column(name, self.index)
 
     def __del__(self) -> None:
-        # A reader that could not be made has no core.
+        # The attribute is missing if __init__ failed.
         reader = getattr(self, "reader", None)
         if reader is not None:
             reader.release(self.index)
 
 
 class Ledger:
-    """What a lazy reader learned and cost. It outlives the reader, but not what that has cached."""
+    """The observations and statistics of a lazy reader. It outlives the reader, but keeps no cached data."""
 
     def __init__(
         self,
@@ -250,58 +254,57 @@ class Ledger:
         self._saved: dict[int, tuple[int, int]] = {}
         self.touched: set[tuple[int, int]] = set()
         self._final: LazyUse | None = None
-        # A reader may be collected, and so finish, at any moment: also while its own ledger is looked at.
+        # Reentrant, because the garbage collector can finish a reader while its own ledger is in use.
         self._lock = threading.RLock()
 
     def use(self) -> LazyUse:
-        """What the reader did so far."""
+        """The statistics of the reader so far."""
         with self._lock:
-            return self._use()
+            core = self._core
+            if core is None:
+                assert self._final is not None
+                return self._final
+            return LazyUse.from_core(
+                self._tree,
+                self._kind,
+                self._columns,
+                self._windows,
+                core.accounting(),
+                core.fetches(),
+                set(self.touched),
+            )
 
     def save(self) -> None:
-        """Adds what was learned since the last time to the profile, and saves it."""
+        """Adds the observations since the last call to the profile, and saves it."""
         with self._lock:
-            self._save()
+            new = self._new_observations()
+            if self._profile is not None and new:
+                self._profile.add(self._tree, self._schema, new)
+                self._profile.save()
 
     def finish(self) -> None:
-        """Saves the profile, and keeps the numbers only."""
+        """Saves the profile, and releases the core, so that only the statistics stay."""
         with self._lock:
-            self._save()
-            self._final = self._final or self._use()
+            self.save()
+            self._final = self.use()
             self._core = None
 
-    def _use(self) -> LazyUse:
-        core = self._core
-        if core is None:
-            assert self._final is not None
-            return self._final
-        return LazyUse.from_core(
-            self._tree,
-            self._kind,
-            self._columns,
-            self._windows,
-            core.accounting(),
-            core.fetches(),
-            set(self.touched),
-        )
-
-    def _save(self) -> None:
+    def _new_observations(self) -> dict[str, tuple[int, int]]:
+        """The windows touched and seen since the last call, by column."""
         if self._core is None or self._profile is None:
-            return
+            return {}
         counts = {request: (touched, seen) for request, touched, seen in self._core.learned()}
-        known = self._profile.shares(self._tree, self._schema)
-        # What the profile knew and nobody touched is to be forgotten in time.
+        profiled = self._profile.shares(self._tree, self._schema)
+        # Columns of the profile that were not touched count as unused, so that they are dropped in time.
         seen = max((seen for _, seen in counts.values()), default=0)
-        unused = {number: (0, seen) for number, path in enumerate(self._columns) if path in known}
+        unused = {index: (0, seen) for index, path in enumerate(self._columns) if path in profiled}
         new: dict[str, tuple[int, int]] = {}
         for request, (touched, seen) in (unused | counts).items():
             before = self._saved.get(request, (0, 0))
             if seen > before[1]:
                 new[self._columns[request]] = (touched - before[0], seen - before[1])
                 self._saved[request] = (touched, seen)
-        if new:
-            self._profile.add(self._tree, self._schema, new)
-            self._profile.save()
+        return new
 
 
 def lazy_options(
@@ -311,7 +314,7 @@ def lazy_options(
     threads: int | None,
     deadline: float | None,
 ) -> LazyOptions:
-    """The arguments of the calls that make readers, checked."""
+    """The options for the arguments of the methods that make readers."""
     declared = (columns,) if isinstance(columns, str) else tuple(columns)
     return LazyOptions(profile_of(profile), caching or Caching(), declared, threads, deadline)
 
@@ -324,7 +327,7 @@ def open_reader(
     options: LazyOptions,
     filters: Filters = ALL,
 ) -> LazyReader:
-    """A reader of the branches that the filters let pass, and of those that were declared."""
+    """A reader of the branches that pass the filters, and of the declared columns."""
     tree = source.tree
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
     outputs: dict[str, Any] = select(source, filters=filters).outputs
@@ -340,7 +343,7 @@ def _leaves_of(tree: Tree, branch: Branch) -> list[Branch]:
     leaves = readable_leaves(branch)
     if any(leaf.tree is not tree for leaf in leaves):
         raise UnsupportedTypeError(
-            f"{branch.path!r} is a column of a friend, which is not read lazily: "
+            f"{branch.path!r} belongs to a friend tree and cannot be read lazily; "
             "read it with arrays(), or lazily from the friend itself",
             branch=branch.path,
         )

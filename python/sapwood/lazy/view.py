@@ -1,20 +1,18 @@
-"""What the ways to look at a lazy reader have in common: its tree and fields, and that they close it."""
+"""The base class of lazy views: their tree and fields, and closing the reader."""
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ..errors.closing import Closing
 from .reader import LazyReader
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from ..model.tree import Tree
 
 
-class LazyView:
-    """Entries of a tree whose columns are read when they are touched."""
+class LazyView(Closing):
+    """Entries of a tree whose columns are read when you touch them. It works as a context manager."""
 
     def __init__(self, reader: LazyReader) -> None:
         self._reader = reader
@@ -30,16 +28,5 @@ class LazyView:
         return list(self._reader.fields)
 
     def close(self) -> None:
-        """Saves the profile, and counts no more. What is there stays, and can be read."""
+        """Saves the profile, and stops updating it and the report. The entries stay readable."""
         self._reader.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

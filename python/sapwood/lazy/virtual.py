@@ -1,4 +1,4 @@
-"""Virtual Awkward Arrays: records whose buffers are read when they are first looked at."""
+"""Virtual Awkward Arrays: records whose buffers are read on first access."""
 
 from __future__ import annotations
 
@@ -8,65 +8,67 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from ..arrays.awkward import with_parameters
 from ..arrays.column import Column, Form
 from ..arrays.libraries import library_named
 
 ROOT = "<root>"
-"""The beginning of all keys of buffers."""
+"""The prefix of all buffer keys."""
 
 
-class Accessed(NamedTuple):
-    """A buffer that was looked at: the field that it belongs to, and what it is called among its buffers."""
+class BufferAccess(NamedTuple):
+    """An access to a buffer, as recorded in an ``access_log``."""
 
     branch: str
+    """The name of the field."""
     buffer_key: str
+    """The key of the buffer among the buffers of the field."""
 
 
-AccessCallback: TypeAlias = Callable[[Accessed], None]
+AccessCallback: TypeAlias = Callable[[BufferAccess], None]
 
 
 class VirtualRecords:
-    """Makes virtual records of one form again and again, each an ``ak.Array``.
+    """Makes arrays of virtual records, all with the same form.
 
     Args:
         forms: the form of each field.
         titles: parameters of fields, such as ``{"__doc__": …}``.
-        accessed: told of every buffer when it is first looked at.
+        on_access: a function that is called at the first access to each buffer.
     """
 
     def __init__(
         self,
         forms: Mapping[str, Form],
         titles: Mapping[str, Mapping[str, str]] | None = None,
-        accessed: AccessCallback | None = None,
+        on_access: AccessCallback | None = None,
     ) -> None:
         library_named("ak")
         import awkward as ak
 
         if tuple(int(part) for part in ak.__version__.split(".")[:2]) < (2, 8):
-            raise ImportError(f"virtual arrays need Awkward Array 2.8 or newer; this is {ak.__version__}")
-        self._accessed = accessed
+            raise ImportError(
+                f"virtual arrays need Awkward Array 2.8 or newer, but {ak.__version__} is installed"
+            )
+        self._on_access = on_access
         self._keys: dict[str, list[str]] = {}
         contents = []
         for name, form in forms.items():
             keys = self._keys[name] = []
-            content = _form(form, f"{ROOT}.{name}", keys)
-            if titles and name in titles:
-                content = content.copy(parameters={**content.parameters, **titles[name]})
-            contents.append(content)
+            contents.append(with_parameters(_form(form, f"{ROOT}.{name}", keys), (titles or {}).get(name)))
         self._form = ak.forms.RecordForm(contents, list(forms), form_key=ROOT)
 
     def array(self, length: int, load: Callable[[str], Column]) -> Any:
-        """Records of so many entries; the first look at any buffer of a field loads the field.
+        """An ``ak.Array`` of ``length`` records. The first access to a buffer of a field loads the field.
 
-        ``load`` gives the column of a field, of its form and that length.
+        ``load`` returns the column of a field, which must have the field's form and this length.
         """
         import awkward as ak
 
         with _no_collection():
             buffers = {}
             for name, keys in self._keys.items():
-                field = _Field(name, load, len(keys), self._accessed)
+                field = _Field(name, load, len(keys), self._on_access)
                 for number, key in enumerate(keys):
                     buffers[key] = partial(field.read, number, key)
             return ak.from_buffers(self._form, length, buffers)
@@ -74,10 +76,10 @@ class VirtualRecords:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """A context in which no garbage is looked for.
+    """Disables garbage collection.
 
-    Records of 1,500 fields are 50,000 objects, none of them garbage; to look at them again and again while
-    they are made takes twice as long as to make them.
+    Records with 1,500 fields consist of 50,000 objects, none of them garbage. Scanning them repeatedly while
+    they are made would take twice as long as making them.
     """
     if not gc.isenabled():
         yield
@@ -90,37 +92,37 @@ def _no_collection() -> Iterator[None]:
 
 
 class _Field:
-    """The column of a field, from when its first buffer is looked at until all are handed out."""
+    """A field that keeps its column from the first access to a buffer until all buffers were returned."""
 
-    __slots__ = ("_accessed", "_column", "_load", "_missing", "_name")
+    __slots__ = ("_column", "_load", "_name", "_on_access", "_pending")
 
     def __init__(
-        self, name: str, load: Callable[[str], Column], count: int, accessed: AccessCallback | None
+        self, name: str, load: Callable[[str], Column], count: int, on_access: AccessCallback | None
     ) -> None:
         self._name = name
         self._load = load
-        self._missing = set(range(count))
-        self._accessed = accessed
+        self._pending = set(range(count))
+        self._on_access = on_access
         self._column: Column | None = None
 
     def read(self, number: int, key: str) -> Any:
-        """One of the buffers."""
-        if self._accessed is not None:
-            self._accessed(Accessed(self._name, key))
+        """The buffer with this number and key."""
+        if self._on_access is not None:
+            self._on_access(BufferAccess(self._name, key))
         column = self._column
         if column is None:
             column = self._column = self._load(self._name)
-        self._missing.discard(number)
-        if not self._missing:
+        self._pending.discard(number)
+        if not self._pending:
             self._column = None
         return column.buffers[number]
 
 
 def _form(form: Form, key: str, keys: list[str]) -> Any:
-    """The ``ak.forms.Form`` of a form, whatever is in the column, and the keys of its buffers in their order.
+    """The ``ak.forms.Form`` of a form; appends the keys of its buffers to ``keys``, in order.
 
-    Unlike that of an array that is there, it does not depend on whether anything is missing in an option, and
-    which alternatives of a union occur.
+    Unlike the form of an actual array, it does not depend on the data: on whether an option has missing
+    items, or on which alternatives of a union occur.
     """
     import awkward as ak
 
@@ -157,11 +159,9 @@ def _record(form: Form, key: str, keys: list[str]) -> Any:
     import awkward as ak
 
     _, fields, class_name, titles = form
-    contents = []
-    for (name, field), title in zip(fields, titles, strict=True):
-        content = _form(field, f"{key}.{name}", keys)
-        if title:
-            content = content.copy(parameters={**content.parameters, "__doc__": title})
-        contents.append(content)
+    contents = [
+        with_parameters(_form(field, f"{key}.{name}", keys), {"__doc__": title} if title else None)
+        for (name, field), title in zip(fields, titles, strict=True)
+    ]
     parameters = {"__record__": class_name} if class_name else None
     return ak.forms.RecordForm(contents, [name for name, _ in fields], parameters=parameters, form_key=key)

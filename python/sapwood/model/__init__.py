@@ -1,1 +1,1 @@
-"""What is in a file, as Python sees it: files, directories, trees, branches."""
+"""Files, directories, trees and branches as Python objects."""

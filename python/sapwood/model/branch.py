@@ -1,4 +1,4 @@
-"""Branches of a tree."""
+"""Branches, and members of the objects in them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class Branch(HasBranches):
-    """A branch: a column of the tree, a group of sub-branches, or both; or a member of the objects in it.
+    """A branch: a column of a tree, a group of sub-branches, or both.
 
-    It is a mapping of its sub-branches. :meth:`array` reads it. What is in the objects of an unsplit branch
-    is listed by :attr:`fields` and :meth:`show`, and ``branch["name"]`` or ``tree["branch.name"]`` is a
-    column of it: what lies around the member in the file is skipped.
+    A branch is a mapping of its sub-branches, and :meth:`array` reads it. If the branch holds unsplit
+    objects, :attr:`fields` and :meth:`show` list their members, and ``branch["name"]`` or
+    ``tree["branch.name"]`` is a :class:`Branch` for one member, which is read without decoding the others.
     """
 
     def __init__(self, tree: Tree, core: _core.Branch) -> None:
@@ -49,7 +49,7 @@ class Branch(HasBranches):
 
     @property
     def parent(self) -> HasBranches:
-        """The branch that this is a sub-branch or a member of, or the tree."""
+        """The branch that contains this sub-branch or member, or the tree."""
         if self.member:
             above, _, _ = self.member.rpartition(".")
             branch = self._tree.branch_at(self.index)
@@ -58,51 +58,51 @@ class Branch(HasBranches):
 
     @property
     def index(self) -> int:
-        """The position among all branches of the tree, depth first."""
+        """The position among all branches of the tree, counted depth first from 0."""
         return self._core.index
 
     @property
     def member(self) -> str:
-        """The path of the member of the objects in the branch that this is; empty for the whole branch."""
+        """The dotted path of the member within the objects; empty for a whole branch."""
         return self._core.member
 
     @property
     def key(self) -> tuple[int, int, str]:
-        """What tells this column from all others that can be read at the same time, friends' included."""
+        """A key that is unique among all columns that one call can read, including those of friends."""
         return id(self._tree), *self.request
 
     @property
     def request(self) -> tuple[int, str]:
-        """What to ask the core for: the index and the member."""
+        """The index and the member, as the core expects them."""
         return self.index, self.member
 
     @property
     def name(self) -> str:
-        """The name, as in the file; for a member, with its path."""
+        """The name in the file; for a member, followed by a dot and its path."""
         return _dotted(self._core.name, self.member)
 
     @property
     def path(self) -> str:
-        """The names from the tree down, joined with "/". No two branches of a tree have the same."""
+        """The names from the tree down, joined with "/". It is unique in the tree."""
         return _dotted(self._core.path, self.member)
 
     @property
     def title(self) -> str:
-        """The title: often a description, or the list of leaves; for a member, the comment behind it."""
+        """The title: often a description or the list of leaves. For a member, its comment in the class."""
         if self.member and isinstance(self.parent, Branch):
             return fields_of(self.parent.form).get(self.member.rpartition(".")[2], "")
         return self._core.title
 
     @cached_property
     def fields(self) -> list[str]:
-        """Names of the members of the objects in the branch, whatever lists are around these.
+        """Names of the members of the objects in the branch, at any depth of lists.
 
-        Each is a column: ``branch["name"]``. For a group, they are its sub-branches.
+        ``branch["name"]`` is the column of a member. The fields of a group are its sub-branches.
         """
         return list(fields_of(self.interpretation.form))
 
     def members(self, depth: int = 1) -> Iterator[tuple[int, Branch]]:
-        """The members of the objects in the branch, each before those inside of it, with their depths."""
+        """Iterates over (depth, member) of the objects in the branch, depth first from ``depth`` on."""
         if self.is_group:
             return
         for field in self.fields:
@@ -112,7 +112,7 @@ class Branch(HasBranches):
                 yield from member.members(depth + 1)
 
     def member_at(self, path: str) -> Branch | None:
-        """The member of a path from here on, with dots, or None if there is no such."""
+        """The member at a dotted path below this branch, or None if there is none."""
         try:
             with core_errors():
                 return Branch(self._tree, self._core.member_at(path))
@@ -124,12 +124,12 @@ class Branch(HasBranches):
 
     @property
     def object_path(self) -> str:
-        """Where the branch is in its file."""
+        """The path in the file: that of the tree, a colon, and that of the branch."""
         return f"{self._tree.object_path}:{self.path}"
 
     @property
     def class_name(self) -> str:
-        """The C++ class of the branch itself: ``TBranch``, ``TBranchElement``, …."""
+        """The C++ class of the branch itself, such as ``TBranch`` or ``TBranchElement``."""
         return self._core.class_name
 
     classname = class_name
@@ -141,21 +141,21 @@ class Branch(HasBranches):
 
     @cached_property
     def form(self) -> Form | None:
-        """The shape of the data as nested tuples, or None if it cannot be read or is a group."""
+        """The form of the data as nested tuples, or None if it cannot be read or is a group."""
         form: Form | None = self._core.form
         return form
 
     @cached_property
     def unsupported(self) -> str | None:
-        """Why the branch cannot be read, or None if it can."""
+        """The reason why the branch cannot be read, or None if it can."""
         return self._core.unsupported
 
     @cached_property
     def skipped(self) -> list[tuple[str, str]]:
-        """(path, reason) of the members that arrays leave out, because their bytes cannot be understood.
+        """(path, reason) of the members that arrays omit because their encoding is unknown.
 
-        They are those of classes whose streamers were written by hand and published nowhere. Those of a group
-        are those of its sub-branches, and these themselves where they cannot be read.
+        Such members belong to classes with a custom streamer that is not documented. For a group, the list
+        contains the skipped members of its sub-branches, and the sub-branches that cannot be read.
         """
         if not self.is_group:
             return list(self._core.skipped)
@@ -167,21 +167,21 @@ class Branch(HasBranches):
 
     @cached_property
     def is_group(self) -> bool:
-        """Whether it has no data of its own: its array is one of records of its sub-branches."""
+        """Whether the branch has no data of its own, so that its array holds records of its sub-branches."""
         return self._core.is_group
 
     @cached_property
     def item_class(self) -> str | None:
-        """The class of the items, if the branch is a split collection: its sub-branches are their members."""
+        """The C++ class of the items if the branch is a split collection, else None."""
         return self._core.item_class
 
     @property
     def records(self) -> Branch:
-        """The branch as one whose array has the objects that were split into its sub-branches.
+        """The branch, reading the objects that were split into its sub-branches as records.
 
-        The array of a group has them anyway. That of a split ``TClonesArray`` has the numbers of items, which
-        is what the branch itself holds (and what ROOT and uproot give): ``branch.records.array()`` has a list
-        of records per entry.
+        This matters for a split ``TClonesArray``: ``branch.array()`` returns the number of items per entry,
+        which is what the branch itself stores (as in ROOT and uproot); ``branch.records.array()`` returns a
+        list of records per entry. For any other branch, it is the branch itself.
         """
         if self.is_group or self.item_class is None or self.member or not self.branches:
             return self
@@ -189,7 +189,7 @@ class Branch(HasBranches):
 
     @property
     def ancestors(self) -> Iterator[Branch]:
-        """The branches that this is in, the innermost first."""
+        """Iterates over the branches that contain this one, innermost first."""
         above = self.parent
         while isinstance(above, Branch):
             yield above
@@ -197,44 +197,44 @@ class Branch(HasBranches):
 
     @cached_property
     def interpretation(self) -> Interpretation:
-        """What an entry becomes in memory."""
+        """The type of an entry in memory."""
         return Interpretation(self)
 
     @property
     def num_entries(self) -> int:
-        """Entries of this branch. They may be fewer than the tree's."""
+        """Number of entries of this branch, which may be smaller than that of the tree."""
         return self._core.num_entries
 
     @property
     def num_baskets(self) -> int:
-        """Baskets of this branch, not those of its sub-branches."""
+        """Number of baskets of this branch, without those of its sub-branches."""
         return self._core.num_baskets
 
     @property
     def compressed_bytes(self) -> int:
-        """Bytes of the baskets in the file, with their headers."""
+        """Bytes of the baskets in the file, including their headers."""
         return self._core.compressed_bytes
 
     @property
     def uncompressed_bytes(self) -> int:
-        """Bytes of the baskets before compression, with their headers."""
+        """Bytes of the baskets before compression, including their headers."""
         return self._core.uncompressed_bytes
 
     @property
     def compression_ratio(self) -> float:
-        """Uncompressed over compressed bytes; 1 if there are none."""
+        """Uncompressed divided by compressed bytes; 1 if there are none."""
         return self.uncompressed_bytes / self.compressed_bytes if self.compressed_bytes else 1.0
 
     @property
     def compression(self) -> Compression:
-        """How the baskets were compressed; what the file says if the branch says nothing."""
+        """The compression setting of the branch; if it has none, that of the file."""
         own = Compression(self._core.compression)
-        says_none_but_is = own.level == 0 and self.compressed_bytes < self.uncompressed_bytes
-        return self.file.compression if says_none_but_is else own
+        is_unset = own.level == 0 and self.compressed_bytes < self.uncompressed_bytes
+        return self.file.compression if is_unset else own
 
     @property
     def count_branch(self) -> Branch | None:
-        """The branch that holds the lengths of the lists in this one, if there is one."""
+        """The branch that stores the lengths of the lists in this one, or None."""
         index = self._core.count_branch
         return None if index is None else self._tree.branch_at(index)
 
@@ -242,26 +242,26 @@ class Branch(HasBranches):
     def baskets(self) -> list[tuple[int, int, int, int, bool]]:
         """(first entry, entries, byte offset in the file, bytes in the file, embedded) of each basket.
 
-        An embedded basket lies in the tree's own record: it costs no read of its own.
+        An embedded basket is stored in the tree's own record, so it needs no read of its own.
         """
         return self._core.baskets()
 
     @property
     def entry_offsets(self) -> list[int]:
-        """First entries of the baskets, and one after the last entry; ``[0]`` if there are no baskets."""
+        """First entry of each basket, then the end (exclusive) of the last; ``[0]`` without baskets."""
         baskets = self.baskets
         if not baskets:
             return [0]
         return [*(first for first, *_ in baskets), baskets[-1][0] + baskets[-1][1]]
 
     def basket_entry_start_stop(self, basket: int) -> tuple[int, int]:
-        """First entry of a basket, and one after its last."""
+        """First entry of a basket, and its end (exclusive)."""
         first, entries, *_ = self.baskets[basket]
         return first, first + entries
 
     @property
     def basket_sizes(self) -> list[tuple[int, bool]]:
-        """(bytes in the file, embedded) of each basket. An embedded basket's size is estimated."""
+        """(bytes in the file, embedded) of each basket; sizes of embedded baskets are estimates."""
         known = [size for _, _, _, size, embedded in self.baskets if not embedded]
         rest = max(self.compressed_bytes - sum(known), 0)
         entries = sum(count for _, count, _, _, embedded in self.baskets if embedded)
@@ -286,32 +286,35 @@ class Branch(HasBranches):
         interpretation_executor: Any = None,
         array_cache: Any = None,
     ) -> Any:
-        """The data of the branch as one array.
+        """Reads the branch as one array.
+
+        >>> tree["Muon_pt"].array(entry_stop=3)          # doctest: +SKIP
+        <Array [[45.2, 31.7], [], [27.9]] type='3 * var * float32'>
 
         Args:
-            interpretation: has no meaning here; it stands first because uproot's users expect it there.
-            entry_start: first entry; negative counts from the end. Default: 0.
-            entry_stop: one after the last entry; negative counts from the end. Default: all.
-            entries: numbers of entries, or a mask, as in :meth:`arrays`.
-            library: ``"ak"``, ``"np"``, ``"pd"`` or ``"arrow"``.
-            ak_add_doc: True to attach the title as ``__doc__``; a dict of names and attributes for more.
-            threads: threads that decompress and decode. Default: as the file was opened.
-            deadline: seconds that it may take. Default: as the file was opened.
-            decompression_executor: accepted for uproot's sake, without effect; so are the next two.
-            interpretation_executor: see above.
-            array_cache: see above.
+            interpretation: must be None; it is the first parameter for compatibility with uproot.
+            entry_start: first entry; negative values count from the end. Default: 0.
+            entry_stop: end of the range (exclusive); negative values count from the end. Default: all.
+            entries: numbers of entries, or a boolean mask, as in :meth:`arrays`.
+            library: ``"ak"`` (Awkward Array), ``"np"`` (NumPy), ``"pd"`` (pandas) or ``"arrow"``.
+            ak_add_doc: True to attach the title as ``__doc__``, or a dict ``{parameter: attribute}``.
+            threads: threads that decompress and decode. Default: those given when the file was opened.
+            deadline: seconds that the call may take. Default: the one given when the file was opened.
+            decompression_executor, interpretation_executor, array_cache: accepted for compatibility with
+                uproot and ignored.
 
         Returns:
             An ``ak.Array``, ``numpy.ndarray``, ``pandas.Series`` or ``pyarrow.Array`` of
-            ``entry_stop - entry_start`` items (fewer if the branch has fewer entries than its tree). That of
-            a group is one of records.
+            ``entry_stop - entry_start`` items (fewer if the branch has fewer entries than its tree), of the
+            type that :attr:`interpretation` shows. For a group, the items are records.
 
         Raises:
-            UnsupportedTypeError: if the branch has a type that sapwood cannot read.
-            UsageError: for ``entries`` outside of the range or beyond the end of the branch.
+            UnsupportedTypeError: sapwood cannot read the type of the branch.
+            UsageError: ``entries`` lie outside the range or beyond the end of the branch.
+            DeadlineError: the deadline passed.
         """
         if interpretation is not None:
-            raise UsageError("sapwood reads a branch as what the file says it is: leave 'interpretation' out")
+            raise UsageError("sapwood takes the type of a branch from the file: omit 'interpretation'")
         selection = Selection({self.name: require_readable(self)}, None, {}, True)
         query = Query(self, selection, library_named(library), tuple, ak_add_doc)
         (array,) = read_arrays(
@@ -333,7 +336,7 @@ class Branch(HasBranches):
 
 
 class _Records(Branch):
-    """A branch that has numbers of items, as the group of its sub-branches."""
+    """A split collection, read as the group of its sub-branches instead of as numbers of items."""
 
     @property
     def is_group(self) -> bool:
@@ -341,14 +344,14 @@ class _Records(Branch):
 
 
 class Interpretation:
-    """What an entry of a branch becomes in memory. Its ``repr`` is the type of an entry."""
+    """The type of an entry of a branch in memory, which ``repr`` shows."""
 
     def __init__(self, branch: Branch) -> None:
         self._branch = branch
 
     @cached_property
     def form(self) -> Form | None:
-        """The shape of the data as nested tuples: a group's is that of its records. None if unreadable."""
+        """The form of the data as nested tuples (for a group, that of its records); None if unreadable."""
         branch = self._branch
         if not branch.is_group:
             return branch.form
@@ -375,5 +378,5 @@ def _reopen(tree: Tree, index: int, path: str, member: str) -> Branch:
 
 
 def _dotted(name: str, member: str) -> str:
-    """The name of a member: one dot in between, which the name of a branch may bring along."""
+    """The name of a member, with exactly one dot after the branch name, which may end in a dot itself."""
     return f"{name.removesuffix('.')}.{member}" if member else name

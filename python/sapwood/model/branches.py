@@ -1,11 +1,11 @@
-"""What trees and branches have in common: a mapping of branches, and reading several of them at once."""
+"""The base class of trees and branches: a mapping of branches that reads several of them at once."""
 
 from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypedDict, TypeVar
 
 from ..arrays.libraries import library_named
 from ..display.printable import printable
@@ -21,6 +21,8 @@ from ..query.steps import entry_range, entry_steps, num_entries_for
 if TYPE_CHECKING:
     import os
 
+    from typing_extensions import Unpack
+
     from ..lazy.profile import Profile
     from .branch import Branch
     from .file import File
@@ -30,11 +32,21 @@ T = TypeVar("T")
 BranchFilter = Callable[["Branch"], Any]
 
 
+class BranchFilters(TypedDict, total=False):
+    """The keyword arguments of :meth:`HasBranches.iteritems`."""
+
+    filter_name: Filter
+    filter_typename: Filter
+    filter_branch: BranchFilter | None
+    recursive: bool
+    full_paths: bool
+
+
 class HasBranches(ABC):
     """A mapping of branches by name; the values are :class:`sapwood.Branch` objects.
 
-    ``x["name"]`` finds a branch by its name at any depth, by its path ``"a/b"``, or from the top by
-    ``"/a/b"``; ``x["name.member"]`` a member of the objects in a branch.
+    ``x["name"]`` finds a branch by its name at any depth, ``x["a/b"]`` by its path, and ``x["/a/b"]`` by its
+    path from the top. ``x["name.member"]`` finds a member of the objects in a branch.
     """
 
     @property
@@ -60,7 +72,12 @@ class HasBranches(ABC):
     @property
     @abstractmethod
     def object_path(self) -> str:
-        """Where this is in its file."""
+        """The path in the file."""
+
+    @property
+    def location(self) -> str:
+        """The path or URL of the file and the path in it, separated by a colon."""
+        return f"{self.file.file_path}:{self.object_path}"
 
     @property
     def branches(self) -> list[Branch]:
@@ -76,55 +93,55 @@ class HasBranches(ABC):
         recursive: bool = True,
         full_paths: bool = True,
     ) -> Iterator[tuple[str, Branch]]:
-        """(name, branch) of all branches that the filters let pass, depth first.
+        """Iterates over (name, branch) of all branches that pass the filters, depth first.
 
         Args:
             filter_name: a name, a glob, ``"/regex/flags"``, a function of a name, or an iterable of these
-                (any may match). The name alone, the path, or the path with a "/" before it may match.
+                (one match is enough). It is tried on the name, the path, and the path after a leading "/".
             filter_typename: the same for the C++ type.
-            filter_branch: a function of a :class:`sapwood.Branch`.
-            recursive: False for the branches directly under this one only.
-            full_paths: False for the branch's own name instead of its path.
+            filter_branch: a function that takes a :class:`sapwood.Branch` and returns true to keep it.
+            recursive: False to list only the branches directly under this one.
+            full_paths: False to yield the branch's own name instead of its path.
         """
         filters = Filters(filter_name, filter_typename, filter_branch)
         branches = self._below() if recursive else self.branches
         for path, branch in filters.passing(branches, len(self._path_prefix)):
             yield (path if full_paths else branch.name), branch
 
-    def iterkeys(self, **filters: Any) -> Iterator[str]:
-        """Names, with the arguments of :meth:`iteritems`."""
+    def iterkeys(self, **filters: Unpack[BranchFilters]) -> Iterator[str]:
+        """Iterates over names. Takes the arguments of :meth:`iteritems`."""
         return (name for name, _ in self.iteritems(**filters))
 
-    def itervalues(self, **filters: Any) -> Iterator[Branch]:
-        """Branches, with the arguments of :meth:`iteritems`."""
+    def itervalues(self, **filters: Unpack[BranchFilters]) -> Iterator[Branch]:
+        """Iterates over branches. Takes the arguments of :meth:`iteritems`."""
         return (branch for _, branch in self.iteritems(**filters))
 
-    def itertypenames(self, **filters: Any) -> Iterator[tuple[str, str]]:
-        """(name, C++ type), with the arguments of :meth:`iteritems`."""
+    def itertypenames(self, **filters: Unpack[BranchFilters]) -> Iterator[tuple[str, str]]:
+        """Iterates over (name, C++ type). Takes the arguments of :meth:`iteritems`."""
         return ((name, branch.typename) for name, branch in self.iteritems(**filters))
 
-    def keys(self, **filters: Any) -> list[str]:
-        """Names, with the arguments of :meth:`iteritems`."""
+    def keys(self, **filters: Unpack[BranchFilters]) -> list[str]:
+        """Lists names. Takes the arguments of :meth:`iteritems`."""
         return list(self.iterkeys(**filters))
 
-    def values(self, **filters: Any) -> list[Branch]:
-        """Branches, with the arguments of :meth:`iteritems`."""
+    def values(self, **filters: Unpack[BranchFilters]) -> list[Branch]:
+        """Lists branches. Takes the arguments of :meth:`iteritems`."""
         return list(self.itervalues(**filters))
 
-    def items(self, **filters: Any) -> list[tuple[str, Branch]]:
-        """(name, branch), with the arguments of :meth:`iteritems`."""
+    def items(self, **filters: Unpack[BranchFilters]) -> list[tuple[str, Branch]]:
+        """Lists (name, branch). Takes the arguments of :meth:`iteritems`."""
         return list(self.iteritems(**filters))
 
-    def typenames(self, **filters: Any) -> dict[str, str]:
-        """The C++ type of each branch by name, with the arguments of :meth:`iteritems`."""
+    def typenames(self, **filters: Unpack[BranchFilters]) -> dict[str, str]:
+        """Maps names to C++ types. Takes the arguments of :meth:`iteritems`."""
         return dict(self.itertypenames(**filters))
 
     def names(self) -> list[str]:
-        """Everything that a branch can be called by here: names and paths."""
+        """All names and paths by which branches can be found here."""
         return list(dict.fromkeys(text for path, branch in self.items() for text in (path, branch.name)))
 
     def get(self, name: str, default: T | None = None) -> Branch | T | None:
-        """The branch of a name, or a default."""
+        """The branch with this name, or ``default`` if there is none."""
         found = self.tree.find(self, name)
         return default if found is None else found
 
@@ -132,12 +149,11 @@ class HasBranches(ABC):
         if isinstance(name, int):
             return self.branches[name]
         if not isinstance(name, str):
-            raise TypeError(f"a branch is found by its name (or its number), not by {name!r}")
+            raise TypeError(f"expected the name or number of a branch, not {name!r}")
         found = self.tree.find(self, name)
         if found is None:
-            place = f"{self.file.file_path}:{self.object_path}"
             names = [*self.tree.fields_near(self, name), *self.names()]
-            raise KeyInFileError.not_found("branch", name, names, place)
+            raise KeyInFileError.not_found("branch", name, names, self.location)
         return found
 
     def __contains__(self, name: object) -> bool:
@@ -168,12 +184,20 @@ class HasBranches(ABC):
         interpretation_width: int = 30,
         stream: TextIO | None = None,
     ) -> None:
-        """Prints a line per branch: name, C++ type, and what an entry becomes in memory.
+        """Prints one line per branch: its name, its C++ type, and the type of an entry in memory.
 
-        Below a branch that this is called for, the members of its objects follow. Filters as in
-        :meth:`iteritems`; the widths are in characters, at least 3. By default names have the room that they
-        need, 20 to 48 characters; of a longer one the end is shown, where names differ. ``stream`` is where
-        it goes; default: ``sys.stdout``.
+        For a branch, the members of its objects are listed as well.
+
+        Args:
+            filter_name, filter_typename, filter_branch, recursive, full_paths: as in :meth:`iteritems`.
+            name_width: characters for names. Default: as many as the longest name needs, from 20 to 48.
+                Longer names lose their beginning, because names differ at the end.
+            typename_width: characters for C++ types.
+            interpretation_width: characters for types in memory.
+            stream: a text file to print to. Default: ``sys.stdout``.
+
+        Raises:
+            ValueError: a width is less than 3.
         """
         rows = [(branch.name, branch) for branch in self._itself()]
         for branch in self._itself():
@@ -189,7 +213,7 @@ class HasBranches(ABC):
             name_width = min(max([20, *(len(printable(name)) for name, _ in rows)]), 48)
         widths = (name_width, typename_width, interpretation_width)
         if min(widths) < 3:
-            raise ValueError("the widths are at least 3")
+            raise ValueError(f"widths must be at least 3, not {min(widths)}")
         out = sys.stdout if stream is None else stream
 
         def line(name: str, *others: str) -> None:
@@ -229,54 +253,60 @@ class HasBranches(ABC):
         interpretation_executor: Any = None,
         array_cache: Any = None,
     ) -> Any:
-        """Several branches, or expressions over them, as arrays.
+        """Reads several branches, or expressions over them, as arrays.
+
+        >>> tree.arrays(["Muon_pt", "MET_pt"], "nMuon >= 2", entry_stop=10_000)          # doctest: +SKIP
+        <Array [{Muon_pt: [45.2, 31.7], MET_pt: 27.1}, ...] type='2814 * {Muon_pt: ...'>
 
         Args:
-            expressions: a name, an expression, or an iterable of them. Default: all branches that the filters
-                let pass and that can be read; one warning names those that cannot.
-            cut: an expression; entries for which it is 0 or false are left out: its branches are read first,
-                and of the others only the baskets that hold an entry that passes. If it has a value per item
-                of a list, items are left out.
-            filter_name, filter_typename, filter_branch: as in :meth:`iteritems`; without effect if there
-                are ``expressions``.
-            aliases: expressions by name, in addition to the tree's own.
-            entry_start: first entry; negative counts from the end. Default: 0.
-            entry_stop: one after the last entry; negative counts from the end. Default: all.
-            entries: an entry list: numbers of entries in the range, in any order and any number of times, or
-                a mask of booleans over the range. Only the baskets that hold one of them are read.
-            library: ``"ak"`` (Awkward Array), ``"np"``, ``"pd"`` or ``"arrow"``.
-            how: None for the library's own kind of table (records, dict, DataFrame, ``pyarrow.Table``), or
-                ``dict``, ``tuple``, ``list``; with ``"ak"`` also ``"zip"``: lists of equal lengths are joined
-                to lists of records.
-            ak_add_doc: True to attach the titles as ``__doc__``; a dict of names and attributes for more.
-            virtual: True for an ``ak.Array`` of records whose columns are read when they are touched: of all
-                branches that the filters let pass, without expressions, cut and ``how``. For many entries,
-                :meth:`sapwood.Tree.lazy` gives the same in chunks.
-            access_log: with ``virtual``, a list that is told every buffer that was looked at.
-            profile: with ``virtual``, a :class:`sapwood.Profile`, its name or its path.
-            threads: threads that decompress and decode. Default: as the file was opened.
-            deadline: seconds that it may take; with ``virtual``, that a column may take. Default: as the file
-                was opened.
-            decompression_executor, interpretation_executor, array_cache: accepted for uproot's sake, without
-                effect: sapwood brings its own threads, and keeps no arrays.
+            expressions: a name, an expression, or an iterable of them. Default: all branches that pass the
+                filters and can be read; one warning lists those that cannot.
+            cut: an expression; entries for which it is 0 or false are dropped. Its branches are read first;
+                of the other branches, only the baskets with a passing entry are read. A cut with one value
+                per item of a list drops items instead.
+            filter_name, filter_typename, filter_branch: as in :meth:`iteritems`; ignored if ``expressions``
+                are given.
+            aliases: a dict of names and expressions, in addition to the tree's own aliases.
+            entry_start: first entry; negative values count from the end. Default: 0.
+            entry_stop: end of the range (exclusive); negative values count from the end. Default: all.
+            entries: the entries to read: either their numbers, which lie in the range and may come in any
+                order and repeat, or a boolean mask over the range. Only baskets that hold one are read.
+            library: ``"ak"`` (Awkward Array), ``"np"`` (NumPy), ``"pd"`` (pandas) or ``"arrow"``.
+            how: the container: None for the library's own table (``ak.Array`` of records, dict, DataFrame,
+                ``pyarrow.Table``), ``dict``, ``tuple`` or ``list``. With ``"ak"`` also ``"zip"``, which joins
+                lists of equal lengths to lists of records.
+            ak_add_doc: True to attach titles as ``__doc__``, or a dict ``{parameter: attribute}``.
+            virtual: True to return an ``ak.Array`` of records that reads each column when you first touch it.
+                It contains all branches that pass the filters; expressions, ``cut`` and ``how`` cannot be
+                combined with it. For many entries, use :meth:`sapwood.Tree.lazy`, which works in chunks.
+            access_log: a list to which each accessed buffer is appended; only with ``virtual``.
+            profile: a :class:`sapwood.Profile`, its name or its path; only with ``virtual``.
+            threads: threads that decompress and decode. Default: those given when the file was opened.
+            deadline: seconds that the call may take; with ``virtual``, that reading one column may take.
+                Default: the one given when the file was opened.
+            decompression_executor, interpretation_executor, array_cache: accepted for compatibility with
+                uproot and ignored: sapwood has its own threads and caches no arrays.
 
         Returns:
-            As ``how`` says; numbers of items and their types are those of :meth:`Branch.array`.
+            A table of the kind that ``how`` and ``library`` select, one row per entry. Columns have the types
+            that :meth:`Branch.array` returns.
 
         Raises:
-            KeyInFileError: for a name that is neither branch nor alias; it names the nearest.
-            UnsupportedTypeError: for a branch that cannot be read and was asked for by name.
-            UsageError: for ``entries`` outside of the range or beyond the end of a branch.
+            KeyInFileError: a name is neither a branch nor an alias; the message suggests similar names.
+            UnsupportedTypeError: a branch that you named cannot be read.
+            UsageError: ``entries`` lie outside the range or beyond the end of a branch.
+            DeadlineError: the deadline passed.
         """
         if virtual:
-            _refuse("virtual=True", expressions=expressions, cut=cut, how=how, aliases=aliases)
+            combined = {"expressions": expressions, "cut": cut, "how": how, "aliases": aliases}
+            _refuse("cannot be combined with virtual=True", **combined)
             if library_named(library) is not library_named("ak"):
-                raise UsageError('virtual arrays are those of library="ak"')
+                raise UsageError(f'virtual=True requires library="ak", not {library!r}')
             options = lazy_options((), profile, None, threads, deadline)
             filters = Filters(filter_name, filter_typename, filter_branch)
             reader = open_reader(self, "virtual", entry_start, entry_stop, options, filters)
             return whole_array(reader, ak_add_doc, access_log)
-        _refuse("virtual=False", access_log=access_log, profile=profile)
+        _refuse("needs virtual=True", access_log=access_log, profile=profile)
         filters = Filters(filter_name, filter_typename, filter_branch)
         query = Query.of(self, expressions, cut, filters, aliases, library_named(library), how, ak_add_doc)
         return read_arrays(
@@ -304,11 +334,15 @@ class HasBranches(ABC):
         decompression_executor: Any = None,
         interpretation_executor: Any = None,
     ) -> Iterator[Any]:
-        """The same as :meth:`arrays`, in steps: while one is worked on, the next is read.
+        """Reads as :meth:`arrays` does, in steps: while you work on one step, the next is read.
+
+        >>> for events in tree.iterate(["Muon_pt"], step_size="50 MB"):          # doctest: +SKIP
+        ...     histogram.fill(ak.flatten(events.Muon_pt))
 
         Args:
-            step_size: entries per step, or memory, such as ``"100 MB"``, that the arrays of a step fill.
-            report: True for pairs of arrays and a :class:`sapwood.Report` of the entries in them.
+            step_size: entries per step, or the memory of a step's arrays, such as ``"100 MB"``.
+            report: True to yield pairs of arrays and a :class:`sapwood.Report`, which says which entries they
+                hold.
             deadline: seconds that one step may take.
 
         The other arguments are those of :meth:`arrays`.
@@ -332,7 +366,16 @@ class HasBranches(ABC):
         entry_start: int | None = None,
         entry_stop: int | None = None,
     ) -> int:
-        """About how many entries fill some memory, such as ``"100 MB"``; at least 1. Nothing is read."""
+        """Estimates how many entries fill an amount of memory, without reading data.
+
+        Args:
+            memory_size: bytes, or text such as ``"100 MB"``.
+
+        The other arguments are those of :meth:`arrays`.
+
+        Returns:
+            A number of entries, at least 1.
+        """
         filters = Filters(filter_name, filter_typename, filter_branch)
         selection = select(self, expressions, cut, filters, aliases)
         start, stop = entry_range(self.tree.num_entries, entry_start, entry_stop)
@@ -346,9 +389,10 @@ class HasBranches(ABC):
         filter_branch: BranchFilter | None = None,
         recursive: bool = True,
     ) -> list[int]:
-        """Entries at which baskets of all branches (that the filters let pass) begin, and the end.
+        """The entries at which all branches that pass the filters begin a basket, and the end.
 
-        Branches without baskets do not count; ``[0]`` if there is no other.
+        Branches without baskets are ignored. If there are no others, the result is ``[0]``. The arguments
+        are those of :meth:`iteritems`.
         """
         branches = self.values(
             filter_name=filter_name,
@@ -364,7 +408,7 @@ class HasBranches(ABC):
         return [0] if common is None else sorted(common)
 
     def _itself(self) -> list[Branch]:
-        """This, if it is a branch."""
+        """This object in a list if it is a branch; empty for a tree."""
         return []
 
     @property
@@ -377,11 +421,11 @@ class HasBranches(ABC):
             yield from branch._below()
 
 
-def _refuse(where: str, **arguments: Any) -> None:
-    """Refuses arguments that have no meaning there."""
-    given = [name for name, value in arguments.items() if value is not None]
-    if given:
-        raise UsageError(f"with {where}, there is no {' and no '.join(given)}")
+def _refuse(reason: str, **arguments: Any) -> None:
+    """Raises a UsageError for the first argument that is given."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise UsageError(f"{name!r} {reason}")
 
 
 Mapping.register(HasBranches)  # type: ignore[type-abstract]

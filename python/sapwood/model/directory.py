@@ -1,4 +1,4 @@
-"""Directories of a file."""
+"""Directories of a file: mappings from names to objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from ..display.printable import shows_printable
 from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
@@ -14,6 +14,8 @@ from ..query.filters import Filter, text_filter
 from .tree import Tree
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .. import _core
     from .file import File
 
@@ -22,11 +24,21 @@ TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"})
 """The C++ classes of trees."""
 
 
+class KeyFilters(TypedDict, total=False):
+    """The keyword arguments of :meth:`Directory.iterkeys`."""
+
+    recursive: bool
+    cycle: bool
+    filter_name: Filter
+    filter_classname: Filter
+    deadline: float | None
+
+
 class Directory(ABC):
     """A directory: a mapping from names to trees, directories and other objects (:mod:`sapwood.objects`).
 
-    Names are paths from here down with an optional cycle: ``"Tree"``, ``"dir/Tree;2"``. Without a cycle, the
-    highest is meant. A path may go on into a tree: ``"dir/Tree/branch"``.
+    Names are paths relative to this directory, with an optional cycle: ``"Tree"``, ``"dir/Tree;2"``. Without
+    a cycle, the highest one is read. A path may continue into a tree: ``"dir/Tree/branch"``.
     """
 
     def __init__(self, path: tuple[str, ...]) -> None:
@@ -39,13 +51,18 @@ class Directory(ABC):
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The names from the file down to this directory."""
+        """The names from the top of the file down to this directory."""
         return self._path
 
     @property
     def object_path(self) -> str:
-        """The path from the file down: "/", "/dir/", …."""
+        """The path in the file, such as "/" or "/dir/"."""
         return "/".join(("", *self._path, ""))
+
+    @property
+    def location(self) -> str:
+        """The path or URL of the file and the path in it, separated by a colon."""
+        return f"{self.file_path}:{self.object_path}"
 
     @property
     def file_path(self) -> str:
@@ -61,9 +78,11 @@ class Directory(ABC):
         filter_classname: Filter = None,
         deadline: float | None = None,
     ) -> Iterator[tuple[str, Any]]:
-        """(name, object) of all keys that the filters let pass; see :meth:`iterkeys` for the arguments."""
-        filters = {"filter_name": filter_name, "filter_classname": filter_classname}
-        for name, key in self._iterate(recursive=recursive, cycle=cycle, deadline=deadline, **filters):
+        """Iterates over (name, object) of all keys that pass the filters.
+
+        The arguments are those of :meth:`iterkeys`.
+        """
+        for name, key in self._listed(recursive, cycle, filter_name, filter_classname, deadline):
             yield name, self.file.object_of(key, deadline)
 
     def iterkeys(
@@ -75,58 +94,57 @@ class Directory(ABC):
         filter_classname: Filter = None,
         deadline: float | None = None,
     ) -> Iterator[str]:
-        """Names of the keys, from here down.
+        """Iterates over the names of keys, as paths relative to this directory.
 
         Args:
-            recursive: False for the keys of this directory only.
-            cycle: False to leave ";1" away.
-            filter_name: a name, a glob, ``"/regex/flags"``, a function of a name, or an iterable of these. It
-                sees the path from here down without the cycle.
+            recursive: False to list only the keys of this directory itself.
+            cycle: False to omit the cycle (";1").
+            filter_name: a name, a glob, ``"/regex/flags"``, a function of a name, or an iterable of these
+                (one match is enough). It is tried on the relative path without the cycle.
             filter_classname: the same for the C++ class.
-            deadline: seconds that listing the keys may take, and reading each object. Default: as the
-                file was opened.
+            deadline: seconds that listing the keys, and reading each object, may take. Default: the one
+                given when the file was opened.
         """
-        filters = {"filter_name": filter_name, "filter_classname": filter_classname}
-        keys = self._iterate(recursive=recursive, cycle=cycle, deadline=deadline, **filters)
+        keys = self._listed(recursive, cycle, filter_name, filter_classname, deadline)
         return (name for name, _ in keys)
 
-    def iterclassnames(self, **filters: Any) -> Iterator[tuple[str, str]]:
-        """(name, C++ class), with the arguments of :meth:`iterkeys`."""
-        return ((name, key.class_name) for name, key in self._iterate(**filters))
+    def iterclassnames(self, **filters: Unpack[KeyFilters]) -> Iterator[tuple[str, str]]:
+        """Iterates over (name, C++ class). Takes the arguments of :meth:`iterkeys`."""
+        return ((name, key.class_name) for name, key in self._listed(**filters))
 
-    def keys(self, **filters: Any) -> list[str]:
-        """Names of the keys, with the arguments of :meth:`iterkeys`."""
+    def keys(self, **filters: Unpack[KeyFilters]) -> list[str]:
+        """Lists the names of keys. Takes the arguments of :meth:`iterkeys`."""
         return list(self.iterkeys(**filters))
 
-    def values(self, **filters: Any) -> list[Any]:
-        """The objects, with the arguments of :meth:`iterkeys`."""
+    def values(self, **filters: Unpack[KeyFilters]) -> list[Any]:
+        """Reads and lists the objects. Takes the arguments of :meth:`iterkeys`."""
         return [value for _, value in self.iteritems(**filters)]
 
-    def items(self, **filters: Any) -> list[tuple[str, Any]]:
-        """(name, object), with the arguments of :meth:`iterkeys`."""
+    def items(self, **filters: Unpack[KeyFilters]) -> list[tuple[str, Any]]:
+        """Reads the objects and lists (name, object). Takes the arguments of :meth:`iterkeys`."""
         return list(self.iteritems(**filters))
 
-    def classnames(self, **filters: Any) -> dict[str, str]:
-        """The C++ class of each key by name, with the arguments of :meth:`iterkeys`."""
+    def classnames(self, **filters: Unpack[KeyFilters]) -> dict[str, str]:
+        """Maps names to C++ classes. Takes the arguments of :meth:`iterkeys`."""
         return dict(self.iterclassnames(**filters))
 
     def key(self, where: str) -> _core.Key:
-        """The key of a name: its class, title, cycle, offset and sizes. The object is not read."""
+        """The key of an object: its class, title, cycle, offset and sizes. The object is not read."""
         found, rest = self._resolve(where)
         if found is None or rest:
             raise self._missing(where)
         return found
 
     def classname_of(self, where: str) -> str:
-        """The C++ class of the object of a name."""
+        """The C++ class of an object, which is not read."""
         return self.key(where).class_name
 
     def title_of(self, where: str) -> str:
-        """The title of the object of a name."""
+        """The title of an object, which is not read."""
         return self.key(where).title
 
     def get(self, where: str, default: T | None = None) -> Any | T | None:
-        """The object of a name, or a default if there is none."""
+        """The object with this name, or ``default`` if there is none."""
         try:
             return self[where]
         except KeyInFileError:
@@ -134,11 +152,11 @@ class Directory(ABC):
 
     def __getitem__(self, where: str) -> Any:
         if not isinstance(where, str):
-            raise TypeError(f"an object is found by its name, not by {where!r}")
+            raise TypeError(f"expected the name of an object, not {where!r}")
         if not self._path and (likely := self.file.likely_tree(where)) is not None:
             return likely
         if "/" in where.strip("/"):
-            # The core finds an object by its path without listing directories that are not on the way to it.
+            # The core finds an object by its path without listing unrelated directories.
             path, cycle = split_cycle(where)
             with suppress(KeyInFileError, UnsupportedTypeError, UsageError):
                 return self.file.item_at("/".join((*self._path, path)), cycle)
@@ -174,19 +192,19 @@ class Directory(ABC):
 
     @cached_property
     def _keys(self) -> list[_core.Key]:
-        """All keys from here down."""
+        """All keys of this directory and those below it."""
         prefix = "".join(f"{name}/" for name in self._path)
         return [key for key in self.file.all_keys if key.path.startswith(prefix)]
 
-    def _iterate(
+    def _listed(
         self,
-        *,
         recursive: bool = True,
         cycle: bool = True,
         filter_name: Filter = None,
         filter_classname: Filter = None,
         deadline: float | None = None,
     ) -> Iterator[tuple[str, _core.Key]]:
+        """(name, key) of the keys that pass the filters of :meth:`iterkeys`."""
         if recursive or self._path:
             self.file.read_keys(deadline)
         by_name, by_class = text_filter(filter_name), text_filter(filter_classname)
@@ -206,8 +224,8 @@ class Directory(ABC):
         return [key for key in self._keys if len(key.path.split("/")) == depth + 1]
 
     def _resolve(self, where: str) -> tuple[_core.Key | None, str]:
-        """The key that the longest possible part of a path leads to, and the rest of the path."""
-        # A name can hold colons ("A::B"): they separate names only where the path makes no sense otherwise.
+        """The key with the longest match at the beginning of a path, and the rest of the path."""
+        # Names can contain colons ("A::B"), so a colon separates names only if the path fails otherwise.
         for path in dict.fromkeys((where, where.replace(":", "/"))):
             key, rest = self._longest_match([piece for piece in path.split("/") if piece])
             if key is not None:
@@ -228,12 +246,11 @@ class Directory(ABC):
         return None, ""
 
     def _missing(self, where: str) -> KeyInFileError:
-        place = f"{self.file_path}:{self.object_path}"
-        return KeyInFileError.not_found("key", where, self.keys(cycle=False), place)
+        return KeyInFileError.not_found("key", where, self.keys(cycle=False), self.location)
 
 
 class SubDirectory(Directory):
-    """A directory in a file."""
+    """A directory below the top of a file."""
 
     def __init__(self, file: File, path: tuple[str, ...]) -> None:
         super().__init__(path)
@@ -246,7 +263,7 @@ class SubDirectory(Directory):
 
     @property
     def parent(self) -> Directory:
-        """The directory that holds this one."""
+        """The directory that contains this one."""
         return self._file if len(self._path) == 1 else SubDirectory(self._file, self._path[:-1])
 
     def close(self) -> None:
@@ -255,7 +272,7 @@ class SubDirectory(Directory):
 
 
 def split_cycle(where: str) -> tuple[str, int | None]:
-    """A path and its cycle, if it has one.
+    """Splits a path into the path without slashes at its ends and the cycle, or None.
 
     >>> split_cycle("dir/Tree;2"), split_cycle("/Tree")
     (('dir/Tree', 2), ('Tree', None))

@@ -1,4 +1,4 @@
-"""Trees."""
+"""Trees: metadata, friends, and finding branches by name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..display.printable import shows_printable
 from ..errors import DeadlineError, SapwoodError
+from ..errors.closing import Closing
 from ..errors.core import core_errors
 from ..lazy.chunks import LazyChunks
 from ..lazy.events import Events
@@ -21,7 +22,6 @@ from .branches import BranchFilter, HasBranches
 
 if TYPE_CHECKING:
     import os
-    from types import TracebackType
 
     from .. import _core
     from ..lazy.profile import Profile
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_TRUSTED: ContextVar[Tree | None] = ContextVar("trusted", default=None)
-"""The tree that is read while it is likely only."""
+_SPECULATING: ContextVar[Tree | None] = ContextVar("speculating", default=None)
+"""The tree that is being read before the keys of its file have confirmed it."""
 
 
-def on_trust(read: Callable[P, T]) -> Callable[P, T]:
-    """A read that does not wait for the keys of a file where a tree is likely the one that they name.
+def speculative(read: Callable[P, T]) -> Callable[P, T]:
+    """Makes a read method start on a likely tree without waiting for the keys of the file.
 
-    It ends with a look at them; if they name another tree, that is read instead.
+    The keys are checked at the end. If they name another tree, that tree is read instead.
     """
 
     @wraps(read)
-    def trusting(*args: P.args, **kwargs: P.kwargs) -> T:
+    def speculating(*args: P.args, **kwargs: P.kwargs) -> T:
         tree = args[0]
         if not isinstance(tree, Tree) or not tree._likely:
             return read(*args, **kwargs)
-        token = _TRUSTED.set(tree)
+        token = _SPECULATING.set(tree)
         try:
             result = [read(*args, **kwargs)]
         except DeadlineError:
@@ -54,14 +54,20 @@ def on_trust(read: Callable[P, T]) -> Callable[P, T]:
         except SapwoodError:
             result = []
         finally:
-            _TRUSTED.reset(token)
-        return result[0] if tree._settle() and result else read(*args, **kwargs)
+            _SPECULATING.reset(token)
+        return result[0] if tree._confirm() and result else read(*args, **kwargs)
 
-    return trusting
+    return speculating
 
 
 class Friend:
-    """A tree whose entries stand beside those of another, as that one's file says."""
+    """A friend of a tree: another tree with the same entries, named in the tree's file.
+
+    Attributes:
+        name: the name of the friend in this tree.
+        file_name: the file that holds it, as stored; empty if it is the same file.
+        path: its path in that file.
+    """
 
     def __init__(self, main: Tree, name: str, file_name: str, path: str) -> None:
         self._main = main
@@ -72,10 +78,10 @@ class Friend:
 
     @property
     def tree(self) -> Tree:
-        """The tree; opened when it is first asked for.
+        """The tree, which is opened at the first access.
 
         Raises:
-            SapwoodError: if it cannot be opened; the message names both files.
+            SapwoodError: the tree cannot be opened; the message names both files.
         """
         if self._opened is None:
             main = self._main.file
@@ -88,7 +94,7 @@ class Friend:
         return self._opened
 
     def close(self) -> None:
-        """Closes the friend's file, if it is another one and was opened."""
+        """Closes the friend's file if it was opened and is not the tree's own file."""
         if self._opened is not None and self._opened.file is not self._main.file:
             self._opened.file.close()
 
@@ -98,10 +104,10 @@ class Friend:
         return f"<Friend {self.name!r}: {place!r}>"
 
 
-class Tree(HasBranches):
-    """A tree: a mapping of branches, which are read by :meth:`arrays` and :meth:`iterate`.
+class Tree(HasBranches, Closing):
+    """A tree: a mapping of branches, which :meth:`arrays` and :meth:`iterate` read.
 
-    It closes its file at the end of a ``with`` block. It can be pickled: the copy opens the file again.
+    A ``with`` block closes its file. A tree can be pickled; the copy opens the file again.
     """
 
     def __init__(
@@ -111,11 +117,11 @@ class Tree(HasBranches):
         self._path = path
         self._cycle = cycle
         self._found = core
-        # The file's keys are still on their way, and may name another.
+        # The keys of the file have not arrived yet, and may name another tree.
         self._likely = likely
 
-    def _settle(self) -> bool:
-        """Waits for the keys of the file where this tree was taken for the one they name; true if it is."""
+    def _confirm(self) -> bool:
+        """Waits for the keys of the file; returns whether they name this tree, and else adopts theirs."""
         with core_errors():
             other = self._found.settled(self.file.options.deadline)
         if other is not None:
@@ -125,13 +131,13 @@ class Tree(HasBranches):
         self._likely = False
         return other is None
 
-    arrays = on_trust(HasBranches.arrays)
+    arrays = speculative(HasBranches.arrays)
 
     @property
     def core(self) -> _core.Tree:
-        """The tree of the compiled core."""
-        if self._likely and _TRUSTED.get() is not self:
-            self._settle()
+        """The tree in the compiled core."""
+        if self._likely and _SPECULATING.get() is not self:
+            self._confirm()
         return self._found
 
     @property
@@ -161,13 +167,13 @@ class Tree(HasBranches):
 
     @cached_property
     def object_path(self) -> str:
-        """Where the tree is in its file, with the cycle: "/dir/name;1"."""
+        """The path in the file with the cycle, such as "/dir/name;1"."""
         cycle = self.file.highest_cycle(self._path) if self._cycle is None else self._cycle
         return f"/{self._path}" if cycle is None else f"/{self._path};{cycle}"
 
     @property
     def class_name(self) -> str:
-        """The C++ class: ``TTree``, ``TNtuple``, ``TNtupleD``."""
+        """The C++ class: ``TTree``, ``TNtuple`` or ``TNtupleD``."""
         return self.core.class_name
 
     classname = class_name
@@ -189,25 +195,25 @@ class Tree(HasBranches):
 
     @property
     def compression_ratio(self) -> float:
-        """Uncompressed over compressed bytes; 1 if there are none."""
+        """Uncompressed divided by compressed bytes; 1 if there are none."""
         return self.uncompressed_bytes / self.compressed_bytes if self.compressed_bytes else 1.0
 
     @cached_property
     def aliases(self) -> dict[str, str]:
-        """Expressions by name that the writer stored with the tree."""
+        """Aliases stored in the tree: a dict of names and expressions."""
         return dict(self.core.aliases)
 
     @cached_property
     def cluster_starts(self) -> list[int]:
-        """First entries of the clusters, and the number of entries."""
+        """The first entry of each cluster, then the number of entries."""
         return list(self.core.cluster_starts)
 
     @cached_property
     def friends(self) -> dict[str, Friend]:
-        """The trees whose entries stand beside those of this one, by the names that they go by here.
+        """The friends of this tree by name.
 
-        A friend's columns are read as ``tree["name.column"]``, and in expressions alike. Its file is opened
-        when it is first needed; one in another file is looked for beside this tree's.
+        Read a column of a friend as ``tree["name.column"]``, or use that name in expressions. The file of a
+        friend is opened at its first use; relative paths start at the directory of this tree's file.
         """
         return {name: Friend(self, name, file, path) for name, file, path in self.core.friends}
 
@@ -225,25 +231,30 @@ class Tree(HasBranches):
         threads: int | None = None,
         deadline: float | None = None,
     ) -> Events:
-        """The entries one by one, for loops in Python: a column is read when it is touched.
+        """The entries one by one, for loops in Python; each column is read when you first touch it.
 
-        What is touched is fetched for many events at once, and with it what experience says will be touched
-        next: ``for event in tree.events(): if event.Muon_pt.size: … event.Jet_pt …`` costs about as few
-        requests as if the columns had been declared.
+        A touched column is fetched for many events at once, together with the columns that sapwood has
+        learned you touch next. This loop needs about as few requests as if you had declared its columns:
+
+        >>> for event in tree.events():          # doctest: +SKIP
+        ...     if event.Muon_pt.size > 1:
+        ...         histogram.fill(event.Jet_pt)
 
         Args:
-            columns: names that will be needed in any case: they are fetched from the beginning. All others
-                can be touched, too. Members of the objects in a branch can be if they are named here.
-            filter_name, filter_typename, filter_branch: which branches there are, as in :meth:`iteritems`.
-            entry_start: first entry; negative counts from the end. Default: 0.
-            entry_stop: one after the last entry; negative counts from the end. Default: all.
-            profile: a :class:`sapwood.Profile`, its name or its path: what was learned before, and is saved.
-            caching: what is fetched ahead of need, and how much is kept; a :class:`sapwood.Caching`.
-            threads: threads that decompress and decode. Default: as the file was opened.
-            deadline: seconds that touching a column may take. Default: as the file was opened.
+            columns: names of columns that you know you need; they are fetched from the start. You may touch
+                all other branches, too, but members of the objects in a branch only if you name them here.
+            filter_name, filter_typename, filter_branch: the branches to offer, as in :meth:`iteritems`.
+            entry_start: first entry; negative values count from the end. Default: 0.
+            entry_stop: end of the range (exclusive); negative values count from the end. Default: all.
+            profile: a :class:`sapwood.Profile`, its name or its path. It holds what earlier jobs learned, and
+                is updated.
+            caching: a :class:`sapwood.Caching` that limits read-ahead and memory.
+            threads: threads that decompress and decode. Default: those given when the file was opened.
+            deadline: seconds that reading a touched column may take. Default: the one given when the file
+                was opened.
 
         Raises:
-            KeyInFileError: for one of the columns, if there is none of that name; it names the nearest.
+            KeyInFileError: one of ``columns`` does not exist; the message suggests similar names.
         """
         options = lazy_options(columns, profile, caching, threads, deadline)
         filters = Filters(filter_name, filter_typename, filter_branch)
@@ -266,12 +277,14 @@ class Tree(HasBranches):
         threads: int | None = None,
         deadline: float | None = None,
     ) -> LazyChunks:
-        """The entries in chunks, Awkward Arrays of records whose columns are read when they are touched.
+        """The entries in chunks: Awkward Arrays of records that read each column when you first touch it.
+
+        >>> for events in tree.lazy():          # doctest: +SKIP
+        ...     histogram.fill(events.MET_pt[events.nMuon > 1])
 
         Args:
             ak_add_doc: as in :meth:`arrays`.
-            access_log: a list that is told every buffer that was looked at, as
-                ``Accessed(branch, buffer_key)``.
+            access_log: a list to which ``Accessed(branch, buffer_key)`` is appended for each accessed buffer.
 
         The other arguments are those of :meth:`events`.
         """
@@ -281,7 +294,7 @@ class Tree(HasBranches):
         return LazyChunks(reader, ak_add_doc, access_log)
 
     def branch_at(self, index: int) -> Branch:
-        """The branch of a :attr:`Branch.index`."""
+        """The branch with this :attr:`Branch.index`."""
         return self._branches[index]
 
     def children_of(self, source: HasBranches) -> list[Branch]:
@@ -295,12 +308,17 @@ class Tree(HasBranches):
         ]
 
     def find(self, source: HasBranches, name: str) -> Branch | None:
-        """The branch under ``source`` that a name or a path means, or None.
+        """The branch under ``source`` that a name or a path stands for, or None.
 
-        The first that exists of: the path from ``source`` down; a branch of that name at any depth, the
-        topmost and first; such a branch and a path below it; the path with dots in place of slashes; a
-        branch with the longest name with which the name begins, and a member of the objects in it. The name
-        of a branch may end in a dot of its own.
+        The name is tried, in this order, as:
+
+        1. a path from ``source`` down;
+        2. the name of a branch at any depth; the topmost wins, then the first;
+        3. such a name followed by a path below that branch;
+        4. a path with dots instead of slashes;
+        5. the name of a branch, a dot, and a member of its objects; the longest branch name wins. A branch
+           name may itself end in a dot;
+        6. for a tree, the name of a friend, a dot, and a column of the friend.
         """
         return (
             self._find_branch(source, name)
@@ -317,7 +335,7 @@ class Tree(HasBranches):
         return None
 
     def fields_near(self, source: HasBranches, name: str) -> list[str]:
-        """Members that could have been meant by a name that begins with that of a branch."""
+        """Candidates for a misspelled member: those of the branches that the name begins with."""
         return [f"{head}.{field}" for head, branch, _ in self._heads(source, name) for field in branch.fields]
 
     def _find_member(self, source: HasBranches, name: str) -> Branch | None:
@@ -328,9 +346,10 @@ class Tree(HasBranches):
         return member_of(source, name) if found is None and isinstance(source, Branch) else found
 
     def _heads(self, source: HasBranches, name: str) -> Iterator[tuple[str, Branch, str]]:
-        """The branches whose names a name begins with, the longest first.
+        """Splits a name at each dot where the part before it is the name of a branch, longest first.
 
-        Of each: the name as far as it is that of the branch, the branch, and the rest.
+        Yields:
+            The part before the dot, the branch, and the part after the dot.
         """
         end = name.rfind(".")
         while end > 0:
@@ -355,22 +374,11 @@ class Tree(HasBranches):
         return found
 
     def close(self) -> None:
-        """Closes the file, and those of friends that were opened."""
+        """Closes the file, and the files of friends that were opened."""
         self.file.close()
-        # Who has not asked for friends has opened none.
+        # Friends that were never asked for are not listed yet, and not opened.
         for friend in self.__dict__.get("friends", {}).values():
             friend.close()
-
-    def __enter__(self) -> Tree:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_reopen, (self.file, self._path, self._cycle))

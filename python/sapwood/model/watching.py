@@ -1,4 +1,4 @@
-"""Where files that are opened meet monitoring, which is imported only if somebody wants it."""
+"""Registers open files with monitoring, which is imported only when it is in use."""
 
 from __future__ import annotations
 
@@ -14,9 +14,15 @@ if TYPE_CHECKING:
 
 
 def watch(file: File, core: _core.File, began: float) -> Callable[[], None]:
-    """Has a file watched whose opening began at that time of ``time.monotonic``.
+    """Registers a file with monitoring, if monitoring is on.
 
-    What is returned is to be called when it is closed.
+    Args:
+        file: the file.
+        core: its compiled counterpart, which holds the counters.
+        began: when opening began, in seconds of ``time.monotonic``.
+
+    Returns:
+        A function to call when the file is closed.
     """
     _from_environment(os.environ.get("SAPWOOD_MONITORING", ""))
     hub = sys.modules.get("sapwood.monitoring._hub")
@@ -35,4 +41,4 @@ def _from_environment(exporters: str) -> None:
 
 
 def _nothing() -> None:
-    """Nobody wants to know."""
+    """Does nothing: monitoring is off."""

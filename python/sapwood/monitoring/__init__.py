@@ -1,8 +1,9 @@
-"""Tells others what reading cost: what each server sent of each file, when it is closed or in between.
+"""Exports the cost of reading to collectors: what each server sent for each file.
 
-All of it is off unless asked for, by a call of one of these functions or by ``SAPWOOD_MONITORING``. It
-concerns the files that are opened afterwards. Nothing of it waits or fails where files are read: figures are
-told by a thread of their own, and are dropped where nobody takes them.
+Monitoring is off by default. Turn it on with one of these functions, or with the environment variable
+``SAPWOOD_MONITORING``; it applies to files that are opened afterwards. A record is exported when a file is
+closed and, with :func:`every`, periodically before that. Monitoring never delays or fails a read: a
+background thread exports the records, and drops those that a collector does not accept.
 """
 
 from __future__ import annotations
@@ -34,9 +35,14 @@ __all__ = [
 
 
 def jsonl(path: str | os.PathLike[str] | IO[str]) -> Exporter:
-    """Writes a line of JSON for each file that is closed, at the end of a file or to an open text file.
+    """Writes one line of JSON for each file that is closed.
 
-    Several processes may write to the same path.
+    Args:
+        path: a path, to which lines are appended, or an open text file. Several processes may append to the
+            same path.
+
+    Returns:
+        The exporter, which you can pass to :func:`stop`.
     """
     return add(JsonLines(path))
 
@@ -44,20 +50,27 @@ def jsonl(path: str | os.PathLike[str] | IO[str]) -> Exporter:
 def udp(
     destination: str, *, user: bool | str = False, site: str | None = None, extra: bool = True
 ) -> Exporter:
-    """Sends the packets that CMSSW sends: JSON, one for each file and server, by UDP.
+    """Sends UDP packets in the JSON format of CMSSW, one for each file and server.
 
     Args:
-        destination: ``host:port``.
-        user: whose reads they are, as ``user_dn``: a name, or True for that of the account. By default it is
-            "not reported".
-        site: where the job runs, as ``site_name``; by default, ``SAPWOOD_SITE`` or ``GLIDEIN_CMSSite``.
-        extra: whether to send what CMSSW does not tell: seconds, errors, the version of sapwood.
+        destination: ``host:port``. The default port is 3334.
+        user: the user to report as ``user_dn``: a name, or True for the name of the account. Default: "not
+            reported".
+        site: the site to report as ``site_name``. Default: the environment variable ``SAPWOOD_SITE``, else
+            ``GLIDEIN_CMSSite``.
+        extra: True to add fields that CMSSW does not send: seconds, errors, the version of sapwood.
+
+    Returns:
+        The exporter, which you can pass to :func:`stop`.
+
+    Raises:
+        UsageError: the destination is not of the form ``host:port``.
     """
     return add(Packets(destination, user=user, site=site, extra=extra))
 
 
 def prometheus() -> str:
-    """All figures of this process in Prometheus' text format. The first call begins the counting."""
+    """All metrics of this process in the text format of Prometheus. The first call starts the counting."""
     from ._prometheus import METRICS
 
     add(METRICS)
@@ -65,10 +78,12 @@ def prometheus() -> str:
 
 
 def textfile(path: str | os.PathLike[str]) -> Exporter:
-    """Keeps the text of :func:`prometheus` in a file, for the textfile collector of its node exporter.
+    """Writes the text of :func:`prometheus` to a file, for the textfile collector of the node exporter.
 
-    It is replaced as a whole when files are closed, and at each :func:`every`. A process needs a file of its
-    own: ``{pid}`` in the path becomes its number.
+    The file is replaced atomically when files are closed, and at the interval of :func:`every`.
+
+    Args:
+        path: a path. Each process needs its own file: ``{pid}`` in the path is replaced by the process ID.
     """
     from ._prometheus import TextFile
 
@@ -76,37 +91,62 @@ def textfile(path: str | os.PathLike[str]) -> Exporter:
 
 
 def serve(port: int, host: str = "127.0.0.1") -> Exporter:
-    """Serves the text of :func:`prometheus` over HTTP, under any path, until :func:`stop`."""
+    """Serves the text of :func:`prometheus` over HTTP at any path, until :func:`stop`.
+
+    Args:
+        port: the port; 0 selects a free one.
+        host: the address to listen on. Default: this machine only.
+
+    Returns:
+        The exporter, whose ``port`` is the port in use.
+
+    Raises:
+        OSError: the port is in use.
+    """
     from ._prometheus import Server
 
     return add(Server(port, host))
 
 
 def opentelemetry() -> Exporter:
-    """Makes a span of each file that is closed, and one below it for each of its servers.
+    """Creates an OpenTelemetry span for each file that is closed, with a child span for each of its servers.
 
-    Where they go says the set-up of OpenTelemetry in the program; the span that is current when the file is
-    opened is the parent. It needs the package ``opentelemetry-api``.
+    The OpenTelemetry configuration of your program decides where spans go. The parent is the span that is
+    current when the file is opened.
+
+    Raises:
+        ImportError: the package ``opentelemetry-api`` is not installed.
     """
     return add(Spans())
 
 
 def add(exporter: Exporter) -> Exporter:
-    """Tells an exporter of what is read from now on; your own may be a subclass of :class:`Exporter`."""
+    """Adds an exporter, such as your own subclass of :class:`Exporter`, for files opened from now on."""
     HUB.add(exporter)
     return exporter
 
 
 def every(seconds: float | None) -> None:
-    """Also tells of the files that are open, every so many seconds; None: only when they are closed."""
+    """Exports records of open files periodically.
+
+    Args:
+        seconds: the interval, or None (the default behavior) to export only files that are closed.
+    """
     HUB.every(seconds)
 
 
 def flush(timeout: float = 1.0) -> bool:
-    """Waits until all that was closed is told, but not longer than ``timeout`` seconds; whether it was."""
+    """Waits until the records of all closed files are exported.
+
+    Args:
+        timeout: seconds to wait at most.
+
+    Returns:
+        Whether all records were exported in time.
+    """
     return HUB.flush(timeout)
 
 
 def stop(exporter: Exporter | None = None) -> None:
-    """Tells an exporter of nothing more; without one, all of them."""
+    """Removes an exporter, or all of them, after waiting up to 2 s for pending records."""
     HUB.stop(exporter)

@@ -1,4 +1,4 @@
-"""``SAPWOOD_MONITORING``: exporters for programs that nobody wants to change."""
+"""Adds the exporters that the environment variable ``SAPWOOD_MONITORING`` lists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOG = logger("sapwood.monitoring")
 
 
 def begin(exporters: str) -> None:
-    """Adds what the variable asks for. What it says in error is logged, and changes nothing else."""
+    """Adds the exporters in a comma-separated list; invalid ones are logged and skipped."""
     for exporter in filter(None, map(str.strip, exporters.split(","))):
         try:
             _begin(exporter)
@@ -33,7 +33,7 @@ def _begin(exporter: str) -> None:
     }
     if kind not in begins or not (rest or kind == "opentelemetry"):
         raise UsageError(
-            "it should be udp://HOST:PORT, jsonl:PATH, textfile:PATH, prometheus:PORT, opentelemetry "
+            "expected udp://HOST:PORT, jsonl:PATH, textfile:PATH, prometheus:PORT, opentelemetry "
             "or every:SECONDS"
         )
     begins[kind](rest)

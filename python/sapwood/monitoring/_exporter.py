@@ -1,4 +1,4 @@
-"""Who is told of what was read."""
+"""The base class of exporters."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from ._record import FileRecord
 
 
 class Exporter:
-    """Is told of files.
+    """Receives records of files. Subclass it and pass an object to :func:`sapwood.monitoring.add`.
 
-    All but :meth:`opened` is called by one thread; what it raises is logged and forgotten.
+    One background thread calls all methods except :meth:`opened`. Exceptions are logged once and ignored.
     """
 
     def opened(self) -> Any:
-        """A file was opened by this thread: what is returned comes back as ``record.context``."""
+        """Called by the thread that opens a file. The result is passed on as ``record.context``."""
         return None
 
     def tell(self, record: FileRecord) -> None:
-        """What was read of a file so far: in all, if ``record.closed``."""
+        """Called with what was read from a file so far; the record is final if ``record.closed``."""
         raise NotImplementedError
 
     def rest(self) -> None:
-        """Nothing more is waiting to be told just now."""
+        """Called when no more records are pending."""
 
     def close(self) -> None:
-        """There will be no more."""
+        """Called when the exporter is removed; no more records will follow."""

@@ -1,4 +1,4 @@
-"""Files that are open, and the thread that tells exporters of them."""
+"""Keeps track of open files, and the thread that passes their records to exporters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors.log import SourceEvent
-from ..report.cost import counted
+from ..report.cost import counter_values
 from ..report.sources import sources_of
 from ._exporter import Exporter
 from ._log import logger
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 LOG = logger("sapwood.monitoring")
 
 MOST_WAITING = 10_000
-"""Closed files that wait to be told of; further ones are dropped."""
+"""Most closed files whose records may be pending; further ones are dropped."""
 AT_EXIT = 2.0
-"""Seconds that the end of the program waits for what is still to be told."""
+"""Seconds that the program waits at exit for pending records."""
 
 
-class Watched:
-    """An open file, told of by what outlives it: its counters."""
+class OpenFile:
+    """What monitoring keeps of a file: its counters, which outlive it, but not the file itself."""
 
     def __init__(self, file: File, core: _core.File, began: float, exporters: list[Exporter]) -> None:
         self.core = core
@@ -43,11 +43,11 @@ class Watched:
         self.began = time.time() - (time.monotonic() - began)
         self.ended: float | None = None
         self.contexts = {exporter: _quietly(exporter.opened) for exporter in exporters}
-        self.told: dict[Exporter, FileRecord] = {}
+        self.exported: dict[Exporter, FileRecord] = {}
 
     def record(self) -> FileRecord:
-        """What was read so far."""
-        log = tuple(SourceEvent(*event) for event in self.core.story()[0])
+        """A record of what was read so far."""
+        log = tuple(SourceEvent(*event) for event in self.core.event_log()[0])
         return FileRecord(
             file=self.path,
             size=self.core.size,
@@ -55,24 +55,24 @@ class Watched:
             start=self.began,
             end=self.ended or time.time(),
             closed=self.ended is not None,
-            figures=counted(self.core.counters()),
+            figures=counter_values(self.core.counters()),
             sources=tuple(sources_of(self.core, log)),
             log=log,
         )
 
 
 class Hub:
-    """Takes what is opened and closed, and hands it to exporters in a thread of its own."""
+    """Collects open and closed files, and passes their records to exporters in a background thread."""
 
     def __init__(self) -> None:
         self._forget()
         if hasattr(os, "register_at_fork"):
-            # A child has none of the threads, and its parent tells of the files.
+            # A forked child has no such thread, and its parent exports the records of open files.
             os.register_at_fork(after_in_child=self._forked)
 
     def _forget(self, exporters: tuple[Exporter, ...] = ()) -> None:
         self.exporters: list[Exporter] = list(exporters)
-        self._open: dict[int, Watched] = {}
+        self._open: dict[int, OpenFile] = {}
         self._waiting: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -86,41 +86,42 @@ class Hub:
         self._interval = interval
 
     def add(self, exporter: Exporter) -> None:
-        """Tells an exporter of the files that are opened from now on."""
+        """Adds an exporter for the files that are opened from now on."""
         with self._lock:
             if exporter not in self.exporters:
                 self.exporters.append(exporter)
         self._start()
 
     def watch(self, file: File, core: _core.File, began: float) -> Callable[[], None]:
-        """Takes a file that was opened.
+        """Registers a file that was opened.
 
-        What is returned is to be called when it is closed; else that happens when nothing refers to the file.
+        Returns:
+            A function to call when the file is closed. It is called anyway once nothing refers to the file.
         """
-        watched = Watched(file, core, began, self.exporters)
+        watched = OpenFile(file, core, began, self.exporters)
         self._open[watched.number] = watched
         self._start()
         ended = weakref.finalize(file, self._ended, watched, os.getpid())
-        # The end of the program is seen to below, in the right order.
+        # `at_exit` handles the end of the program, in the right order.
         ended.atexit = False
         return lambda: ended() and None
 
-    def _ended(self, watched: Watched, pid: int) -> None:
+    def _ended(self, watched: OpenFile, pid: int) -> None:
         if pid != os.getpid() or self._open.pop(watched.number, None) is None:
             return
         watched.ended = time.time()
         if self._waiting.qsize() < MOST_WAITING:
-            self._waiting.put(lambda: self._tell(watched, self.exporters))
+            self._waiting.put(lambda: self._export(watched, self.exporters))
         else:
             self._dropped += 1
 
     def every(self, seconds: float | None) -> None:
-        """Tells of open files, too."""
+        """Exports records of open files at an interval in seconds, or not at all."""
         self._interval = None if seconds is None else max(0.01, seconds)
         self._waiting.put(lambda: None)
 
     def flush(self, timeout: float) -> bool:
-        """Waits until all is told that waits now."""
+        """Waits until all pending work is done; returns whether it was done in time."""
         if self._thread is None:
             return True
         done = threading.Event()
@@ -128,11 +129,11 @@ class Hub:
         return done.wait(timeout)
 
     def tell_open(self, exporter: Exporter) -> None:
-        """Tells one exporter of the files that are open, after what waits."""
-        self._waiting.put(lambda: self._tell_open([exporter]))
+        """Queues records of all open files for one exporter."""
+        self._waiting.put(lambda: self._export_open([exporter]))
 
     def stop(self, exporter: Exporter | None) -> None:
-        """Tells one or all exporters of nothing more, after what waits."""
+        """Removes one or all exporters after pending work is done."""
         self.flush(AT_EXIT)
         gone = self.exporters if exporter is None else [one for one in self.exporters if one is exporter]
         with self._lock:
@@ -144,7 +145,7 @@ class Hub:
             self._interval = None
 
     def at_exit(self) -> None:
-        """Tells of what was never closed, and waits for it a little."""
+        """Exports files that were never closed, and waits up to :data:`AT_EXIT` seconds."""
         for watched in list(self._open.values()):
             self._ended(watched, os.getpid())
         self.flush(AT_EXIT)
@@ -157,7 +158,7 @@ class Hub:
                 self._thread = threading.Thread(target=self._run, name="sapwood-monitoring", daemon=True)
                 self._thread.start()
                 atexit.register(self.at_exit)
-                # Processes that multiprocessing forked end without what atexit knows.
+                # Processes forked by multiprocessing exit without running atexit handlers.
                 if "multiprocessing.util" in sys.modules:
                     sys.modules["multiprocessing.util"].Finalize(None, self.at_exit, exitpriority=10)
 
@@ -172,34 +173,36 @@ class Hub:
                     return
                 work()
             except queue.Empty:
-                self._tell_open(self.exporters)
+                self._export_open(self.exporters)
                 due = time.monotonic() + (interval or 0.0)
             if self._waiting.empty():
                 for exporter in self.exporters:
                     self._try(exporter, exporter.rest)
 
-    def _tell_open(self, exporters: list[Exporter]) -> None:
+    def _export_open(self, exporters: list[Exporter]) -> None:
         for watched in list(self._open.values()):
-            self._tell(watched, exporters)
+            self._export(watched, exporters)
 
-    def _tell(self, watched: Watched, exporters: list[Exporter]) -> None:
+    def _export(self, watched: OpenFile, exporters: list[Exporter]) -> None:
         concerned = [one for one in exporters if one in watched.contexts]
         if not concerned:
             return
         record = watched.record()
         for exporter in concerned:
-            context, before = watched.contexts[exporter], watched.told.get(exporter)
+            context, before = watched.contexts[exporter], watched.exported.get(exporter)
             self._try(exporter, exporter.tell, replace(record, context=context, before=before))
-            watched.told[exporter] = record
+            watched.exported[exporter] = record
 
     def _try(self, exporter: Exporter, work: Callable[..., None], *arguments: Any) -> None:
         try:
             work(*arguments)
         except Exception as error:
-            # Once is enough: a collector that is away is away for long.
+            # One warning per exporter: an unreachable collector would fail for every record.
             if exporter not in self._failed:
                 self._failed.add(exporter)
-                LOG.warning("%s: %s; what it misses is not told again", exporter, error)
+                LOG.warning(
+                    "%s: %s; dropping records it does not accept, without further warnings", exporter, error
+                )
 
 
 def _quietly(work: Callable[[], Any]) -> Any:

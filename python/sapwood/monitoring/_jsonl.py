@@ -1,4 +1,4 @@
-"""Lines of JSON."""
+"""Exports records as lines of JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._record import FileRecord
 
 
 class JsonLines(Exporter):
-    """Writes each record as a line."""
+    """Writes each record as one line of JSON."""
 
     def __init__(self, path: str | os.PathLike[str] | IO[str]) -> None:
         if isinstance(path, (str, os.PathLike)):
@@ -22,7 +22,7 @@ class JsonLines(Exporter):
     def tell(self, record: FileRecord) -> None:
         line = json.dumps(record.to_dict(), allow_nan=False) + "\n"
         if isinstance(self._path, (str, os.PathLike)):
-            # One write to a file that is opened for appending: lines of several processes do not mix.
+            # A single write in append mode, so that lines of several processes do not mix.
             with open(self._path, "ab", buffering=0) as file:
                 file.write(line.encode())
         else:

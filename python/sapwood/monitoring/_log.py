@@ -1,4 +1,4 @@
-"""The loggers of monitoring: a message quotes packets, servers and files, and stays one harmless line."""
+"""Loggers of monitoring, whose messages are made safe to print: they quote packets, servers and files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ..display.printable import printable
 
 
 def logger(name: str) -> logging.Logger:
-    """The logger of that name, whose messages are :func:`~sapwood.display.printable.printable`."""
+    """A logger whose messages pass through :func:`~sapwood.display.printable.printable`."""
     found = logging.getLogger(name)
-    # Adding it again changes nothing.
+    # Adding the same filter again has no effect.
     found.addFilter(_make_printable)
     return found
 

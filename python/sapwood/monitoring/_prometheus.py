@@ -1,4 +1,4 @@
-"""Prometheus' text format: as text, as a file, over HTTP."""
+"""Exports metrics in the text format of Prometheus: as text, to a file, or over HTTP."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from ._hub import HUB
 from ._record import FileRecord
 
 MOST_SERVERS = 500
-"""Servers that are told apart; what further ones send is told of as that of "other"."""
+"""Most servers with their own metrics; all further ones are counted together as "other"."""
 
-_FIGURES = {
-    "requests": "Requests that were answered.",
+_PER_SERVER = {
+    "requests": "Requests answered.",
     "ranges": "Byte ranges in these requests.",
-    "fetched_bytes": "Bytes that were fetched.",
-    "busy_seconds": "Time in which a request was in flight, summed over files.",
+    "fetched_bytes": "Bytes fetched.",
+    "busy_seconds": "Time with a request in flight, summed over files.",
 }
-_WHOLE = {
-    "wanted_bytes": "Bytes that were needed.",
-    "overread_bytes": "Bytes that were fetched and not needed.",
-    "retries": "Times that something failed and was asked for again.",
+_IN_TOTAL = {
+    "wanted_bytes": "Bytes needed.",
+    "overread_bytes": "Bytes fetched but not needed.",
+    "retries": "Requests repeated after a failure.",
     "decompressed_bytes": "Bytes after decompression.",
-    "wait_seconds": "Time that readers waited for bytes.",
-    "decompress_seconds": "Time in decompression, all threads together.",
-    "decode_seconds": "Time in making values of what was decompressed, all threads together.",
+    "wait_seconds": "Time spent waiting for bytes.",
+    "decompress_seconds": "Time spent decompressing, summed over threads.",
+    "decode_seconds": "Time spent decoding decompressed bytes to values, summed over threads.",
 }
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics(Exporter):
-    """Sums over all files since it was added."""
+    """Sums over all files since the exporter was added."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._opened = 0
         self._closed = 0
         self._servers: dict[str, SourceUse] = {}
-        self._whole: dict[str, float] = dict.fromkeys(_WHOLE, 0)
+        self._totals: dict[str, float] = dict.fromkeys(_IN_TOTAL, 0)
 
     def opened(self) -> None:
         with self._lock:
@@ -55,51 +55,53 @@ class Metrics(Exporter):
         before = record.before.figures if record.before else {}
         with self._lock:
             self._closed += record.closed
-            for name in _WHOLE:
-                self._whole[name] += record.figures[name] - before.get(name, 0)
+            for name in _IN_TOTAL:
+                self._totals[name] += record.figures[name] - before.get(name, 0)
             for use in record.added():
                 known = use.server in self._servers or len(self._servers) < MOST_SERVERS
                 name = use.server if known else "other"
                 self._servers[name] = self._servers.get(name, SourceUse(name)) + use
 
     def text(self) -> str:
-        """The figures as they are now, open files included."""
+        """The current metrics, including open files."""
         HUB.tell_open(self)
         HUB.flush(1.0)
         return self.now()
 
     def now(self) -> str:
-        """The figures as they were told last."""
+        """The metrics from the records received so far."""
         with self._lock:
             return "".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield from _metric("files_opened_total", "counter", "Files that were opened.", [("", self._opened)])
-        yield from _metric("files_open", "gauge", "Files that are open.", [("", self._opened - self._closed)])
-        for name, words in _WHOLE.items():
-            yield from _metric(f"{name}_total", "counter", words, [("", self._whole[name])])
-        for name, words in _FIGURES.items():
+        yield from _metric("files_opened_total", "counter", "Files opened.", [("", self._opened)])
+        yield from _metric(
+            "files_open", "gauge", "Files currently open.", [("", self._opened - self._closed)]
+        )
+        for name, words in _IN_TOTAL.items():
+            yield from _metric(f"{name}_total", "counter", words, [("", self._totals[name])])
+        for name, words in _PER_SERVER.items():
             samples = [(_label(server=use.server), getattr(use, name)) for use in self._servers.values()]
             yield from _metric(f"source_{name}_total", "counter", words, samples)
-        kinds = [
+        reads = [
             (_label(server=use.server, kind=kind), count)
             for use in self._servers.values()
             for kind, count in (("single", use.single_reads), ("vector", use.vector_reads))
         ]
-        yield from _metric("source_reads_total", "counter", "Reads of one range, and of more.", kinds)
-        happened = [
+        yield from _metric("source_reads_total", "counter", "Reads of one range or of several.", reads)
+        events = [
             (_label(server=use.server, event=event), count)
             for use in self._servers.values()
             for event, count in sorted(use.events.items())
         ]
-        yield from _metric("source_events_total", "counter", "What happened at the servers.", happened)
+        yield from _metric("source_events_total", "counter", "Events at the servers, by kind.", events)
 
 
 METRICS = Metrics()
 
 
 class TextFile(Exporter):
-    """Keeps the text in a file."""
+    """Writes the metrics to a file."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = check_name(path, Format("a text of metrics", (".prom",)))
@@ -120,7 +122,7 @@ class TextFile(Exporter):
 
 
 class Server(Exporter):
-    """Answers with the text over HTTP."""
+    """Serves the metrics over HTTP."""
 
     def __init__(self, port: int, host: str) -> None:
         HUB.add(METRICS)
@@ -129,7 +131,7 @@ class Server(Exporter):
         threading.Thread(target=self._server.serve_forever, name="sapwood-prometheus", daemon=True).start()
 
     def tell(self, record: FileRecord) -> None:
-        """Told of is the sum: see above."""
+        """Does nothing: :class:`Metrics` receives the records."""
 
     def close(self) -> None:
         self._server.shutdown()
@@ -149,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is logged."""
+        """Suppresses the log of requests."""
 
 
 def _metric(name: str, kind: str, words: str, samples: Sequence[tuple[str, float]]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What exporters are told of one file."""
+"""The record of one file that exporters receive."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ..report.sources import SourceUse, as_json
 
 @dataclass(frozen=True)
 class FileRecord:
-    """What was read of a file since it was opened.
+    """What was read from a file since it was opened.
 
     Attributes:
-        file: path or URL, without passwords, tokens and query values.
-        size: bytes of the file.
-        number: of the file, among those of the process.
+        file: the path or URL, without passwords, tokens and query values.
+        size: size of the file in bytes.
+        number: the number of the file in this process, from 0.
         start: when opening began, in seconds of Unix time.
-        end: until when this is told.
-        closed: whether the file is closed, so that no more will come.
-        figures: the numbers of :class:`~sapwood.ReadReport`.
-        sources: what each server sent, since the file was opened.
-        log: what happened at them.
-        before: what was told of the file before, if anything was.
-        context: what the exporter's ``opened`` returned.
+        end: the end of the period covered, in seconds of Unix time.
+        closed: whether the file is closed, which makes the record final.
+        figures: the numbers of :class:`~sapwood.ReadReport` by name.
+        sources: what each server sent since the file was opened.
+        log: the events at the servers.
+        before: the previous record of the same file, or None.
+        context: the result of the exporter's ``opened``.
     """
 
     file: str
@@ -47,22 +47,22 @@ class FileRecord:
 
     @property
     def story(self) -> Sequence[SourceEvent]:
-        """The same as ``log``, by the name that it had before."""
+        """The same as ``log``, under its former name."""
         return self.log
 
     @property
     def unique_id(self) -> str:
-        """A name of this opening of the file that no other has."""
+        """A globally unique ID of this opening of the file."""
         return f"{process_id(os.getpid())}-{self.number}"
 
     def added(self) -> list[SourceUse]:
-        """What each source sent and did since this was told before; only those that did."""
+        """What each source sent and did since the previous record; idle sources are omitted."""
         before = {use.server: use for use in self.before.sources} if self.before else {}
         since = [use.since(before.get(use.server)) for use in self.sources]
         return [use for use in since if use.requests or use.events]
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as JSON."""
+        """The record as a dict for JSON."""
         return {
             "event": "closed" if self.closed else "open",
             "file": self.file,
@@ -83,7 +83,7 @@ numbers = itertools.count()
 
 @lru_cache(maxsize=4)
 def process_id(pid: int) -> str:
-    """A name of the process that no other has, on no machine."""
+    """A globally unique ID of the process."""
     return str(uuid.uuid4()).upper()
 
 

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry."""
+"""Exports records as OpenTelemetry spans."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Spans(Exporter):
-    """Makes a span of each file when it is closed, and one of each of its servers."""
+    """Creates a span for each file that is closed, with a child span for each of its servers."""
 
     def __init__(self) -> None:
         try:
             from opentelemetry import context, trace
         except ImportError:
             raise ImportError(
-                "spans need the package opentelemetry-api: pip install opentelemetry-api"
+                "OpenTelemetry spans require the package opentelemetry-api: pip install opentelemetry-api"
             ) from None
         self._context, self._trace = context, trace
 
@@ -37,8 +37,8 @@ class Spans(Exporter):
         span = tracer.start_span("sapwood.file", record.context, attributes=attributes, start_time=start)
         below = self._trace.set_span_in_context(span, record.context)
         for event in record.log:
-            told: dict[str, Any] = {"server": event.server or "", "text": event.text, "times": event.times}
-            span.add_event(event.event, told, timestamp=start + int(event.seconds * 1e9))
+            details: dict[str, Any] = {"server": event.server or "", "text": event.text, "times": event.times}
+            span.add_event(event.event, details, timestamp=start + int(event.seconds * 1e9))
         for use in record.sources:
             source = tracer.start_span("sapwood.source", below, attributes=_attributes(use), start_time=start)
             if use.failures:

@@ -1,4 +1,4 @@
-"""The packets of CMSSW's StatisticsSenderService: its field names, but figures of one file and one server."""
+"""Exports records as UDP packets of CMSSW's StatisticsSenderService, one per file and server."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ._exporter import Exporter
 from ._record import FileRecord, client, process_id
 
 DEFAULT_PORT = 3334
-"""That of CMSSW."""
+"""The default port of CMSSW."""
 LONGEST_TEXT = 1024
 UNKNOWN = "unknown"
 
 
 class Packets(Exporter):
-    """Sends a packet for each server of a file, about what it sent since the packet before."""
+    """Sends a packet for each server of a file, with what it sent since the previous packet."""
 
     def __init__(self, destination: str, *, user: bool | str, site: str | None, extra: bool) -> None:
         self._host, self._port = host_and_port(destination, DEFAULT_PORT)
@@ -40,7 +40,7 @@ class Packets(Exporter):
             self._send(json.dumps(packet, allow_nan=False).encode())
 
     def packets(self, record: FileRecord) -> Iterator[dict[str, Any]]:
-        """What is sent about a record."""
+        """The packets for a record."""
         first = record.sources[0].server if record.sources else None
         for use in record.added():
             start = record.before.end if record.before else record.start
@@ -62,7 +62,7 @@ class Packets(Exporter):
 
     def _send(self, packet: bytes) -> None:
         if self._socket is None:
-            # Any failure to find the host is that of this packet alone.
+            # If the host is not found, only this packet is lost: the next one tries again.
             family, kind, protocol, _, address = socket.getaddrinfo(
                 self._host, self._port, type=socket.SOCK_DGRAM
             )[0]
@@ -72,7 +72,7 @@ class Packets(Exporter):
         try:
             self._socket.send(packet)
         except OSError:
-            # Nobody listens, or the way is full: look for the host again.
+            # The receiver is gone or the buffer is full: resolve the host again for the next packet.
             self.close()
             raise
 
@@ -95,17 +95,17 @@ class Packets(Exporter):
 
 
 def figures(use: SourceUse) -> dict[str, int | float]:
-    """What a server sent, by CMSSW's names."""
-    told: dict[str, int | float] = {}
+    """What a server sent, in CMSSW's fields."""
+    spreads: dict[str, int | float] = {}
     if use.single_reads:
         average, sigma = _spread(use.single_reads, use.single_bytes, use.single_squares)
-        told |= {"read_single_sigma": sigma, "read_single_average": average}
+        spreads |= {"read_single_sigma": sigma, "read_single_average": average}
     if use.vector_reads:
         average, sigma = _spread(use.vector_reads, use.vector_bytes, use.vector_squares)
-        told |= {"read_vector_average": average, "read_vector_sigma": sigma}
+        spreads |= {"read_vector_average": average, "read_vector_sigma": sigma}
         average, sigma = _spread(use.vector_reads, use.vector_ranges, use.vector_range_squares)
-        told |= {"read_vector_count_average": average, "read_vector_count_sigma": sigma}
-    return told | {
+        spreads |= {"read_vector_count_average": average, "read_vector_count_sigma": sigma}
+    return spreads | {
         "read_bytes": use.fetched_bytes,
         "read_bytes_at_close": use.fetched_bytes,
         "read_single_operations": use.single_reads,
@@ -116,7 +116,7 @@ def figures(use: SourceUse) -> dict[str, int | float]:
 
 
 def extra_figures(use: SourceUse, record: FileRecord) -> dict[str, Any]:
-    """What CMSSW does not tell."""
+    """Fields that CMSSW does not send."""
     return {
         "read_seconds": round(use.busy_seconds, 6),
         "read_errors": use.failures,
@@ -128,26 +128,30 @@ def extra_figures(use: SourceUse, record: FileRecord) -> dict[str, Any]:
 
 
 def host_and_port(place: str, default: int) -> tuple[str, int]:
-    """The two parts of ``host:port``, ``[::1]:port`` or ``host``."""
+    """Splits ``host:port``, ``[::1]:port`` or ``host``.
+
+    Raises:
+        UsageError: the text has another form.
+    """
     parts = urlsplit(f"//{place.removeprefix('udp://')}")
     try:
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
     if not host or parts.path.strip("/") or parts.query:
-        raise UsageError(f"{place!r} is no destination: it should be HOST:PORT")
+        raise UsageError(f"{place!r} is not a destination of the form HOST:PORT")
     return host, default if port is None else port
 
 
 def logical_name(file: str) -> str:
-    """The name by which CMS knows a file, if it has one: ``/store/…``; else its path or URL."""
+    """The logical name of a CMS file, ``/store/…``; for other files, the path or URL."""
     found = re.search(r"/(/?store/.*)", file.partition("?")[0])
     name = "/" + found[1].lstrip("/") if found else file
     return name[:LONGEST_TEXT]
 
 
 def _spread(count: int, total: int, squares: int) -> tuple[float, float]:
-    """Average and standard deviation. The sums are whole numbers: nothing is lost by the difference."""
+    """Mean and standard deviation. The sums are integers, so their difference is exact."""
     return total / count, (max(0, squares * count - total * total) ** 0.5) / count
 
 
@@ -162,7 +166,7 @@ def _is_address(host: str) -> bool:
 
 
 def _split(server: str) -> tuple[str, int]:
-    """Host and port of what may lack a port."""
+    """Host and port; the port is 0 if there is none."""
     host, _, port = server.rpartition(":")
     return (
         (host.strip("[]"), int(port))
@@ -177,5 +181,5 @@ def _job() -> dict[str, str]:
 
 
 def _first_of(*names: str) -> str | None:
-    """The value of the first of these variables of the environment that has one."""
+    """The value of the first of these environment variables that is set and not empty."""
     return next(filter(None, map(os.environ.get, names)), None)

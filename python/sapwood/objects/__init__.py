@@ -1,8 +1,8 @@
-"""Objects of a file that are no trees: ``file["some/object"]``.
+"""Objects of a file other than trees: ``file["some/object"]``.
 
-Numbers, text, lists and maps come as Python's own. Any other object is an :class:`Object`: a mapping of its
-members; those of a few classes can do more: :class:`Histogram`, :class:`Profile`, :class:`Axis`,
-:class:`Graph`, :class:`Parameter`.
+Numbers, text, lists and maps become Python objects. Any other object is an :class:`Object`, a mapping from
+the names of its members to their values. A few classes have more methods: :class:`Histogram`,
+:class:`Profile`, :class:`Axis`, :class:`Graph` and :class:`Parameter`.
 """
 
 from .axis import Axis

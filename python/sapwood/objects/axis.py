@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..display.printable import shows_printable
+from ..display.units import counted
 from .instance import Instance
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What an axis is like, in the words of the UHI protocol.
+    """The properties of an axis, as defined by the UHI protocol.
 
     Attributes:
-        circular: whether its end is its beginning; never in ROOT.
-        discrete: whether bins have labels rather than edges that mean something.
+        circular: whether the axis is circular; never in ROOT.
+        discrete: whether bins are identified by labels instead of edges.
     """
 
     circular: bool = False
@@ -28,10 +29,10 @@ class Traits:
 
 
 class Axis(Instance):
-    """A ``TAxis``.
+    """A ``TAxis``: a sequence of its bins, without underflow and overflow.
 
-    It is a sequence of its bins, without underflow and overflow: ``axis[i]`` is (low edge, high edge) or, if
-    bins have labels, a label. The members of the C++ object are under :attr:`members`.
+    ``axis[i]`` is the pair (low edge, high edge) or, if bins have labels, the label. :attr:`members` holds
+    the members of the C++ object.
     """
 
     def __init__(
@@ -42,12 +43,12 @@ class Axis(Instance):
 
     @property
     def low(self) -> float:
-        """Where the first bin begins."""
+        """The lower edge of the first bin."""
         return float(self._members["fXmin"])
 
     @property
     def high(self) -> float:
-        """Where the last bin ends."""
+        """The upper edge of the last bin."""
         return float(self._members["fXmax"])
 
     @property
@@ -57,7 +58,7 @@ class Axis(Instance):
 
     @cached_property
     def variable(self) -> bool:
-        """Whether the bins are given by their edges and can differ in width."""
+        """Whether the axis stores the edges of its bins, which can then differ in width."""
         return len(array_of(self._members.get("fXbins"))) == self.num_bins + 1
 
     @cached_property
@@ -67,7 +68,7 @@ class Axis(Instance):
             return None
         labels = [""] * self.num_bins
         for position, label in enumerate(listed):
-            # A label belongs to the bin that is its identity, whatever its place in the list.
+            # The unique ID of a label is the number of its bin, in any order of the list.
             number = getattr(label, "unique_id", 0) or position + 1
             if 1 <= number <= self.num_bins:
                 labels[number - 1] = str(label)
@@ -75,17 +76,23 @@ class Axis(Instance):
 
     @property
     def traits(self) -> Traits:
-        """What the axis is like, in the words of the UHI protocol."""
+        """The properties of the axis, as defined by the UHI protocol."""
         return Traits(discrete=self._labels is not None)
 
     def labels(self, flow: bool = False) -> list[str] | None:
-        """The labels of the bins, or None if there are none; a bin without a label has an empty one."""
+        """The labels of the bins, or None if no bin has one; a bin without a label has the label "".
+
+        With ``flow=True``, "underflow" and "overflow" are included.
+        """
         if self._labels is None:
             return None
         return ["underflow", *self._labels, "overflow"] if flow else list(self._labels)
 
     def edges(self, flow: bool = False) -> NDArray[np.float64]:
-        """The edges of the bins, one more than bins; with ``flow``, from minus to plus infinity."""
+        """The edges of the bins, an array of one more item than bins.
+
+        With ``flow=True``, minus and plus infinity are included.
+        """
         if self.variable:
             edges = np.array(array_of(self._members["fXbins"]), dtype=np.float64)
         else:
@@ -93,12 +100,12 @@ class Axis(Instance):
         return np.concatenate(([-np.inf], edges, [np.inf])) if flow else edges
 
     def intervals(self, flow: bool = False) -> NDArray[np.float64]:
-        """The low and high edge of each bin: an array of bins x 2."""
+        """The low and high edges of the bins, an array of shape (bins, 2)."""
         edges = self.edges(flow)
         return np.stack((edges[:-1], edges[1:]), axis=1)
 
     def centers(self, flow: bool = False) -> NDArray[np.float64]:
-        """The middle of each bin."""
+        """The center of each bin."""
         edges = self.edges(flow)
         return (edges[:-1] + edges[1:]) / 2
 
@@ -112,12 +119,12 @@ class Axis(Instance):
     def __getitem__(self, index: int | str) -> Any:
         if isinstance(index, str):
             return self.member(index)
-        place = index + self.num_bins if index < 0 else index
-        if not 0 <= place < self.num_bins:
-            raise IndexError(f"bin {index} of an axis of {self.num_bins} bins")
+        position = index + self.num_bins if index < 0 else index
+        if not 0 <= position < self.num_bins:
+            raise IndexError(f"bin {index} is out of range: the axis has {counted(self.num_bins, 'bin')}")
         if self._labels is not None:
-            return self._labels[place]
-        low, high = self.intervals()[place]
+            return self._labels[position]
+        low, high = self.intervals()[position]
         return float(low), float(high)
 
     def __iter__(self) -> Iterator[Any]:
@@ -135,11 +142,11 @@ class Axis(Instance):
     @shows_printable
     def __repr__(self) -> str:
         kind = "labelled" if self._labels is not None else "variable" if self.variable else "regular"
-        return f"<Axis {self.num_bins} {kind} bins from {self.low:g} to {self.high:g}>"
+        return f"<Axis {counted(self.num_bins, f'{kind} bin')} from {self.low:g} to {self.high:g}>"
 
 
 def array_of(value: Any) -> NDArray[Any]:
-    """The numbers of a ``TArray``, however it came; none if there is no array."""
+    """The numbers of a ``TArray`` object or of its array; empty for None."""
     if isinstance(value, Instance):
         value = value.members.get("fArray")
     return np.asarray(value) if value is not None else np.empty(0)

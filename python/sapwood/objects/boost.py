@@ -1,4 +1,4 @@
-"""Histograms as those of boost-histogram and hist."""
+"""Converts histograms into those of boost-histogram and hist."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def to_boost(histogram: Histogram) -> Any:
-    """A ``boost_histogram.Histogram`` of the same bins."""
+    """A ``boost_histogram.Histogram`` with the same bins and contents."""
     bh = _package("boost_histogram", "boost-histogram")
     filled = bh.Histogram(*(_axis(bh, axis) for axis in histogram.axes), storage=_storage(bh, histogram))
-    for axis, made in zip(histogram.axes, filled.axes, strict=True):
-        made.__dict__.update(name=axis.name or "", label=axis.title or "")
-    # An axis of categories has no underflow.
+    for axis, converted in zip(histogram.axes, filled.axes, strict=True):
+        converted.__dict__.update(name=axis.name or "", label=axis.title or "")
+    # A category axis has no underflow.
     inside = tuple(slice(1 if _categories(axis) else 0, None) for axis in histogram.axes)
     view = filled.view(flow=True)
     if histogram.kind == "MEAN":
@@ -33,7 +33,7 @@ def to_boost(histogram: Histogram) -> Any:
 
 
 def to_hist(histogram: Histogram) -> Any:
-    """A ``hist.Hist`` of the same bins."""
+    """A ``hist.Hist`` with the same bins and contents."""
     return _package("hist", "hist").Hist(to_boost(histogram))
 
 
@@ -47,7 +47,7 @@ def _axis(bh: Any, axis: Axis) -> Any:
 
 
 def _categories(axis: Axis) -> list[str] | None:
-    """The labels as names of categories, which have to differ: bins without a label take their number."""
+    """The labels as unique names of categories, or None; a bin without a label gets its number."""
     names = [label or str(number) for number, label in enumerate(axis.labels() or [], start=1)]
     return names if names and len(set(names)) == len(names) else None
 
@@ -75,5 +75,5 @@ def _package(module: str, package: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
-        message = f"this takes the package {package!r}: pip install {package}"
+        message = f"this needs the package {package!r}; run 'pip install {package}'"
         raise ModuleNotFoundError(message, name=module) from None

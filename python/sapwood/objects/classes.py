@@ -1,4 +1,4 @@
-"""Which Python object stands for an object of which C++ class."""
+"""Chooses the Python class for an object of a C++ class."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from .histogram import Histogram, is_histogram
 from .instance import Instance, Object
 from .profile import Profile
 
-# Collections of ROOT: their value is what they hold.
-_LISTS = frozenset({"TList", "THashList", "TSortedList", "TObjArray", "TClonesArray", "TOrdCollection"})
-
 
 class String(str):
     """The text of a ``TObjString``.
 
     Attributes:
-        unique_id: the identity that the object was given; labels of axes keep the number of their bin there.
+        unique_id: ``fUniqueID``; for the label of an axis, this is the number of its bin. Default: 0.
     """
 
     unique_id: int = 0
@@ -29,7 +26,7 @@ class String(str):
 
 
 def present(class_name: str, members: Mapping[str, Any]) -> Any:
-    """The value of an object of a class."""
+    """The Python object for an object of a C++ class."""
     if class_name == "TObjString" and "fString" in members:
         text = String(members["fString"])
         text.unique_id = members.get("fUniqueID", 0)
@@ -38,7 +35,7 @@ def present(class_name: str, members: Mapping[str, Any]) -> Any:
 
 
 def instance_class(class_name: str, members: Mapping[str, Any]) -> type[Instance]:
-    """The Python class for a C++ class; that a class derives from ROOT's shows in its members."""
+    """The Python class for a C++ class. Classes derived from ROOT's are recognised by their members."""
     if {"fNbins", "fXmin", "fXmax", "fXbins"} <= set(members):
         return Axis
     if is_histogram(members):

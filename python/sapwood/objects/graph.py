@@ -1,4 +1,4 @@
-"""Graphs: points with errors."""
+"""Graphs (points with errors) and parameters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..display.printable import shows_printable
+from ..display.units import counted
 from ..errors import KeyInFileError, UsageError
 from .axis import array_of
 from .instance import Instance
@@ -17,17 +18,16 @@ _AXES = "xyz"
 
 
 class Graph(Instance):
-    """A graph (``TGraph``, ``TGraphErrors``, ``TGraphAsymmErrors``, ``TGraph2D``, …): points, with errors if
-    it has any."""
+    """A graph: ``TGraph``, ``TGraphErrors``, ``TGraphAsymmErrors``, ``TGraph2D``, …"""
 
     @property
     def num_points(self) -> int:
-        """How many points."""
+        """The number of points."""
         return int(self._members["fNpoints"])
 
     @property
     def axis_names(self) -> tuple[str, ...]:
-        """``("x", "y")``, and ``"z"`` if there is one."""
+        """``("x", "y")`` or ``("x", "y", "z")``."""
         return tuple(letter for letter in _AXES if f"f{letter.upper()}" in self._members)
 
     @property
@@ -36,7 +36,15 @@ class Graph(Instance):
         return any(name in self._members for name in ("fEX", "fEXlow"))
 
     def values(self, axis: str = "both") -> Any:
-        """The points' values of an axis ("x", "y" or "z"), or of all axes as a tuple of arrays."""
+        """The coordinates of the points: one value per point.
+
+        Args:
+            axis: "x", "y" or "z" for one array; "both" (the default) or "all" for a tuple with an
+                array for each axis.
+
+        Raises:
+            KeyInFileError: if the graph has no such axis.
+        """
         if axis in {"both", "all"}:
             return tuple(self.values(letter) for letter in self.axis_names)
         if axis not in self.axis_names:
@@ -44,18 +52,20 @@ class Graph(Instance):
         return self._points(f"f{axis.upper()}")
 
     def errors(self, which: str, axis: str = "both") -> Any:
-        """The points' errors.
+        """The errors of the points: one value per point.
 
         Args:
-            which: "low", "high", their "mean", or "diff", high minus low. Symmetric errors are the first
-                three of these.
-            axis: "x", "y" or "z", or "both" for all of them as a tuple of arrays.
+            which: "low", "high", "mean" (of low and high) or "diff" (high minus low). For symmetric errors,
+                the first three are equal.
+            axis: "x", "y" or "z" for one array; "both" (the default) or "all" for a tuple with an
+                array for each axis.
 
         Raises:
-            UsageError: if the graph has no errors.
+            KeyInFileError: if the graph has no such axis.
+            UsageError: if the graph has no errors, or ``which`` is invalid.
         """
         if which not in {"low", "high", "mean", "diff"}:
-            raise UsageError(f"errors are 'low', 'high', 'mean' or 'diff', not {which!r}")
+            raise UsageError(f"'which' must be 'low', 'high', 'mean' or 'diff', not {which!r}")
         if axis in {"both", "all"}:
             return tuple(self.errors(which, letter) for letter in self.axis_names)
         if axis not in self.axis_names:
@@ -72,7 +82,7 @@ class Graph(Instance):
 
     def _points(self, name: str) -> NDArray[Any]:
         points = array_of(self._members.get(name))
-        if points.ndim == 2:  # one row of errors for each of several kinds, as TGraphMultiErrors has
+        if points.ndim == 2:  # TGraphMultiErrors has one row for each kind of error.
             return np.asarray(points.sum(axis=0))
         return points[: self.num_points]
 
@@ -81,11 +91,11 @@ class Graph(Instance):
 
     @shows_printable
     def __repr__(self) -> str:
-        return f"<{self.class_name} {self.name!r} of {self.num_points} points>"
+        return f"<{self.class_name} {self.name!r} of {counted(self.num_points, 'point')}>"
 
 
 def is_graph(class_name: str, members: Mapping[str, Any]) -> bool:
-    """Whether these are the members of a graph."""
+    """Whether an object with these members is a graph."""
     return {"fNpoints", "fX", "fY"} <= set(members) and "fGraphs" not in members
 
 

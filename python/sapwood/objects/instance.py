@@ -1,4 +1,4 @@
-"""Objects of C++ classes: their members, by name."""
+"""Objects of C++ classes, with their members by name."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _REPR_LENGTH = 100
 
 
 class Instance:
-    """An object of a C++ class; its members are found by name, as items and as attributes.
+    """An object of a C++ class. Its members are available as items and as attributes.
 
     >>> track.member("fE"), track["fE"], track.fE                                    # doctest: +SKIP
 
-    Members of base classes are members of the object.
+    Members of base classes are members of the object, too.
 
     Attributes:
-        class_name: the C++ class.
-        skipped: (path of a member, why it could not be read) of what is missing in this object.
+        class_name: the C++ class; empty for a record without a class.
+        skipped: (path, reason) of each member that could not be read and is missing.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Instance:
 
     @property
     def classname(self) -> str:
-        """The C++ class."""
+        """Alias of ``class_name``."""
         return self.class_name
 
     @property
@@ -44,18 +44,18 @@ class Instance:
 
     @property
     def all_members(self) -> Mapping[str, Any]:
-        """All members by name; those of base classes are among :attr:`members` already."""
+        """Alias of :attr:`members`, which includes the members of base classes."""
         return self._members
 
     def has_member(self, name: str) -> bool:
-        """Whether the object has a member of that name."""
+        """Whether the object has a member with this name."""
         return name in self._members
 
     def member(self, name: str) -> Any:
-        """A member.
+        """The value of a member.
 
         Raises:
-            KeyInFileError: if there is none of that name.
+            KeyInFileError: if there is no such member.
         """
         if name not in self._members:
             raise KeyInFileError.not_found("member", name, self._members, self.class_name or "this record")
@@ -63,12 +63,12 @@ class Instance:
 
     @property
     def name(self) -> str | None:
-        """``fName``, the name of the object, if it has one."""
+        """The name of the object (``fName``), or None."""
         return self._text("fName")
 
     @property
     def title(self) -> str | None:
-        """``fTitle``, the title of the object, if it has one."""
+        """The title of the object (``fTitle``), or None."""
         return self._text("fTitle")
 
     def _text(self, name: str) -> str | None:
@@ -79,24 +79,23 @@ class Instance:
         return self._members.keys()
 
     def to_dict(self) -> dict[str, Any]:
-        """The object as nested dicts, lists, texts and numbers: what JSON can express, but for NaN."""
+        """The object as nested dicts, lists, strings and numbers, which are fit for JSON except for NaN."""
         return {name: plain(value) for name, value in self._members.items()}
 
     def tolist(self) -> dict[str, Any]:
-        """The same as :meth:`to_dict`, by the name that arrays have for it."""
+        """Alias of :meth:`to_dict`, named like the method of arrays."""
         return self.to_dict()
 
     def __getitem__(self, name: str) -> Any:
         return self.member(name)
 
     def __getattr__(self, name: str) -> Any:
-        # "_members" itself is missing while an object is unpickled.
-        if not name.startswith("_") or "_members" in self.__dict__:
-            members = self.__dict__.get("_members", {})
-            if name in members:
-                return members[name]
-        whose = printable(self.__dict__.get("class_name") or "the record")
-        raise AttributeError(f"{whose} has no member {name!r}")
+        # The attributes are missing while an object is unpickled.
+        members = self.__dict__.get("_members", {})
+        if name in members:
+            return members[name]
+        owner = printable(self.__dict__.get("class_name") or "the record")
+        raise AttributeError(f"{owner} has no member {name!r}")
 
     def __contains__(self, name: object) -> bool:
         return name in self._members
@@ -132,13 +131,13 @@ class Instance:
 
 
 class Object(Instance, Mapping[str, Any]):
-    """An object of any C++ class: a mapping from the names of its members to their values."""
+    """An object of any other C++ class: a mapping from the names of its members to their values."""
 
     __hash__ = None  # type: ignore[assignment]
 
 
 def plain(value: Any) -> Any:
-    """A value of Python's own types."""
+    """A value as nested dicts, lists, strings and numbers."""
     if isinstance(value, Instance):
         return value.to_dict()
     if isinstance(value, np.ndarray):
@@ -162,7 +161,7 @@ def _brief(value: Any) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Equality that arrays have, too; a NaN equals a NaN."""
+    """Whether two values are equal, also if they are or contain arrays; NaN equals NaN."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
             return False

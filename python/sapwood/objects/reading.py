@@ -1,4 +1,4 @@
-"""From what the core reads to the value of an object."""
+"""Makes the Python value of an object that the core has read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..display.units import counted
 from ..errors import MemberSkippedWarning
 from .classes import present
 from .instance import Instance
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def value_of(core: _core.Object, file: File) -> Any:
-    """The value of an object that the core read.
+    """The value of an object that the core has read.
 
-    Members that could not be read are told by ``skipped`` of the object; of a value that cannot have it,
-    because it is a list, for example, by a warning.
+    ``skipped`` of the object lists members that could not be read. If the value has no such attribute,
+    because it is a list, for example, a warning lists them.
     """
 
     def types_of(class_name: str) -> Mapping[str, str]:
@@ -30,30 +31,30 @@ def value_of(core: _core.Object, file: File) -> Any:
     if isinstance(value, Instance):
         value.skipped = tuple(core.skipped)
     elif core.skipped:
-        left_out = ", ".join(f"{path} ({why})" for path, why in core.skipped)
-        message = f"members were left out of a {core.class_name}: {left_out}"
+        members = ", ".join(f"{path} ({reason})" for path, reason in core.skipped)
+        message = f"skipped {counted(len(core.skipped), 'member')} of a {core.class_name}: {members}"
         warnings.warn(message, MemberSkippedWarning, stacklevel=4)
     return value
 
 
 def member_types(streamers: Iterable[Mapping[str, Any]], class_name: str) -> dict[str, str]:
-    """The C++ types of the members of a class, bases' members included, by the newest description."""
-    described: dict[str, Mapping[str, Any]] = {}
+    """The C++ types of the members of a class and its base classes, from their newest streamer infos."""
+    newest: dict[str, Mapping[str, Any]] = {}
     for info in streamers:
-        known = described.get(info["name"])
-        if known is None or info["version"] >= known["version"]:
-            described[info["name"]] = info
+        other = newest.get(info["name"])
+        if other is None or info["version"] >= other["version"]:
+            newest[info["name"]] = info
     types: dict[str, str] = {}
-    met: set[str] = set()
-    open_ = [class_name]
-    while open_:
-        name = open_.pop()
-        if name in met or name not in described:
+    visited: set[str] = set()
+    pending = [class_name]
+    while pending:
+        name = pending.pop()
+        if name in visited or name not in newest:
             continue
-        met.add(name)
-        for element in described[name]["elements"]:
+        visited.add(name)
+        for element in newest[name]["elements"]:
             if element["class"] == "TStreamerBase":
-                open_.append(element["name"])
+                pending.append(element["name"])
             else:
                 types.setdefault(element["name"], element["type_name"])
     return types

@@ -1,4 +1,4 @@
-"""Columns as Python values: what one item of a column is, made when it is asked for."""
+"""Makes Python values of the items of columns, on demand."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.column import Column, Form
+from ..arrays.numpy import read_only
 
 Present: TypeAlias = Callable[[str, Mapping[str, Any]], Any]
-"""Makes the value of an object from its C++ class (empty for a record that is no object) and its members."""
+"""Makes the value of an object from its C++ class (empty for a record without a class) and its members."""
 MemberTypes: TypeAlias = Callable[[str], Mapping[str, str]]
-"""The C++ types of the members of a class, bases' members included."""
+"""Returns the C++ types of the members of a class, including those of base classes."""
 
 _MAPS = frozenset({"map", "unordered_map", "TMap"})
-# Characters that a name may have on both sides, as in "const std::map<…>*".
+# Characters around the name of a type, as in "const std::map<…>*".
 _POINTER = "*& "
 
 
 def first_item(column: Column, typename: str, present: Present, member_types: MemberTypes) -> Any:
-    """The first item of a column of a C++ type.
+    """The first item of a column with a C++ type, as a Python value.
 
-    Numbers become ``bool``, ``int`` and ``float``, lists of numbers arrays (which cannot be written to),
-    other lists lists, text ``str`` (a byte that is no UTF-8 becomes a surrogate), pairs tuples, maps dicts
-    if their keys can be, nothing ``None``, and objects what ``present`` makes of them.
+    Numbers become ``bool``, ``int`` and ``float``. Lists of numbers become read-only arrays, and other lists
+    become lists. Text becomes ``str``, in which surrogates stand for bytes that are not UTF-8. Pairs become
+    tuples, maps become dicts if their keys are hashable, and missing items become ``None``. ``present`` makes
+    the values of objects.
     """
     builder = _Builder(present, member_types, iter(column.buffers))
     return builder.build(column.form, typename).at(0)
@@ -37,19 +39,18 @@ class Values(ABC):
 
     @abstractmethod
     def at(self, index: int) -> Any:
-        """One item."""
+        """The item at an index."""
 
     def slice(self, start: int, stop: int) -> Any:
-        """A list of items."""
+        """The items of a range, as a list or an array."""
         return [self.at(index) for index in range(start, stop)]
 
 
 class Numbers(Values):
-    """Numbers; several of them are an array."""
+    """Numbers; a slice is a read-only array."""
 
     def __init__(self, values: NDArray[Any]) -> None:
-        self._values = values.view()
-        self._values.flags.writeable = False
+        self._values = read_only(values)
 
     def at(self, index: int) -> Any:
         return self._values[index].item()
@@ -59,7 +60,7 @@ class Numbers(Values):
 
 
 class Fixed(Values):
-    """Lists of one size."""
+    """Lists of a fixed size."""
 
     def __init__(self, size: int, content: Values) -> None:
         self._size = size
@@ -76,7 +77,7 @@ class Fixed(Values):
 
 
 class Lists(Values):
-    """Lists of any length."""
+    """Lists of variable length."""
 
     def __init__(self, offsets: NDArray[Any], content: Values) -> None:
         self._offsets = offsets
@@ -87,13 +88,13 @@ class Lists(Values):
 
 
 class Maps(Lists):
-    """Lists of pairs of a key and a value, whose keys are unique."""
+    """Maps: lists of pairs of a unique key and a value."""
 
     def at(self, index: int) -> Any:
         pairs = super().at(index)
         try:
             return dict(pairs)
-        except TypeError:  # keys that are arrays or objects
+        except TypeError:  # Keys that are arrays or objects are not hashable.
             return pairs
 
 
@@ -122,17 +123,17 @@ class Records(Values):
 
 
 class Members(Mapping[str, Any]):
-    """The members of one object; each is made when it is first asked for."""
+    """The members of one object; the value of each is made on first access."""
 
     def __init__(self, fields: Mapping[str, Values], index: int) -> None:
         self._fields = fields
         self._index = index
-        self._made: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            self._made[name] = self._fields[name].at(self._index)
-        return self._made[name]
+        if name not in self._values:
+            self._values[name] = self._fields[name].at(self._index)
+        return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._fields)
@@ -148,7 +149,7 @@ class Members(Mapping[str, Any]):
 
 
 class Tuples(Values):
-    """Pairs and the like."""
+    """Pairs and tuples."""
 
     def __init__(self, contents: Sequence[Values]) -> None:
         self._contents = contents
@@ -170,7 +171,7 @@ class Options(Values):
 
 
 class Unions(Values):
-    """Items of several kinds."""
+    """Items of several types."""
 
     def __init__(self, tags: NDArray[Any], positions: NDArray[Any], contents: Sequence[Values]) -> None:
         self._tags = tags
@@ -182,7 +183,7 @@ class Unions(Values):
 
 
 class Nothing(Values):
-    """Items of which there is none."""
+    """A form without items."""
 
     def at(self, index: int) -> None:
         return None
@@ -195,7 +196,7 @@ class _Builder:
         self._buffers = buffers
 
     def build(self, form: Form, typename: str) -> Values:
-        """The values of a form and of the buffers that come next; what is a map, only the type tells."""
+        """The values of a form and of the next buffers. Only the C++ type identifies a map."""
         kind = form[0]
         typename = typename.removeprefix("const ").strip(_POINTER)
         if kind == "primitive":
@@ -206,7 +207,7 @@ class _Builder:
             offsets, inner = next(self._buffers), template_arguments(typename)
             if form[1][0] == "tuple" and container(typename) in _MAPS:
                 return Maps(offsets, self.build(form[1], f"pair<{','.join(inner[:2])}>"))
-            # A member `T* x; //[n]` is a list, too: of the type that is left without the pointer.
+            # A member `T* x; //[n]` is a list, too; the type of its items is the type without the pointer.
             content = inner[0] if inner and container(typename) != "pair" else typename
             if container(typename) in {"multimap", "unordered_multimap"}:
                 content = f"pair<{','.join(inner[:2])}>"
@@ -235,7 +236,7 @@ class _Builder:
 
 
 def container(typename: str) -> str:
-    """The template of a C++ type, without namespace std.
+    """The name of a C++ type without template arguments and without the namespace std.
 
     >>> container("std::map<string,int>")
     'map'
@@ -251,10 +252,10 @@ def template_arguments(typename: str) -> list[str]:
     """
     inside = typename.partition("<")[2].rpartition(">")[0]
     found, depth, start = [], 0, 0
-    for place, letter in enumerate(inside):
+    for position, letter in enumerate(inside):
         if letter == "," and depth == 0:
-            found.append(inside[start:place].strip())
-            start = place + 1
+            found.append(inside[start:position].strip())
+            start = position + 1
         depth += {"<": 1, ">": -1}.get(letter, 0)
     return [*found, inside[start:].strip()] if inside else []
 

@@ -1,4 +1,4 @@
-"""Files that users name, opened: one, many as one, and those that are mixed in."""
+"""Opens files: a single file, many files read as one, and background files for overlays."""
 
 from __future__ import annotations
 

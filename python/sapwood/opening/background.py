@@ -1,11 +1,10 @@
-"""Secondary input: events of background files, to be overlaid on others, as in pile-up mixing."""
+"""Background events that are overlaid on primary events, as in pile-up mixing."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import count, pairwise
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from ..arrays.libraries import library_named
 from ..display.printable import shows_printable
 from ..errors import UsageError
+from ..errors.closing import Closing
 from ..model.branches import BranchFilter, HasBranches
 from ..options.paths import FileSpec, several_files
 from ..options.reading import open_options
@@ -25,40 +25,47 @@ from .many import opened_files
 
 MODES = ("sequential", "random-clusters")
 
-# What random numbers are for: files, entries in them, how many events are overlaid. These and the seed settle
-# which they are: another value here would change what every seed means.
+# Purposes of random numbers: the order of files, the entries in them, the number of overlaid events. They are
+# part of the seed, so changing one would change the events that every existing seed selects.
 _FILES, _ENTRIES, _OVERLAID = 1, 2, 3
 
 
 @dataclass(frozen=True)
 class _Visit(FileSpec):
-    """One use of a file of the pool; ``number`` counts them."""
+    """One visit to a file of the pool; ``number`` counts visits from 0."""
 
     number: int = 0
 
 
-class Background:
-    """A pool of files whose events are handed out one after the other, without end.
+class Background(Closing):
+    """An endless supply of events from a pool of files.
 
-    The events that come are settled by ``seed``, ``mode``, ``most_entries`` and the files with their order:
-    with the same ones the same events come, on any machine, whatever columns are read and however many events
-    are taken at a time. While events are handed out, the next clusters and files are fetched.
+    The sequence of events depends only on ``seed``, ``mode``, ``most_entries``, and the files and their
+    order. It is the same on every machine, whichever columns you read and however many events you take at a
+    time. The next clusters and files are fetched while you use the current events.
+
+    >>> with sapwood.Background("minbias/*.root:Events", ["Track_pt"], seed=7) as pool:      # doctest: +SKIP
+    ...     pile_up = pool.overlay(len(events), mean=35.0)
 
     Args:
         files: the pool, as in :func:`sapwood.iterate`.
-        expressions: names, or expressions, as in :meth:`sapwood.Tree.arrays`. Default: whole events, which is
-            all branches that can be read.
-        seed: a whole number from 0 on. Give each job its own.
-        mode: ``"sequential"`` begins at a random entry of a random file and goes on from there through all
-            files, again and again. ``"random-clusters"`` takes the files in random order, and the clusters of
-            each in random order; when all were used, again in another order.
-        most_entries: longer clusters are read in pieces of this length. Four or so are in memory at a time.
-        filter_name, filter_typename, filter_branch: which branches make up an event, if there are no
-            ``expressions``.
+        expressions: names or expressions, as in :meth:`sapwood.Tree.arrays`. Default: all branches that can
+            be read.
+        seed: an integer of at least 0. Give each job a different one.
+        mode: ``"sequential"`` starts at a random entry of a random file and continues through all files, in
+            an endless cycle. ``"random-clusters"`` reads the files in random order, and the clusters of each
+            file in random order; after the last file it starts again in another order.
+        most_entries: longer clusters are read in parts of this length. About four parts are in memory at a
+            time.
+        filter_name, filter_typename, filter_branch: the branches to read if there are no ``expressions``.
         library: ``"ak"``, ``"np"``, ``"pd"`` or ``"arrow"``.
         deadline, threads, options: as in :func:`sapwood.open`.
 
-    Every file is equally likely to be the first, however many events it has. An object serves one thread.
+    Raises:
+        TypeError: the seed is not an integer.
+        UsageError: an argument is out of range.
+
+    Each file is equally likely to be the first, regardless of its size. Use an object from one thread only.
     """
 
     def __init__(
@@ -78,13 +85,13 @@ class Background:
         **options: Any,
     ) -> None:
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-            raise TypeError(f"a seed is a whole number, not {seed!r}")
+            raise TypeError(f"seed must be an integer, not {seed!r}")
         if seed < 0:
-            raise UsageError(f"a seed is not negative, as {seed} is")
+            raise UsageError(f"seed must not be negative, but is {seed}")
         if mode not in MODES:
-            raise UsageError(f"the mode is one of {MODES}, not {mode!r}")
+            raise UsageError(f"mode must be {' or '.join(map(repr, MODES))}, not {mode!r}")
         if most_entries < 1:
-            raise UsageError(f"most_entries is at least 1, not {most_entries}")
+            raise UsageError(f"most_entries must be at least 1, not {most_entries}")
         self._seed, self._mode, self._most_entries = int(seed), mode, most_entries
         self._wanted = expressions
         self._filters = Filters(filter_name, filter_typename, filter_branch)
@@ -98,16 +105,18 @@ class Background:
         self._report: Report | None = None
 
     def take(self, count: int, *, report: bool = False) -> Any:
-        """The next ``count`` events, as :meth:`sapwood.Tree.arrays` returns them.
+        """Returns the next ``count`` events, as :meth:`sapwood.Tree.arrays` does.
 
-        With ``report=True`` a pair: these, and a list with a :class:`sapwood.Report` of each run of entries
-        that they are, in order.
+        Args:
+            count: number of events.
+            report: True to return a pair: the events, and a list with one :class:`sapwood.Report` for each
+                contiguous range of entries they come from, in order.
 
         Raises:
-            UsageError: if the files of the pool have no events.
+            UsageError: the files of the pool contain no events.
         """
         if count < 0:
-            raise UsageError(f"the number of events is not negative, as {count} is")
+            raise UsageError(f"the number of events must not be negative, but is {count}")
         parts: list[Any] = []
         reports: list[Report] = []
         while count > 0 or not parts:
@@ -125,15 +134,20 @@ class Background:
         return (events, [one for one in reports if one.start < one.stop]) if report else events
 
     def overlay(self, primaries: int, *, number: int | None = None, mean: float | None = None) -> Any:
-        """The next events, in a list for each of ``primaries`` events that they are overlaid on.
+        """Returns the next events, grouped into one list per primary event.
 
-        ``number`` is how many each of them gets, or ``mean`` the mean of a Poisson distribution of that. For
-        ``library="ak"`` only.
+        Args:
+            primaries: number of primary events.
+            number: number of background events for each primary event.
+            mean: mean of a Poisson distribution from which that number is drawn, instead of ``number``.
+
+        Returns:
+            An ``ak.Array`` of ``primaries`` lists of events. This requires ``library="ak"``.
         """
         if (number is None) == (mean is None):
-            raise UsageError("overlay takes either the number of events for each primary one, or their mean")
+            raise UsageError("give either 'number' or 'mean' to overlay")
         if self._library.name != "ak":
-            raise UsageError('lists of events need library="ak"; take gives any number of them one by one')
+            raise UsageError('overlay requires library="ak"; with other libraries, use take')
         import awkward as ak
 
         counts = np.full(primaries, number) if mean is None else self._numbers.poisson(mean, primaries)
@@ -144,23 +158,12 @@ class Background:
         self._blocks.close()
         self._left, self._block = range(0), None
 
-    def __enter__(self) -> Background:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     @shows_printable
     def __repr__(self) -> str:
         return f"<Background of {len(self._pool)} files, {self._mode}, seed {self._seed}>"
 
     def _random(self, purpose: int, number: int = 0) -> np.random.RandomState:
-        """Random numbers for one purpose, by NumPy's older generator, which it promises never to change."""
+        """A random generator for one purpose: NumPy's legacy one, whose stream never changes."""
         words = [self._seed >> shift & 0xFFFFFFFF for shift in range(0, max(self._seed.bit_length(), 1), 32)]
         return np.random.RandomState([purpose, number, *words])
 
@@ -177,10 +180,10 @@ class Background:
                 spec = self._pool[order[place]]
             yield _Visit(spec.file, spec.object_path, spec.steps, number)
 
-    def _pieces(self, visit: FileSpec, source: HasBranches) -> list[tuple[int, int]]:
-        """The entries of one visit: clusters, those that are too long in pieces."""
+    def _ranges(self, visit: FileSpec, source: HasBranches) -> list[tuple[int, int]]:
+        """The entries of one visit: clusters, split where they are too long."""
         assert isinstance(visit, _Visit)
-        # Not those of the columns that are read: what comes does not depend on these.
+        # Clusters of the whole tree: the sequence of events must not depend on the columns that are read.
         entries, starts = (
             source.tree.num_entries,
             source.tree.cluster_starts or source.tree.common_entry_offsets(),
@@ -190,19 +193,19 @@ class Background:
         if self._mode == "sequential" and visit.number == 0 and entries:
             first = int(random.randint(entries))
         edges = [first, *(start for start in starts if first < start < entries), entries]
-        pieces = [
+        ranges = [
             (begin, min(begin + self._most_entries, stop))
             for start, stop in pairwise(edges)
             for begin in range(start, stop, self._most_entries)
         ]
         if self._mode == "random-clusters":
-            pieces = [pieces[index] for index in random.permutation(len(pieces))]
-        return pieces
+            ranges = [ranges[index] for index in random.permutation(len(ranges))]
+        return ranges
 
     def _begin(self, visit: FileSpec, source: HasBranches) -> Steps:
         selection = select(source, self._wanted, filters=self._filters)
         query = Query(source, selection, self._library)
-        return Steps(query, self._pieces(visit, source))
+        return Steps(query, self._ranges(visit, source))
 
     def _read(self) -> Generator[tuple[Any, Report], None, None]:
         empty = 0
@@ -210,12 +213,12 @@ class Background:
             steps = file.steps()
             empty = 0 if steps.ranges else empty + 1
             if empty == len(self._pool):
-                raise UsageError("the files of the background have no events")
+                raise UsageError("the background files contain no events")
             yield from steps.results(report=True)
 
 
 def _part(block: Any, start: int, stop: int) -> Any:
-    """Some events of an array or a table of any library."""
+    """A range of events in an array or table of any library."""
     if isinstance(block, dict):
         return {name: _part(column, start, stop) for name, column in block.items()}
     if hasattr(block, "iloc"):

@@ -1,4 +1,4 @@
-"""Datasets by their names in the catalogue of this user: ``"catalog:ttbar"``."""
+"""Finds datasets by their names in the user's catalogue, such as ``"catalog:ttbar"``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from ..options.paths import CATALOGUED
 
 
 def catalogued(name: str) -> tuple[str, Log]:
-    """The place of a dataset in the catalogue of this user, with the version that is named, and its log.
+    """The location of a dataset, including the version in ``name``, and its log if that is in a database.
 
     Args:
-        name: ``"catalog:NAME"``, or ``"catalog:NAME@v12"``.
+        name: ``"catalog:NAME"`` or ``"catalog:NAME@v12"``.
+
+    Raises:
+        KeyInFileError: the catalogue has no dataset with this name.
     """
-    # SQLAlchemy is needed by catalogues only.
+    # Imported here because only catalogues need SQLAlchemy.
     from ..catalog import Catalog
 
     name, at, version = name.removeprefix(CATALOGUED).partition("@")

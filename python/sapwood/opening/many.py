@@ -1,4 +1,4 @@
-"""Reading many files as one: iterate, concatenate, num_entries."""
+"""Reads many files as one: iterate, concatenate, num_entries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ..arrays.libraries import library_named
 from ..errors import KeyInFileError, UsageError
 from ..model.branch import Branch
 from ..model.branches import BranchFilter, HasBranches
-from ..model.directory import TREE_CLASSES
 from ..model.file import File
 from ..model.tree import Tree
 from ..options.paths import FileSpec, several_files
@@ -24,10 +23,11 @@ from ..query.filters import Filter, Filters
 from ..query.query import Query
 from ..query.reading import Steps
 from ..query.steps import entry_range, entry_steps
-from .single import open_spec
+from .only_tree import only_tree
+from .single import open_with_file
 
-# Opening waits for the network, not for the processor: while one file is read, the next ones open. It takes
-# about five round trips, and reading little of a file one more: so many ahead, one comes in each round trip.
+# Opening waits for the network, not the CPU, so the next files open while one is read. Opening takes about
+# five round trips and reading a little one more: with seven files ahead, one is ready every round trip.
 _AHEAD = 7
 
 
@@ -50,22 +50,25 @@ def iterate(
     threads: int | None = None,
     **options: Any,
 ) -> Iterator[Any]:
-    """Reads many files in steps: while one step is worked on, the next is read, and the next files begin.
+    """Reads many files in steps. While you work on one step, the next step is read and the next files open.
+
+    >>> for events in sapwood.iterate("nano/*.root:Events", ["Muon_pt"], "nMuon > 1"):      # doctest: +SKIP
+    ...     histogram.fill(ak.flatten(events.Muon_pt))
 
     Args:
-        files: a path or URL with a tree, ``"dir/*.root:Events"`` (globs for local files, sorted), a dict
-            ``{path: tree}`` or ``{path: {"object_path": tree, "steps": [[0, 100], …]}}``, a file object, an
-            open tree, or a list of these. Where no tree is named, the file must have exactly one.
-        allow_missing: True to pass over files without the tree or without a branch that was asked for.
-        deadline: seconds that opening a file or reading a step may take.
-        threads, options: as in :func:`sapwood.open`. Replicas of several files are prefixes, rules, a
-            function, or a document that knows the files by their names.
+        files: a path or URL with a tree, ``"dir/*.root:Events"`` (local globs are sorted); a dict
+            ``{path: tree}`` or ``{path: {"object_path": tree, "steps": [[0, 100], …]}}``; a file object; an
+            open tree; or a list of these. If you name no tree, the file must contain exactly one.
+        allow_missing: True to skip files that lack the tree or a requested branch.
+        deadline: seconds that opening a file, or reading a step, may take.
+        threads, options: as in :func:`sapwood.open`. ``replicas`` of several files must be prefixes, rules,
+            a function, or a document that lists the files by name.
 
     The other arguments are those of :meth:`sapwood.Tree.iterate`.
 
     Yields:
-        Arrays as :meth:`sapwood.Tree.arrays` returns them, of one step in one file; with ``report=True``,
-        pairs of these and a :class:`sapwood.Report`.
+        Arrays as :meth:`sapwood.Tree.arrays` returns them, for one step of one file. With ``report=True``,
+        pairs of arrays and a :class:`sapwood.Report`.
     """
     settings = open_options(deadline, threads, options)
     specs = _specs(files, settings)
@@ -113,9 +116,17 @@ def concatenate(
 ) -> Any:
     """Reads many files as if they were one.
 
-    ``files`` and what else is not in :meth:`sapwood.Tree.arrays` are explained in :func:`iterate`;
-    ``entry_start`` and ``entry_stop`` count through all files. With ``report=True``, the result is a pair:
-    the arrays, and a :class:`sapwood.ReadReport` of what reading the files cost.
+    >>> sapwood.concatenate("nano/*.root:Events", ["Muon_pt", "MET_pt"])      # doctest: +SKIP
+
+    Args:
+        files, allow_missing, deadline, threads, options: as in :func:`iterate`.
+        entry_start, entry_stop: the range of entries, numbered across all files.
+        report: True to return a pair of arrays and a :class:`sapwood.ReadReport`, the cost of reading.
+
+    The other arguments are those of :meth:`sapwood.Tree.arrays`.
+
+    Raises:
+        UsageError: no file has the requested tree and branches.
     """
     settings = open_options(deadline, threads, options)
     specs = _specs(files, settings)
@@ -131,24 +142,24 @@ def concatenate(
         query = Query.of(source, expressions, cut, filters, aliases, chosen, how, ak_add_doc)
         ranges = _ranges(spec, source.tree)
         if not everything:
-            ranges = [_inside(first, last, start - offset, stop - offset) for first, last in ranges]
+            ranges = [_clip(first, last, start - offset, stop - offset) for first, last in ranges]
         ranges = [(first, last) for first, last in ranges if first < last] or ranges[:1]
         return Steps(query, ranges)
 
-    # Which entries of a file are meant by numbers through all files is known when it is its turn.
+    # With numbers across all files, the range in a file is known only when all earlier files are open.
     for file in opened_files(specs, settings, allow_missing, begin if everything else None):
         read.append(file.source.file)
         with _skipping(allow_missing):
             file.begin(begin)
             steps = file.steps()
-            # An empty part says of what type an empty result is.
+            # If the result is empty, an empty part gives its type.
             if not parts or any(first < last for first, last in steps.ranges):
                 parts.extend(steps.results(index_offset=offset))
         offset += file.source.tree.num_entries
         if offset >= stop and parts:
             break
     if not parts:
-        raise UsageError("no file has what was asked for, so there is nothing to concatenate")
+        raise UsageError("nothing to concatenate: no file has the requested tree and branches")
     result = chosen.concatenate(parts)
     return (result, sum(file.report() for file in read)) if report else result
 
@@ -156,7 +167,13 @@ def concatenate(
 def num_entries(
     files: Any, *, deadline: float | None = None, **options: Any
 ) -> Iterator[tuple[str, str, int]]:
-    """(file path, object path, number of entries) of each tree; ``files`` are those of :func:`iterate`."""
+    """Iterates over (file path, object path, number of entries) of each tree.
+
+    Args:
+        files: as in :func:`iterate`.
+        deadline: seconds that opening a file may take.
+        options: as in :func:`sapwood.open`.
+    """
     settings = open_options(deadline, None, options)
     for file in opened_files(_specs(files, settings), settings, False):
         source = file.source
@@ -164,12 +181,12 @@ def num_entries(
 
 
 def _specs(files: Any, options: OpenOptions) -> list[FileSpec]:
-    """The files to read."""
+    """The files to read, checked against the replicas."""
     specs = several_files(files, options.deadline, options.for_core())
     if len(specs) > 1 and options.replicas is not None and options.replicas.names_one_file:
         raise UsageError(
-            f"these replicas are of one file, and there are {len(specs)}: give prefixes that end in a slash, "
-            "rules {beginning: prefixes}, a function, or a document"
+            f"these replicas are of one file, but you read {len(specs)} files: give prefixes that end in a "
+            "slash, rules {beginning: prefixes}, a function, or a document"
         )
     return specs
 
@@ -181,7 +198,7 @@ def _global_range(
     entry_start: int | None,
     entry_stop: int | None,
 ) -> tuple[int, int]:
-    """Start and stop, counted through all files: these must be opened first only to count from the end."""
+    """The range of entries across all files, which are opened first only to resolve negative numbers."""
     entries = sys.maxsize
     if (entry_start or 0) < 0 or (entry_stop or 0) < 0:
         entries = sum(file.source.tree.num_entries for file in opened_files(specs, options, allow_missing))
@@ -194,14 +211,14 @@ def _ranges(spec: FileSpec, tree: Tree) -> list[tuple[int, int]]:
     return [(min(start, tree.num_entries), min(stop, tree.num_entries)) for start, stop in spec.steps]
 
 
-def _inside(first: int, last: int, start: int, stop: int) -> tuple[int, int]:
+def _clip(first: int, last: int, start: int, stop: int) -> tuple[int, int]:
     here = max(first, min(last, start))
     return here, max(here, min(last, stop))
 
 
 @contextmanager
 def _skipping(allow_missing: bool) -> Iterator[None]:
-    """Passes over a file without the tree or branch that was asked for, if that is allowed."""
+    """Skips a file that lacks the requested tree or branch, if that is allowed."""
     try:
         yield
     except KeyInFileError:
@@ -213,9 +230,9 @@ _Begin = Callable[[FileSpec, HasBranches], Steps]
 
 
 class _File:
-    """One file of many: it opens, and what is to be read of it begins, before its turn.
+    """One of many files, which opens and starts reading ahead of its turn.
 
-    What goes wrong with it comes when its turn does.
+    Errors are raised when its turn comes.
     """
 
     def __init__(self, spec: FileSpec, options: OpenOptions) -> None:
@@ -225,16 +242,16 @@ class _File:
 
     @property
     def source(self) -> HasBranches:
-        """The tree; waits until it is open."""
+        """The tree. Waits until it is open."""
         return self._opening.result()
 
     def steps(self) -> Steps:
-        """What was begun."""
+        """The steps that were started."""
         assert self._begun is not None
         return self._begun.result()
 
     def begin(self, begin: _Begin) -> None:
-        """Begins to read, once, if the file is open."""
+        """Starts reading if the file is open and reading has not started."""
         if self._begun is None and self._opening.done() and self._opening.exception() is None:
             self._begun = Future()
             try:
@@ -243,7 +260,7 @@ class _File:
                 self._begun.set_exception(error)
 
     def close(self) -> None:
-        """Closes it, now or when it is open; not what the caller had opened."""
+        """Closes the file, now or once it is open, unless the caller opened it."""
         self._begun = None
         if not isinstance(self._spec.file, HasBranches):
             self._opening.add_done_callback(_close_result)
@@ -252,7 +269,7 @@ class _File:
 def opened_files(
     specs: Iterable[FileSpec], options: OpenOptions, allow_missing: bool, begin: _Begin | None = None
 ) -> Iterator[_File]:
-    """Some files, in order; while one is used, the next ones open and are begun. Closes what it opened."""
+    """Iterates over files in order, while the next ones open and start reading; closes those it opened."""
     files: deque[_File] = deque()
     remaining = iter(specs)
     try:
@@ -262,7 +279,7 @@ def opened_files(
                 return
             with _skipping(allow_missing):
                 _ = files[0].source
-                # In this thread, not in those that open: it may call what the caller gave, and warn.
+                # In this thread, not those that open files: it may call the caller's filters, and warn.
                 if begin is not None:
                     for file in files:
                         file.begin(begin)
@@ -274,7 +291,7 @@ def opened_files(
 
 
 def _opening(spec: FileSpec, options: OpenOptions) -> Future[HasBranches]:
-    """Opens a file in a thread of its own, which does not keep the program from ending."""
+    """Opens a file in a daemon thread, so that it cannot keep the program from exiting."""
     future: Future[HasBranches] = Future()
 
     def work() -> None:
@@ -298,26 +315,13 @@ def _close_result(future: Future[HasBranches]) -> None:
 
 
 def _open_tree(spec: FileSpec, options: OpenOptions) -> HasBranches:
-    opened = open_spec(spec, options)
+    file, opened = open_with_file(spec, options)
     if isinstance(opened, (Tree, Branch)):
         return opened
     try:
-        if spec.object_path is None and isinstance(opened, File):
-            return _only_tree(opened)
-        raise UsageError(f"{spec.object_path!r} in {opened.file_path} is no tree")
+        if opened is file:
+            return only_tree(file)
+        raise UsageError(f"{file.file_path}:{spec.object_path} is not a tree", url=file.file_path)
     except BaseException:
-        opened.file.close()
+        file.close()
         raise
-
-
-def _only_tree(file: File) -> Tree:
-    """The one tree of a file for which no tree was named."""
-    trees = list(dict.fromkeys(key.path for key in file.all_keys if key.class_name in TREE_CLASSES))
-    if len(trees) != 1:
-        found = ", ".join(map(repr, trees)) or "none"
-        raise UsageError(
-            f"{file.file_path} has {len(trees)} trees ({found}): name one, as in "
-            f'{{"{file.file_path}": "{trees[0] if trees else "tree"}"}}',
-            url=file.file_path,
-        )
-    return file.tree_at(trees[0])

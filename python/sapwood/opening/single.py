@@ -1,4 +1,4 @@
-"""Opening one file."""
+"""Opens one file."""
 
 from __future__ import annotations
 
@@ -24,47 +24,63 @@ def open(
     threads: int | None = None,
     **options: Any,
 ) -> Any:
-    """Opens a ROOT file, or an object in it; or a dataset of product stripes.
+    """Opens a ROOT file or an object in it, or a dataset of product stripes.
+
+    >>> with sapwood.open("https://example.org/nano.root:Events", threads=4) as tree:      # doctest: +SKIP
+    ...     muons = tree.arrays(["Muon_pt", "Muon_eta"])
 
     Args:
-        path: a path or URL, with the path of an object in the file after a colon: ``"file.root:dir/Tree"``.
-            (Only ``.root:`` or ``.root.1:`` ends the name of a file.) A ``pathlib.Path`` is never split. Also
-            ``{path: object path or None}``, an object with ``read`` and ``seek``, or the file's bytes. A
-            dataset that is in the catalogue of this user may be named: ``"catalog:ttbar"``.
-        version: of a dataset: a number, or the name of a tag; may also stand behind its path:
+        path: a path or URL, optionally followed by a colon and the path of an object in the file:
+            ``"file.root:dir/Tree"``. (Only a colon after ``.root`` or ``.root.1`` separates the two.) You can
+            also pass a ``pathlib.Path``, which is never split; ``{path: object path or None}``; an object
+            with ``read`` and ``seek``; or the file's bytes. ``"catalog:ttbar"`` opens a dataset that is in
+            your catalogue.
+        version: for a dataset, a version number or the name of a tag. It may also follow the path:
             ``"s3://bucket/ttbar@v12"``. Default: the newest.
-        as_of: of a dataset: the newest version at a moment, given as a ``datetime`` (with a time zone, or
-            local) or in seconds since 1970.
-        deadline: seconds that this call, and each later read of the file, may take. Default: an hour (a
-            server that does not answer is given up long before).
+        as_of: for a dataset, open the version that was the newest at this time: a ``datetime`` (local time
+            if it has no time zone) or seconds since 1970.
+        deadline: seconds that this call, and each later read of the file, may take. Default: one hour (a
+            server that does not respond is given up much earlier).
         threads: threads that decompress and decode. Default: the environment variable ``SAPWOOD_THREADS``,
             else all cores.
-        options: ``headers={name: value}`` are sent with every HTTP request. For object stores (``s3://``,
-            ``gs://``, ``az://``): ``endpoint`` (URL of the service), ``region``, ``anonymous``, ``profile``,
-            ``access_key_id`` and ``secret_access_key`` with ``session_token``, ``path_style``, ``account``;
-            what is not given is looked for in the environment. ``replicas`` says where else the file is:
-            URLs, prefixes of its path (``"root://host//"``), rules ``{beginning: prefixes}``, a function
-            from its name to these, a metalink, or what Rucio lists; at most ``sources=2`` are read at once,
-            and one that fails is left. With them, the path may be a logical name, such as
-            ``/store/x.root``. ``lazy_download=True`` (or the size of a block, such as ``"64 MB"``) reads a
-            remote file in blocks that are kept in a temporary file of at most ``scratch_size``;
-            ``cache=directory`` keeps them there, for all processes, up to ``cache_size``, and asks no
-            server for the version of a file that was seen in the last ``cache_max_age`` seconds. Of a
-            dataset, ``log`` is the :class:`sapwood.catalog.DatabaseLog` that it has in a database, or the
-            URL of that database; and ``bases`` are the options of its other places in object stores, by
-            beginnings of their URLs: ``{"s3://archive/": {"endpoint": …, "profile": …}}``. Options of uproot
-            that tune its caches are accepted, without effect; its ``timeout`` is taken for ``deadline``.
+        options: further options by name.
+
+            HTTP: ``headers``, a dict that is sent with every request.
+
+            Object stores (``s3://``, ``gs://``, ``az://``): ``endpoint`` (URL of the service), ``region``,
+            ``anonymous``, ``profile``, ``access_key_id``, ``secret_access_key``, ``session_token``,
+            ``path_style``, ``account``. Those that you omit are taken from the environment.
+
+            Replicas: ``replicas`` lists other locations of the file: URLs, prefixes for its path
+            (``"root://host//"``), rules ``{beginning: prefixes}``, a function that takes its name and
+            returns any of these, a metalink, or a replica list from Rucio. At most ``sources`` (default: 2)
+            are read at once, and a failing one is replaced. With replicas, ``path`` may be a logical name
+            such as ``/store/x.root``.
+
+            Downloads: ``lazy_download=True`` (or a block size such as ``"64 MB"``) downloads a remote file
+            block by block into a temporary file of at most ``scratch_size``. ``cache=directory`` keeps the
+            blocks there for all processes, up to ``cache_size``; files whose version was checked in the last
+            ``cache_max_age`` seconds are not checked again.
+
+            Datasets: ``log``, a :class:`sapwood.catalog.DatabaseLog` or the URL of its database, if the log
+            is in a database; ``storage_rules``, options for other object stores that hold parts of the
+            dataset, by URL prefix: ``{"s3://archive/": {"endpoint": …, "profile": …}}``.
+
+            Failures: ``retry`` is a :class:`sapwood.RetryPolicy`; a request is repeated if no byte arrives
+            for ``read_timeout`` seconds.
+
+            Compatibility with uproot: options that tune its caches are ignored, and ``timeout`` is used as
+            ``deadline``.
 
     Returns:
-        A :class:`sapwood.File`, or the :class:`sapwood.Tree`, :class:`sapwood.Branch`, directory or other
-        object (:mod:`sapwood.objects`) that the object path leads to; of a dataset,
-        its tree.
+        A :class:`sapwood.File` if you name no object; otherwise the :class:`sapwood.Tree`,
+        :class:`sapwood.Branch`, directory or other object (:mod:`sapwood.objects`). For a dataset, its tree.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        KeyInFileError: if there is no such object in it; it names the nearest.
-        NotRootError, CorruptFileError: if it is not a (sound) ROOT file.
-        DeadlineError: if it takes too long.
+        FileNotFoundError: the file does not exist.
+        KeyInFileError: the file has no such object; the message suggests similar names.
+        NotRootError, CorruptFileError: the file is not a ROOT file, or is damaged.
+        DeadlineError: the deadline passed.
     """
     spec = single_file(path)
     if version is not None or as_of is not None:
@@ -73,7 +89,12 @@ def open(
 
 
 def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
-    """Opens what a :class:`FileSpec` describes."""
+    """Opens the file or object that a :class:`FileSpec` describes."""
+    return open_with_file(spec, options)[1]
+
+
+def open_with_file(spec: FileSpec, options: OpenOptions) -> tuple[File, Any]:
+    """Opens a file and the object in it, which may not refer to its file; without one, the file twice."""
     where = spec.file
     if isinstance(where, str) and where.startswith(CATALOGUED):
         where, log = catalogued(where)
@@ -83,26 +104,26 @@ def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
     file = File(where, options)
     object_path = spec.object_path or file.dataset_tree
     if object_path is None:
-        return file
+        return file, file
     try:
-        return file[object_path]
+        return file, file[object_path]
     except BaseException:
         file.close()
         raise
 
 
 def is_dataset_tree(found: Any) -> bool:
-    """Whether it is the tree that a dataset is opened as."""
+    """Whether an object is the tree of a dataset."""
     path = split_cycle(getattr(found, "object_path", ""))[0]
     return bool(path) and path == found.file.dataset_tree
 
 
 def core_input(spec: FileSpec, options: OpenOptions) -> Any:
-    """What the core is given to open by itself: a place and its options; or what is open already."""
+    """An input for the core: a path or URL with options, which the core opens, or an open file."""
     where = spec.file
     if isinstance(where, str) and not where.startswith(CATALOGUED) and options.log is None:
         where = where if is_url(where) else os.path.expanduser(where)
-        return where, options.for_core() | options.places_of(where).for_core()
+        return where, options.for_core(options.replicas_of(where))
     if not isinstance(where, str) and hasattr(where, "num_entries"):
         return where.file._core
     found = open_spec(FileSpec(where), options)
@@ -110,11 +131,11 @@ def core_input(spec: FileSpec, options: OpenOptions) -> Any:
 
 
 def _at_version(where: Any, version: int | str | None, as_of: datetime | float | None) -> str:
-    """The path or URL of a dataset at one of its versions."""
+    """The path or URL of a dataset with a version or a time appended."""
     if not isinstance(where, str):
-        raise UsageError("a version is one of a dataset, which is opened by its path or URL")
+        raise UsageError("'version' and 'as_of' require a dataset that is opened by its path or URL")
     if version is not None and as_of is not None:
-        raise UsageError("a dataset is opened at a version or as of a moment, not both")
+        raise UsageError("give 'version' or 'as_of', not both")
     if as_of is not None:
         seconds = as_of.timestamp() if isinstance(as_of, datetime) else float(as_of)
         return f"{where}@time:{round(seconds * 1000)}"

@@ -1,4 +1,4 @@
-"""What callers say: which files, how they are reached, and where results may be written."""
+"""Options of callers: which files, how to reach them, and where results may be written."""
 
 from __future__ import annotations
 

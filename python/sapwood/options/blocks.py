@@ -1,4 +1,4 @@
-"""What ``lazy_download=`` and ``cache=`` say: reading files in large blocks that are kept on the disk."""
+"""Options of lazy download: ``lazy_download=``, ``cache=`` and the options that belong to them."""
 
 from __future__ import annotations
 
@@ -9,66 +9,83 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+from .. import _core
 from ..errors import UsageError
 from .memory import memory_size
 
 NAMES: Final = ("lazy_download", "scratch_size", "cache", "cache_size", "cache_max_age")
-"""The options of this kind."""
+"""The names of these options."""
 
 CACHE_VARIABLE: Final = "SAPWOOD_CACHE"
-"""Names the directory of the cache, where no option does."""
+"""Environment variable with the directory of the cache, for files opened without ``cache=``."""
 
 SIZE_VARIABLE: Final = "SAPWOOD_CACHE_SIZE"
-"""Says how large the cache may be, where no option does."""
+"""Environment variable with the size of the cache, for files opened without ``cache_size=``."""
 
-_LEAST_BLOCK: Final = 4096
+_MIN_BLOCK_SIZE: Final = 4096
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """How files are read in blocks. What is None is left to the core.
+class BlockOptions:
+    """How to read files in blocks. The core has the defaults of options that are None.
 
     Attributes:
-        block: bytes of a block.
-        scratch: most bytes of the temporary file of each open file.
-        cache: directory where blocks are kept longer than the file is open.
+        block_size: bytes of a block.
+        scratch_size: most bytes of the temporary file of each open file.
+        cache: directory in which blocks are kept after the file is closed.
         cache_size: most bytes in it.
-        cache_max_age: seconds for which a version that was seen is taken for the current one.
+        cache_max_age: seconds for which a version that was seen counts as the current one.
     """
 
-    block: int | None = None
-    scratch: int | None = None
+    block_size: int | None = None
+    scratch_size: int | None = None
     cache: str | None = None
     cache_size: int | None = None
     cache_max_age: float | None = None
 
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        # Two fields had other names in older pickles.
+        renamed = {"block": "block_size", "scratch": "scratch_size"}
+        self.__dict__.update({renamed.get(name, name): value for name, value in state.items()})
+
     @property
-    def asked(self) -> bool:
-        """Whether they were asked for by the options, not by the environment alone."""
-        return self.block is not None or self.cache is None or self.cache != cache_directory()
+    def is_explicit(self) -> bool:
+        """Whether options asked for them, not only the environment."""
+        return self.block_size is not None or self.cache is None or self.cache != cache_directory()
 
-    def for_core(self) -> dict[str, Any]:
-        """The options that the core is handed."""
-        return {"blocks": {name: value for name, value in vars(self).items() if value is not None}}
+    def for_core(self) -> _core.BlockOptions:
+        """These options, as the core takes them."""
+        return _core.BlockOptions(
+            block_size=self.block_size,
+            scratch_size=self.scratch_size,
+            cache=self.cache,
+            cache_size=self.cache_size,
+            cache_max_age=self.cache_max_age,
+        )
 
 
-def block_options(options: Mapping[str, Any]) -> Blocks | None:
-    """Checks the options with these names. None if files are not to be read in blocks."""
-    lazy = options.get("lazy_download")
+Blocks = BlockOptions
+"""The former name, which older pickles have."""
+
+
+def block_options(options: Mapping[str, Any]) -> BlockOptions | None:
+    """Checks the options with these names. None if files are not read in blocks."""
+    lazy_download = options.get("lazy_download")
     cache = options.get("cache")
-    if lazy is False:
+    if lazy_download is False:
         if cache is not None and cache is not False:
             raise UsageError("a cache keeps blocks: lazy_download=False and cache= contradict each other")
         return None
     directory = cache_directory(cache)
-    if lazy is None and directory is None:
+    if lazy_download is None and directory is None:
         return None
     size = options.get("cache_size")
     if size is None:
         size = os.environ.get(SIZE_VARIABLE) or None
-    return Blocks(
-        block=None if lazy is None or lazy is True else _size("lazy_download", lazy, _LEAST_BLOCK),
-        scratch=_size("scratch_size", options.get("scratch_size"), 0),
+    block_size = None if lazy_download is True else lazy_download
+    return BlockOptions(
+        block_size=_size("lazy_download", block_size, _MIN_BLOCK_SIZE),
+        scratch_size=_size("scratch_size", options.get("scratch_size"), 0),
         cache=directory,
         cache_size=_size("cache_size", size, 0),
         cache_max_age=_seconds(options.get("cache_max_age")),
@@ -76,7 +93,7 @@ def block_options(options: Mapping[str, Any]) -> Blocks | None:
 
 
 def cache_directory(cache: Any = None) -> str | None:
-    """The directory that an option names, or else the environment. None if there is to be no cache."""
+    """The directory that an option names, or else the environment. None if there is no cache."""
     if cache is False:
         return None
     if cache is None or cache is True:
@@ -87,18 +104,18 @@ def cache_directory(cache: Any = None) -> str | None:
     if cache is None:
         return None
     if not isinstance(cache, (str, os.PathLike)):
-        raise TypeError(f"'cache' is the path of a directory, not {cache!r}")
+        raise TypeError(f"'cache' must be the path of a directory, not {cache!r}")
     return os.path.abspath(os.path.expanduser(os.fspath(cache)))
 
 
-def _size(name: str, size: Any, least: int) -> int | None:
+def _size(name: str, size: Any, minimum: int) -> int | None:
     if size is None:
         return None
     if isinstance(size, str) and size.strip().isdigit():
         size = int(size)
     found = memory_size(size)
-    if found < least:
-        raise UsageError(f"{name!r} is at least {least} bytes, not {found}")
+    if found < minimum:
+        raise UsageError(f"{name!r} must be at least {minimum} bytes, not {found}")
     return found
 
 
@@ -108,8 +125,8 @@ def _seconds(age: Any) -> float | None:
     if isinstance(age, timedelta):
         age = age.total_seconds()
     if isinstance(age, bool) or not isinstance(age, (int, float)):
-        raise TypeError(f"'cache_max_age' is a number of seconds or a timedelta, not {age!r}")
+        raise TypeError(f"'cache_max_age' must be a number of seconds or a timedelta, not {age!r}")
     if not age >= 0:
-        raise UsageError(f"'cache_max_age' is a number of seconds, at least 0, not {age!r}")
-    # Infinity: for ever.
+        raise UsageError(f"'cache_max_age' must be a number of seconds, at least 0, not {age!r}")
+    # The core takes no infinite time.
     return min(float(age), 1e15) if math.isinf(age) else float(age)

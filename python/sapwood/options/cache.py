@@ -1,4 +1,4 @@
-"""The cache of blocks, for ``cache=`` of :func:`sapwood.open`: what is in it, is it sound, emptying it."""
+"""The cache of blocks (``cache=`` of :func:`sapwood.open`): list, verify and clear it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["CachedFile", "Verified", "clear", "contents", "verify"]
 
 @dataclass(frozen=True)
 class CachedFile:
-    """What a cache has of one file.
+    """The part of a cache that belongs to one file.
 
     Attributes:
-        url: its URL, without secrets; empty if the record of it was lost.
-        size: bytes of the file, when it was opened last.
-        blocks: blocks that are kept, of all its versions.
-        nbytes: bytes on the disk, of all its versions.
-        used: when any of it was used last.
+        url: its URL, without secrets; empty if the record of the URL was lost.
+        size: bytes of the file when it was last opened.
+        blocks: number of blocks, of all its versions.
+        nbytes: bytes on disk, of all its versions.
+        used: when a block was last used.
     """
 
     url: str
@@ -36,12 +36,12 @@ class CachedFile:
 
 @dataclass(frozen=True)
 class Verified:
-    """What verifying a cache has shown.
+    """The result of verifying a cache.
 
     Attributes:
         sound: number of sound blocks.
         nbytes: their bytes.
-        damaged: files that were not sound; they are removed.
+        damaged: damaged files, which were removed.
     """
 
     sound: int
@@ -50,7 +50,7 @@ class Verified:
 
 
 def contents(directory: str | os.PathLike[str] | None = None) -> list[CachedFile]:
-    """What is in a cache, the file used last first.
+    """The files in a cache, the most recently used first.
 
     Args:
         directory: the cache; by default, that of the environment variable ``SAPWOOD_CACHE``.
@@ -66,7 +66,7 @@ def contents(directory: str | os.PathLike[str] | None = None) -> list[CachedFile
 
 
 def verify(directory: str | os.PathLike[str] | None = None) -> Verified:
-    """Reads all blocks of a cache, and removes those that are damaged: they will be fetched again.
+    """Reads all blocks of a cache, and removes damaged ones, which will be fetched again.
 
     Args:
         directory: the cache; by default, that of the environment variable ``SAPWOOD_CACHE``.
@@ -77,14 +77,14 @@ def verify(directory: str | os.PathLike[str] | None = None) -> Verified:
 
 
 def clear(directory: str | os.PathLike[str] | None = None, *, url: str | None = None) -> int:
-    """Empties a cache. Files that are open read on.
+    """Clears a cache. Open files stay readable.
 
     Args:
         directory: the cache; by default, that of the environment variable ``SAPWOOD_CACHE``.
-        url: remove what is kept of this file only.
+        url: clear only the blocks of this file.
 
     Returns:
-        The bytes that this freed.
+        The number of freed bytes.
     """
     with core_errors():
         return _core.cache_clear(_existing(directory), url)
@@ -93,7 +93,7 @@ def clear(directory: str | os.PathLike[str] | None = None, *, url: str | None = 
 def _existing(directory: str | os.PathLike[str] | None) -> str:
     path = cache_directory(directory)
     if path is None:
-        raise UsageError(f"which cache? Name its directory, or set {CACHE_VARIABLE}")
+        raise UsageError(f"no cache is given: name its directory, or set {CACHE_VARIABLE}")
     if not os.path.isdir(path):
         raise FileNotFoundError(f"there is no cache in {path}")
     return path

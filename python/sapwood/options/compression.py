@@ -8,13 +8,13 @@ from typing import Any
 from ..errors import UsageError
 
 _ALGORITHMS = {0: "default", 1: "ZLIB", 2: "LZMA", 3: "old", 4: "LZ4", 5: "ZSTD"}
-# What is written, and the levels that ROOT takes where none is named.
+# Algorithms for writing, with ROOT's default levels.
 _WRITTEN = {"zlib": (1, 1), "lzma": (2, 7), "cs": (3, 1), "lz4": (4, 4), "zstd": (5, 5)}
 
 
 @dataclass(frozen=True)
 class Compression:
-    """A setting: ``code`` is algorithm * 100 + level, as ROOT counts.
+    """A compression setting: ``code`` is ROOT's number, algorithm * 100 + level.
 
     >>> print(Compression(505), Compression(0))
     ZSTD-5 none
@@ -24,14 +24,14 @@ class Compression:
 
     @classmethod
     def of(cls, setting: Compression | str | int | Any) -> Compression:
-        """The setting that is meant by words such as ``"zstd:5"``, ``"lz4"`` or ``"none"``, by ROOT's number,
-        or by an object of uproot's such as ``uproot.ZSTD(5)``; None is no compression.
+        """The setting for a text such as ``"zstd:5"``, ``"lz4"`` or ``"none"``, for ROOT's number, or for an
+        object of uproot such as ``uproot.ZSTD(5)``; None means no compression.
 
         >>> print(Compression.of("zstd:5"), Compression.of("LZMA-9"), Compression.of(404))
         ZSTD-5 LZMA-9 LZ4-4
 
         Raises:
-            UsageError: if it is none that files are written with.
+            UsageError: for an unknown algorithm or level.
         """
         if setting is None or setting == "none":
             return cls(0)
@@ -43,8 +43,8 @@ class Compression:
             code = number * 100 + int(level) if level.isdecimal() and level.isascii() else None
         if isinstance(code, bool) or not isinstance(code, int) or not _is_written(code):
             raise UsageError(
-                f"{setting!r} is no compression that files are written with",
-                hint='name zlib, lzma, lz4 or zstd with a level from 1 to 9, such as "zstd:5", or "none"',
+                f"unknown compression {setting!r}; use zstd, lzma, lz4, zlib or none",
+                hint='a level from 1 to 9 may follow a colon, such as "zstd:5"',
             )
         return cls(code)
 
@@ -54,7 +54,7 @@ class Compression:
         if self.level == 0:
             return "none"
         number = self.code // 100
-        # Before algorithms could be chosen, the setting was the level of ZLIB alone.
+        # Before ROOT had several algorithms, the setting was only the level of ZLIB.
         return _ALGORITHMS.get(number or 1, f"algorithm {number}")
 
     @property

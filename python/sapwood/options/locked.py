@@ -1,4 +1,4 @@
-"""Small files that several processes write: one at a time, and never half of one."""
+"""Locks for small files that several processes write."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ LONGEST_WAIT = 5.0
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Holds the lock of a file: an empty file beside it, ".lock" added to its name.
+    """Holds the lock of a file: an empty file beside it, whose name has ".lock" appended.
 
     Raises:
-        TimeoutError: if others have held it for :data:`LONGEST_WAIT`.
+        TimeoutError: if others hold it for longer than :data:`LONGEST_WAIT`.
     """
     try:
         import fcntl
-    except ImportError:  # Without locks, replacing it at once still leaves a whole file.
+    except ImportError:  # Without locks, replacing the file still leaves a whole one.
         yield
         return
     end = time.monotonic() + LONGEST_WAIT
@@ -31,7 +31,7 @@ def locked(path: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > end:
-                    message = f"another process has held its lock for {LONGEST_WAIT:g} s"
+                    message = f"another process has held the lock for {LONGEST_WAIT:g} s"
                     raise TimeoutError(message) from None
                 time.sleep(0.01)
         yield

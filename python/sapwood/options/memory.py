@@ -1,4 +1,4 @@
-"""Sizes of memory in words: "100 MB", "1.5 GiB"."""
+"""Sizes with units: "100 MB", "1.5 GiB"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def memory_size(size: int | str) -> int:
     (100000000, 1536, 42)
     """
     if isinstance(size, bool) or not isinstance(size, (int, str)):
-        raise TypeError(f"a size is a number of bytes or a string such as '100 MB', not {size!r}")
+        raise TypeError(f"a size must be a number of bytes or a string such as '100 MB', not {size!r}")
     if isinstance(size, int):
         return size
     match = _SIZE.fullmatch(size)

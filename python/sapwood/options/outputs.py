@@ -1,4 +1,4 @@
-"""The rule for all files that sapwood writes: no input is replaced, and other files only when you ask."""
+"""The rule for all files that sapwood writes: inputs are never replaced, other files only on request."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .remote_glob import STORES
 
 STANDARD_OUTPUT = "-"
 FORCE = "give --force (overwrite=True in Python)"
-"""How an existing file is replaced."""
+"""How to replace an existing file."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """What an output holds: its name in messages, and the suffixes that a file of it may have."""
+    """The format of an output: its name in messages, and the suffixes of its files."""
 
     name: str
     suffixes: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ PROFILE = Format("a profile, which is JSON", (".json",))
 FLAT = Format("a flat file", (".pds",))
 DATASET = Format("a dataset")
 _OF_DATASETS = frozenset(("hint", "d", "list", "snap", "log", "ref", "job", "lease"))
-"""What lies in the directory of a dataset, which may be replaced or collected."""
+"""Names in the directory of a dataset, whose files may be replaced or collected."""
 DATABASE = Format("an SQLite database", (".sqlite", ".sqlite3", ".db"))
 TABLES = {
     "parquet": Format("Parquet", (".parquet", ".pq")),
@@ -59,7 +59,7 @@ _OTHERS = (
     ".work",
 )
 _KNOWN = frozenset((*(suffix for one in _OURS for suffix in one.suffixes), *_OTHERS))
-"""Suffixes that name a format. A file of any other suffix, or of none, may hold anything."""
+"""Suffixes that name a format. A file with another suffix, or none, may hold anything."""
 
 _NUMBERED_ROOT = re.compile(r"\.root\.[0-9]+", re.IGNORECASE)
 _PORTS = {"http": 80, "https": 443, "root": 1094, "roots": 1094}
@@ -75,7 +75,7 @@ _ALIASES = {
     "xroot": "root",
     "xroots": "roots",
 }
-"""Schemes that have several names."""
+"""Other names of schemes."""
 
 
 def check_output(
@@ -88,16 +88,16 @@ def check_output(
     deadline: float | None = None,
     replaced_by: str = FORCE,
 ) -> str:
-    """Checks that a file may be written, before any work is done for it.
+    """Checks that a file may be written, before any work is done.
 
     Args:
-        target: a path, a ``file://`` URL, or if ``remote`` the URL of an object.
-        what: what is written.
-        inputs: whatever is read: paths, URLs, globs, "file.root:Tree", open files, or collections of these.
-        overwrite: whether an existing file is replaced. An input never is.
-        remote: whether it may also be an object in an object store.
+        target: a path, a ``file://`` URL or, if ``remote``, the URL of an object.
+        what: the format.
+        inputs: all inputs: paths, URLs, globs, "file.root:Tree", open files, or collections of these.
+        overwrite: whether to replace an existing file. An input is never replaced.
+        remote: whether the target may be in an object store.
         deadline: seconds that looking for such an object may take.
-        replaced_by: what to do to replace an existing file.
+        replaced_by: how to replace an existing file, for the message.
 
     Returns:
         The local path, or the URL.
@@ -105,14 +105,14 @@ def check_output(
     Raises:
         UsageError: if the target exists, is an input, or has the suffix of another format.
         FileNotFoundError: if its directory does not exist.
-        PermissionError: if it may not be written.
+        PermissionError: if it is not writable.
     """
     place = check_name(target, what)
     refuse_inputs(place, inputs)
     if is_url(place):
         if not remote:
             raise UsageError(
-                f"{_shown(place)}: {what.name} is written to a local path: write it there, and copy it",
+                f"{_shown(place)}: {what.name} is written to local paths only; copy it afterwards",
                 url=_shown(place),
             )
         if not overwrite and _is_object(place, deadline):
@@ -123,43 +123,41 @@ def check_output(
 
 
 def check_picture(path: str | os.PathLike[str], inputs: Iterable[Any], overwrite: bool) -> str:
-    """Checks that an SVG picture may be written; its name has to end with ".svg"."""
+    """Checks that an SVG picture may be written; its name must end with ".svg"."""
     if not os.fspath(path).lower().endswith(SVG.suffixes):
-        raise UsageError(f"the picture is an SVG document: {os.fspath(path)!r} should end with '.svg'")
+        raise UsageError(f"the picture is an SVG document: {os.fspath(path)!r} must end with '.svg'")
     return check_output(path, SVG, inputs=inputs, overwrite=overwrite)
 
 
 def check_name(target: str | os.PathLike[str], what: Format) -> str:
-    """Checks the name alone; returns the local path, or the URL.
+    """Checks only the name; returns the local path, or the URL.
 
     Raises:
-        UsageError: for "-", a path with an object in the file, and the suffix of another format.
+        UsageError: for "-", a path with an object in the file, or the suffix of another format.
     """
-    text = os.fspath(target)
-    if isinstance(text, bytes):
-        text = os.fsdecode(text)
+    text = os.fsdecode(target)
     if os.path.basename(text) == STANDARD_OUTPUT:
-        raise UsageError(f"'-' is standard output, which {what.name} cannot be written to: name a file")
+        raise UsageError(f"{what.name} cannot be written to standard output ('-'): name a file")
     if not text or (text.endswith("/") and what is not DATASET):
         raise UsageError(f"{text!r} is not the name of a file")
     file, inside = split_object_path(text)
     if inside is not None:
-        raise UsageError(f"{text!r} names an object in a file, but the output is a file: write {file!r}")
+        raise UsageError(f"{text!r} names an object in a file, but the output must be a file: write {file!r}")
     place = _local(text) or text
-    # A link is followed when its file is replaced.
+    # A link is followed when its target is replaced.
     for name in {_name(place), os.path.basename(os.path.realpath(place)) if not is_url(place) else ""}:
         suffix = ".root" if _NUMBERED_ROOT.search(name) else PurePosixPath(name).suffix.lower()
         if suffix in _KNOWN and suffix not in what.suffixes:
             usual = f", such as {what.suffixes[0]!r}" if what.suffixes else ""
-            raise UsageError(f"{_shown(text)!r}: the output is {what.name}: choose another suffix{usual}")
+            raise UsageError(f"{_shown(text)!r}: the output is {what.name}; choose another suffix{usual}")
     return place
 
 
 def check_dataset(target: str | os.PathLike[str]) -> str:
-    """Checks that a dataset may be made; returns its directory or URL.
+    """Checks that a dataset may be created; returns its directory or URL.
 
     Raises:
-        UsageError: as :func:`check_name`, and for a directory with other files of names that datasets use.
+        UsageError: as :func:`check_name`, and for a directory with other files under names that datasets use.
     """
     place = check_name(target, DATASET)
     if not is_url(place) and os.path.isdir(place) and not os.path.exists(os.path.join(place, "fmt")):
@@ -170,15 +168,15 @@ def check_dataset(target: str | os.PathLike[str]) -> str:
 
 
 def refuse_inputs(target: str, inputs: Iterable[Any]) -> None:
-    """Raises a UsageError if the target is an input, by whatever name, or lies in a dataset that is one."""
+    """Raises a UsageError if the target is an input, under any name, or inside a dataset that is one."""
     for source in _names(inputs):
         if is_same(target, source):
             raise UsageError(
-                f"{_shown(target)} is read, and cannot be the output as well: choose another output",
+                f"{_shown(target)} is an input and cannot also be the output: choose another output",
                 url=_shown(target),
             )
         if _is_inside(target, source):
-            message = f"{_shown(target)} lies in the dataset {_shown(source)}, which is read"
+            message = f"{_shown(target)} is inside the dataset {_shown(source)}, which is an input"
             raise UsageError(f"{message}: choose another output", url=_shown(target))
 
 
@@ -191,7 +189,7 @@ def refuse_existing(path: str | os.PathLike[str], replaced_by: str = FORCE) -> N
 def _check_local(place: str, overwrite: bool, replaced_by: str) -> None:
     folder = os.path.dirname(os.path.realpath(place) if overwrite else place) or "."
     if not os.path.isdir(folder):
-        missing = FileNotFoundError(f"{place}: there is no directory {folder!r}: make it first", url=place)
+        missing = FileNotFoundError(f"{place}: there is no directory {folder!r}; create it first", url=place)
         missing.errno, missing.strerror, missing.filename = errno.ENOENT, os.strerror(errno.ENOENT), place
         raise missing
     if os.path.exists(place) and not os.path.isfile(place):
@@ -204,21 +202,21 @@ def _check_local(place: str, overwrite: bool, replaced_by: str) -> None:
             f"{place} is write-protected: make it writable, remove it, or choose another output", url=place
         )
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(f"{place}: you may not write to the directory {folder!r}", url=place)
+        raise PermissionError(f"{place}: the directory {folder!r} is not writable", url=place)
 
 
 def _is_object(url: str, deadline: float | None) -> bool:
-    """Whether there is an object at a URL of an object store; others cannot be written to anyway."""
+    """Whether there is an object at the URL of an object store; other servers cannot be written to."""
     if _scheme(url) not in STORES:
         return False
     try:
         with core_errors():
-            _core.File.open(url, deadline=deadline, options={}).close()
+            _core.File.open(url, deadline=deadline).close()
     except FileNotFoundError:
         return False
     except PermissionError as error:
-        # Whoever may write need not be allowed to read.
-        message = f"nobody may see whether {_shown(url)} exists: to write it anyway, {FORCE}"
+        # Permission to write need not include permission to read.
+        message = f"no permission to check whether {_shown(url)} exists; to write it anyway, {FORCE}"
         raise PermissionError(f"{message} ({error})", url=_shown(url)) from None
     except (CorruptFileError, UnsupportedTypeError):
         pass
@@ -226,11 +224,11 @@ def _is_object(url: str, deadline: float | None) -> bool:
 
 
 def _is_there(place: str, replaced_by: str) -> UsageError:
-    return UsageError(f"{_shown(place)} exists: to replace it, {replaced_by}", url=_shown(place))
+    return UsageError(f"{_shown(place)} exists; to replace it, {replaced_by}", url=_shown(place))
 
 
 def _names(inputs: Any) -> Iterator[str]:
-    """The paths and URLs that inputs may stand for."""
+    """The paths and URLs that inputs may mean."""
     if inputs is None or isinstance(inputs, (bytes, bytearray, memoryview)) or callable(inputs):
         return
     if isinstance(inputs, (str, os.PathLike)):
@@ -246,7 +244,7 @@ def _names(inputs: Any) -> Iterator[str]:
 
 
 def _readings(text: str) -> Iterator[str]:
-    """A text and what it names without an object path, a version, or a chain of protocols; globs expanded."""
+    """A text, with and without object path, version, and chain of protocols; globs are expanded."""
     whole = [text, split_object_path(text)[0], text.rpartition(":")[0], *text.split("::")]
     for name in dict.fromkeys([*whole, *(one.rpartition("@")[0] for one in whole)]):
         local = _local(name)
@@ -260,12 +258,14 @@ def _readings(text: str) -> Iterator[str]:
 
 
 def _local(text: str) -> str | None:
-    """The local path that a text means; None for URLs of servers, and for nothing."""
+    """The local path that a text means; None for URLs of servers and for an empty text."""
     if text.lower().startswith("file://"):
         host, slash, path = text[len("file://") :].partition("/")
         if slash and host.lower() in ("", "localhost"):
             return unquote(slash + path)
-        raise UsageError(f"{text!r} is no path of this machine: a file URL is file:///path", url=text)
+        raise UsageError(
+            f"{text!r} is not a path on this machine: file URLs are written file:///path", url=text
+        )
     return os.path.expanduser(text) if text and not is_url(text) else None
 
 
@@ -274,7 +274,7 @@ def is_same(target: str, source: str) -> bool:
     target, source = _local(target) or target, _local(source) or source
     if is_url(target) or is_url(source):
         return is_url(target) and is_url(source) and _normal(target) == _normal(source)
-    if "\0" in target + source:  # no path has it
+    if "\0" in target + source:  # impossible in a path
         return False
     try:
         return os.path.samefile(target, source)
@@ -290,11 +290,11 @@ def _is_inside(target: str, source: str) -> bool:
 
 
 def _normal(url: str) -> str:
-    """A URL in the one form that all its spellings have: without password, query and default port."""
+    """The normal form of a URL: without password, query and default port."""
     parts = urlsplit(url)
     scheme = _scheme(url)
     if scheme in STORES:
-        # Keys are taken literally. An Azure container may stand where users do.
+        # Keys are taken literally. In URLs of Azure, the container may be in the place of the user.
         host = parts.netloc.lower() if scheme == "az" else parts.netloc.lower().rpartition("@")[2]
         return f"{scheme}://{host}{parts.path.rstrip('/')}"
     try:
@@ -306,7 +306,7 @@ def _normal(url: str) -> str:
 
 
 def _scheme(url: str) -> str:
-    """The scheme of a URL, by its usual name."""
+    """The scheme of a URL, under its usual name."""
     scheme = url.partition("://")[0].lower()
     return _ALIASES.get(scheme, scheme)
 

@@ -1,4 +1,4 @@
-"""What users write for a file: "file.root:dir/Tree", paths, URLs, globs, dicts, lists, file objects."""
+"""The ways to name files: "file.root:dir/Tree", paths, URLs, globs, dicts, lists, file objects."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from .. import _core
 from ..errors import FileNotFoundError, UsageError
 from .remote_glob import Lister, lister, remote_glob
 
 FileLike: TypeAlias = "str | os.PathLike[str] | Any"
-"""A path or URL, or an object that has ``read`` and ``seek``, or bytes."""
+"""A path or URL, an object with ``read`` and ``seek``, or bytes."""
 
 CATALOGUED = "catalog:"
-"""Before the name of a dataset in the catalogue of this user."""
+"""Prefix of the name of a dataset in the user's catalogue."""
 
-# The rule that this field is used to: only ".root:" or ".root.1:" ends a file's name; so do metalinks here.
+# The usual rule in this field: only ".root:" or ".root.1:" ends a file's name; here, metalinks do, too.
 _FILE_AND_OBJECT = re.compile(r"(.+\.(?:root(?:\.[0-9]+)?|meta4|metalink)):(.*)", re.IGNORECASE | re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # pathlib folds the two slashes of a URL into one.
@@ -31,7 +32,7 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 @dataclass(frozen=True)
 class FileSpec:
-    """One file to read: where it is, what in it, and which entry ranges of that."""
+    """One file to read: its location, the object in it, and ranges of entries of that object."""
 
     file: Any
     object_path: str | None = None
@@ -56,7 +57,7 @@ def split_object_path(text: str) -> tuple[str, str | None]:
 
 
 def single_file(path: Any) -> FileSpec:
-    """What :func:`sapwood.open` is given: a file, or a dict of one file and the object in it."""
+    """The argument of :func:`sapwood.open`: a file, or a dict of one file and the object in it."""
     if isinstance(path, Mapping):
         if len(path) != 1:
             raise UsageError(
@@ -65,7 +66,7 @@ def single_file(path: Any) -> FileSpec:
         ((file, target),) = path.items()
         object_path, steps = _target(target)
         if steps is not None:
-            raise UsageError("'steps' have a meaning in iterate and concatenate only")
+            raise UsageError("'steps' are only for iterate and concatenate")
         return FileSpec(_plain(file), object_path)
     if isinstance(path, str):
         return FileSpec(*split_object_path(path))
@@ -75,14 +76,14 @@ def single_file(path: Any) -> FileSpec:
 
 
 def several_files(
-    files: Any, deadline: float | None = None, options: Mapping[str, Any] | None = None
+    files: Any, deadline: float | None = None, options: _core.OpenOptions | None = None
 ) -> list[FileSpec]:
-    """What :func:`sapwood.iterate` is given: a file, a glob, a dict, an open tree, or an iterable of these.
+    """The argument of :func:`sapwood.iterate`: a file, a glob, a dict, an open tree, or an iterable of these.
 
-    ``deadline``: seconds that listing one directory of a server may take; ``options``: how it is reached.
+    ``deadline``: seconds that listing one directory of a server may take; ``options``: how to reach it.
 
     Raises:
-        FileNotFoundError: if nothing at all is there.
+        FileNotFoundError: if no file matches.
     """
     walked = _walk(files, lister(deadline, options))
     found = list(dict.fromkeys(walked)) if _hashable(files) else list(walked)
@@ -97,21 +98,21 @@ def is_url(text: str) -> bool:
 
 
 def is_file_object(candidate: object) -> bool:
-    """Whether something can be read like a file: it has ``read`` and ``seek``, or is a buffer."""
+    """Whether an object can be read like a file: it has ``read`` and ``seek``, or is a buffer."""
     if isinstance(candidate, (bytes, bytearray, memoryview)):
         return True
     return callable(getattr(candidate, "read", None)) and callable(getattr(candidate, "seek", None))
 
 
 def is_dataset(path: str) -> bool:
-    """Whether a local path is that of a dataset, of which a version may be named: "ttbar@v12"."""
+    """Whether a local path is that of a dataset, with or without a version: "ttbar@v12"."""
     place, at, version = path.rpartition("@")
     here = [path, place] if at and "/" not in version else [path]
     return any(os.path.isfile(os.path.join(one, "fmt")) for one in here)
 
 
 def check_exists(path: str) -> None:
-    """Raises the error that users know, with errno and file name, if a local file is missing."""
+    """Raises Python's usual error, with errno and file name, if a local file is missing."""
     if not is_url(path) and not os.path.exists(path) and not is_dataset(path):
         error = FileNotFoundError(f"no such file: {path!r} (looked in {os.getcwd()!r})", url=path)
         error.errno, error.strerror, error.filename = errno.ENOENT, os.strerror(errno.ENOENT), path
@@ -137,13 +138,13 @@ def _walk(files: Any, listed: Lister, split: bool = True) -> Iterator[FileSpec]:
             yield from _walk(file, listed, split)
     else:
         raise TypeError(
-            "files are a path, URL or glob, a dict {path: tree}, an open tree, a file object, "
+            "files must be a path, URL or glob, a dict {path: tree}, an open tree, a file object, "
             f"or an iterable of these, not {files!r}"
         )
 
 
 def _hashable(files: Any) -> bool:
-    """Whether double names in ``files`` are one file: a list may name a file twice on purpose."""
+    """Whether duplicates in ``files`` count once: a list may name a file twice on purpose."""
     return isinstance(files, (str, os.PathLike))
 
 
@@ -152,7 +153,7 @@ def _plain(file: Any) -> Any:
         return _FOLDED_URL.sub(r"\1/", os.fspath(file))
     if isinstance(file, str) or is_file_object(file):
         return file
-    raise TypeError(f"a file is a path, a URL, bytes, or an object with 'read' and 'seek', not {file!r}")
+    raise TypeError(f"a file must be a path, a URL, bytes, or an object with 'read' and 'seek', not {file!r}")
 
 
 def _object_path(text: str) -> str | None:
@@ -160,7 +161,7 @@ def _object_path(text: str) -> str | None:
 
 
 def _target(target: Any) -> tuple[str | None, tuple[tuple[int, int], ...] | None]:
-    """The value that a dict of files has: an object path, or {"object_path": …, "steps": …}."""
+    """A value of a dict of files: an object path, or {"object_path": …, "steps": …}."""
     if target is None:
         return None, None
     if isinstance(target, str):
@@ -169,28 +170,28 @@ def _target(target: Any) -> tuple[str | None, tuple[tuple[int, int], ...] | None
         known = {"object_path", "steps", "num_entries", "uuid"}
         if not known.issuperset(target):
             raise UsageError(
-                f"unknown keys {sorted(set(target) - known)} for a file: {sorted(known)} are known"
+                f"unknown keys {sorted(set(target) - known)} for a file; available: {sorted(known)}"
             )
         object_path = target.get("object_path")
         steps = target.get("steps")
         return object_path and _object_path(object_path), None if steps is None else _steps(steps)
-    raise TypeError(f"a dict of files holds object paths, dicts or None, not {target!r}")
+    raise TypeError(f"the values of a dict of files must be object paths, dicts or None, not {target!r}")
 
 
 def _steps(steps: Any) -> tuple[tuple[int, int], ...]:
-    """Entry ranges, written as pairs or as the list of their edges."""
+    """Entry ranges, given as pairs or as the list of their edges."""
     items = list(steps)
     if items and all(isinstance(item, int) for item in items):
         pairs = list(itertools.pairwise(items))
     else:
         pairs = [(int(start), int(stop)) for start, stop in items]
     if any(not 0 <= start <= stop for start, stop in pairs):
-        raise UsageError(f"steps are pairs start <= stop of entries, or rising edges, not {steps!r}")
+        raise UsageError(f"steps must be pairs start <= stop of entries, or rising edges, not {steps!r}")
     return tuple(pairs)
 
 
 def _expand(path: str, listed: Lister) -> list[str]:
-    """The files that a glob stands for, sorted; anything else unchanged."""
+    """The files that match a glob, sorted; anything else unchanged."""
     if is_url(path):
         place, mark, opaque = path.partition("?")
         patterns = [one + mark + opaque for one in _expand_braces(place)]

@@ -1,27 +1,28 @@
-"""Options of opening and reading, with their defaults."""
+"""Options of opening and reading. The core has the defaults of options that are None."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors import UsageError, nearest
 from .blocks import NAMES as BLOCK_NAMES
-from .blocks import Blocks, block_options
+from .blocks import BlockOptions, block_options
 from .paths import is_url
-from .replicas import Places, Replicas, check_sources, replicas
+from .replicas import FileReplicas, Replicas, check_sources, replicas
+from .retry import RetryPolicy, check_retry
 from .storage import NAMES as STORAGE_NAMES
-from .storage import SECRETS, base_options, check_keys, storage_option
+from .storage import SECRETS, StorageOptions, storage_options, storage_rules
 
 if TYPE_CHECKING:
     from ..history.logs import Log
 
-# Options of uproot that tune its caches and threads. Scripts that set them work here too; sapwood has nothing
-# to tune by them. What would change a result ("custom_classes", "handler") is refused instead.
+# Options of uproot that tune its caches and threads: accepted, so that scripts run unchanged, and ignored.
+# Options that would change a result ("custom_classes", "handler") are refused instead.
 _WITHOUT_EFFECT = frozenset(
     {
         "object_cache",
@@ -38,64 +39,96 @@ _WITHOUT_EFFECT = frozenset(
     }
 )
 
+# Each of these checks its value. None stands for the default.
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "headers": lambda headers: {str(name): str(value) for name, value in headers.items()},
+    "log": lambda log: log,
+    "read_timeout": lambda seconds: _positive_seconds("'read_timeout'", seconds),
+    "replicas": replicas,
+    "retry": check_retry,
+    "sources": check_sources,
+    "storage_rules": storage_rules,
+}
+
+_OTHER_NAMES = {"bases": "storage_rules"}
+
 
 @dataclass(frozen=True)
 class OpenOptions:
-    """What :func:`sapwood.open` was told; every later read of the file follows it.
+    """The options of :func:`sapwood.open`; every later read of the file follows them.
 
     Attributes:
         deadline: seconds that one call may take (open, arrays, or one step of iterate); None for an hour.
         threads: threads that decompress and decode; None for ``SAPWOOD_THREADS``, else all cores.
         headers: sent with every HTTP request. They may be secret: they are not shown, and never pickled.
-        storage: how object stores are reached. Keys among it are not shown, and never pickled.
-        replicas: where else files are; URLs among it that hold secrets are never pickled.
-        sources: most places that one file is read from at once; None for 2.
-        blocks: how files are read in blocks that are kept; None for not at all.
+        storage: how to reach object stores. Its keys are not shown, and never pickled.
+        replicas: other locations of the file; URLs with secrets are never pickled.
+        sources: most replicas of one file that are read at once; None for 2.
+        lazy_download: how to read files in blocks that are kept; None for not at all.
         log: of a dataset, its log, if that is in a database, or the URL of that.
-        bases: of a dataset, how other places of its objects are reached, by the beginnings of their URLs.
-            Keys among it are not shown, and never pickled.
+        storage_rules: how to reach other object stores that a dataset names, by URL prefix. Keys among them
+            are not shown, and never pickled.
+        read_timeout: seconds after which a request to a silent server is repeated; None for 30.
+        retry: how failed requests are repeated; None for four tries.
     """
 
     deadline: float | None = None
     threads: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    storage: StorageOptions = field(default_factory=StorageOptions, repr=False)
     replicas: Replicas | None = field(default=None, repr=False)
     sources: int | None = None
-    blocks: Blocks | None = None
+    lazy_download: BlockOptions | None = None
     log: Log = field(default=None, repr=False)
-    bases: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=(), repr=False)
+    storage_rules: tuple[tuple[str, StorageOptions], ...] = field(default=(), repr=False)
+    read_timeout: float | None = None
+    retry: RetryPolicy | None = None
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        # Two fields had other names in older pickles.
+        renamed = {"blocks": "lazy_download", "bases": "storage_rules"}
+        self.__dict__.update({renamed.get(name, name): value for name, value in state.items()})
 
     @property
     def has_secrets(self) -> bool:
-        """Whether headers, keys, or URLs that hold secrets were given: these are never pickled."""
-        hides = self.replicas is not None and self.replicas.has_secrets
+        """Whether they hold headers, keys, or URLs with secrets: these are never pickled."""
+        if self.headers or (self.replicas is not None and self.replicas.has_secrets):
+            return True
         if isinstance(self.log, (str, os.PathLike)):
             log = os.fspath(self.log)
-            hides = hides or (is_url(log) and _core.redact(log) != log)
-        else:
-            hides = hides or (self.log is not None and self.log.has_secrets)
-        stores = [self.storage, *(storage for _, storage in self.bases)]
-        return bool(self.headers) or hides or not all(SECRETS.isdisjoint(storage) for storage in stores)
+            if is_url(log) and _core.redact(log) != log:
+                return True
+        elif self.log is not None and self.log.has_secrets:
+            return True
+        stores = [self.storage, *(storage for _, storage in self.storage_rules)]
+        return any(not SECRETS.isdisjoint(storage) for storage in stores)
 
-    def places_of(self, name: str) -> Places:
-        """Where else the file of this name is."""
-        return Places() if self.replicas is None else self.replicas.of(name)
+    def replicas_of(self, name: str) -> FileReplicas:
+        """The other locations of the file of this name."""
+        return FileReplicas() if self.replicas is None else self.replicas.of(name)
 
     def beside(self, name: str) -> OpenOptions:
-        """The options for a file beside one that was opened with these, which calls it so."""
+        """The options for the file that this one refers to by ``name``, relative to itself."""
         return self if self.replicas is None else replace(self, replicas=self.replicas.beside(name))
 
     def pickled(self, name: str) -> OpenOptions:
         """The options for the copy of a file of this name."""
         return self if self.replicas is None else replace(self, replicas=self.replicas.pickled(name))
 
-    def for_core(self) -> dict[str, Any]:
-        """The options that the core is handed when it opens or lists something."""
-        sources = {} if self.sources is None else {"sources": self.sources}
-        blocks = {} if self.blocks is None else self.blocks.for_core()
-        bases = {"bases": {rule: dict(storage) for rule, storage in self.bases}} if self.bases else {}
-        return {"headers": dict(self.headers), **self.storage, **sources, **blocks, **bases}
+    def for_core(self, replicas: FileReplicas | None = None) -> _core.OpenOptions:
+        """These options, as the core takes them to open or list something that has these replicas."""
+        replicas = replicas or FileReplicas()
+        return _core.OpenOptions(
+            headers=list(self.headers.items()),
+            storage=_core.StorageOptions(**self.storage),
+            storage_rules=[(prefix, _core.StorageOptions(**one)) for prefix, one in self.storage_rules],
+            read_timeout=self.read_timeout,
+            retry=None if self.retry is None else self.retry.for_core(),
+            replicas=replicas.urls,
+            documents=replicas.documents,
+            sources=self.sources,
+            lazy_download=None if self.lazy_download is None else self.lazy_download.for_core(),
+        )
 
     def deadline_or(self, deadline: float | None) -> float | None:
         """The deadline of one call: its own, if it has one."""
@@ -108,77 +141,64 @@ class OpenOptions:
 
 def open_options(deadline: float | None, threads: int | None, options: Mapping[str, Any]) -> OpenOptions:
     """Checks the arguments of :func:`sapwood.open`."""
-    headers: dict[str, str] = {}
+    checked: dict[str, Any] = {}
     storage: dict[str, Any] = {}
-    further: dict[str, Any] = {}
-    kept: dict[str, Any] = {}
-    for name, value in options.items():
-        if name in _WITHOUT_EFFECT:
-            continue
+    blocks: dict[str, Any] = {}
+    for given, value in options.items():
+        name = _OTHER_NAMES.get(given, given)
         if name == "timeout":
             deadline = value if deadline is None else deadline
-        elif name == "headers":
-            headers = {str(header): str(text) for header, text in value.items()}
-        elif name == "replicas":
-            further["replicas"] = replicas(value)
-        elif name == "log":
-            further["log"] = value
-        elif name == "bases":
-            further["bases"] = base_options(value)
-        elif name == "sources":
-            further["sources"] = None if value is None else check_sources(value)
+        elif name in _CHECKS:
+            if value is not None:
+                checked[name] = _CHECKS[name](value)
         elif name in BLOCK_NAMES:
-            kept[name] = value
+            blocks[name] = value
         elif name in STORAGE_NAMES:
-            name, value = storage_option(name, value)
-            storage |= {} if value is None else {name: value}
-        else:
-            known = [
-                "bases",
-                "deadline",
-                "headers",
-                "log",
-                "replicas",
-                "sources",
-                "threads",
-                "timeout",
-                *BLOCK_NAMES,
-                *STORAGE_NAMES,
-                *_WITHOUT_EFFECT,
-            ]
-            near = nearest(name, known)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"open has no option {name!r}{hint}")
-    check_keys(storage)
-    further["blocks"] = block_options(kept)
-    if deadline is not None:
-        deadline = check_deadline(deadline)
+            storage[name] = value
+        elif name not in _WITHOUT_EFFECT:
+            raise _unknown(name)
     if threads is None and os.environ.get("SAPWOOD_THREADS"):
         threads = _environment_threads(os.environ["SAPWOOD_THREADS"])
-    threads = None if threads is None else check_threads(threads)
-    return OpenOptions(deadline, threads, headers, storage, **further)
+    return OpenOptions(
+        deadline=None if deadline is None else check_deadline(deadline),
+        threads=None if threads is None else check_threads(threads),
+        storage=storage_options(storage),
+        lazy_download=block_options(blocks),
+        **checked,
+    )
 
 
 def check_deadline(deadline: float) -> float:
-    """Seconds, as a positive number."""
-    if isinstance(deadline, bool) or not isinstance(deadline, (int, float)):
-        raise TypeError(f"a deadline is a number of seconds, not {deadline!r}")
-    if not deadline > 0 or math.isinf(deadline):
-        raise UsageError(f"a deadline is a positive number of seconds, not {deadline!r}")
-    return float(deadline)
+    """Checks a positive number of seconds."""
+    return _positive_seconds("a deadline", deadline)
 
 
 def check_threads(threads: int) -> int:
-    """A number of threads, at least one."""
+    """Checks a number of threads, at least one."""
     if isinstance(threads, bool) or not isinstance(threads, int):
-        raise TypeError(f"'threads' is a whole number, not {threads!r}")
+        raise TypeError(f"'threads' must be a whole number, not {threads!r}")
     if threads < 1:
-        raise UsageError(f"'threads' is at least 1, not {threads}")
+        raise UsageError(f"'threads' must be at least 1, not {threads}")
     return threads
+
+
+def _positive_seconds(name: str, seconds: Any) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise TypeError(f"{name} must be a number of seconds, not {seconds!r}")
+    if not seconds > 0 or math.isinf(seconds):
+        raise UsageError(f"{name} must be a positive number of seconds, not {seconds!r}")
+    return float(seconds)
+
+
+def _unknown(name: str) -> TypeError:
+    known = ["deadline", "threads", "timeout", *_CHECKS, *BLOCK_NAMES, *STORAGE_NAMES, *_WITHOUT_EFFECT]
+    near = nearest(name, sorted(known))
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return TypeError(f"open has no option {name!r}{hint}")
 
 
 def _environment_threads(text: str) -> int:
     try:
         return check_threads(int(text))
     except ValueError:
-        raise UsageError(f"SAPWOOD_THREADS is a number of threads, at least 1, not {text!r}") from None
+        raise UsageError(f"SAPWOOD_THREADS must be a number of threads, at least 1, not {text!r}") from None

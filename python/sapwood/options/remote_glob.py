@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from .. import _core
 from ..errors import UsageError
 from ..errors.core import core_errors
 
-# "?" begins the opaque part of a URL: it is no wildcard here.
+# "?" begins the opaque part of a URL, so it is not a wildcard here.
 _URL = re.compile(r"(?P<server>(?P<scheme>[^:]+)://[^/?]*/)(?P<path>[^?]*)(?P<opaque>\?.*)?", re.DOTALL)
 STORES = ("s3", "gs", "az")
 """The schemes of object stores, which may hold datasets."""
 _WILDCARD = re.compile(r"[*\[]")
 
 Lister: TypeAlias = Callable[[str], "list[tuple[str, bool]]"]
-"""From the URL of a directory to names, and whether they are directories."""
+"""Takes the URL of a directory; returns its names, and whether each is a directory."""
 
 
-def lister(deadline: float | None = None, options: Mapping[str, Any] | None = None) -> Lister:
-    """What lists directories within ``deadline`` seconds each, with these options of the core."""
-    given = dict(options or {})
+def lister(deadline: float | None = None, options: _core.OpenOptions | None = None) -> Lister:
+    """A function that lists directories, each within ``deadline`` seconds."""
 
     def listed(url: str) -> list[tuple[str, bool]]:
         with core_errors():
-            return _core.list_directory(url, deadline=deadline, options=given)
+            return _core.list_directory(url, deadline=deadline, options=options)
 
     return listed
 
 
 def remote_glob(url: str, listed: Lister) -> Iterator[str]:
-    """The URLs of the files and datasets that a glob stands for, sorted; a URL without wildcards as it is.
+    """The URLs of the files and datasets that match a glob, sorted; a URL without wildcards unchanged.
 
     Raises:
-        UnsupportedTypeError: if directories of such a server cannot be listed.
+        UnsupportedTypeError: if directories of the server cannot be listed.
     """
     match = _URL.fullmatch(url)
     if match is None or _WILDCARD.search(match["path"]) is None:
@@ -55,7 +54,7 @@ def remote_glob(url: str, listed: Lister) -> Iterator[str]:
 
 
 def _matches(listed: Lister, done: str, parts: list[str], has_datasets: bool) -> Iterator[str]:
-    """The paths of files and datasets that begin with ``done`` and go on as ``parts`` say."""
+    """The paths of files and datasets below ``done`` that match the patterns ``parts``."""
     plain = 0
     while plain < len(parts) and _WILDCARD.search(parts[plain]) is None:
         plain += 1
@@ -65,7 +64,7 @@ def _matches(listed: Lister, done: str, parts: list[str], has_datasets: bool) ->
     done += "".join(f"{part}/" for part in parts[:plain])
     pattern, rest = parts[plain], parts[plain + 1 :]
     for name, is_directory in listed(done):
-        # As in local globs, a wildcard does not match a dot at the beginning.
+        # As in local globs, a wildcard does not match a leading dot.
         hidden = name.startswith(".") and not pattern.startswith(".")
         if hidden or not fnmatchcase(name, pattern):
             continue

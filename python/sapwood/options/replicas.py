@@ -1,4 +1,4 @@
-"""What ``replicas=`` says: where else files are, as URLs, prefixes, rules, a function, or documents."""
+"""Other locations of files (``replicas=``): URLs, prefixes, rules, a function, or documents."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any
 from .. import _core
 from ..errors import UsageError
 
-# As the core knows documents by their names (crates/source/src/find).
+# The names by which the core recognizes documents, too (crates/source/src/find).
 _DOCUMENT = re.compile(r"[^?#]*\.(?:meta4|metalink|json)(?:[?#].*)?", re.IGNORECASE | re.DOTALL)
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#]*)(?P<path>[^?#]*)", re.DOTALL)
 _XROOTD = re.compile(r"x?roots?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where else one file is.
+class FileReplicas:
+    """The other locations of one file.
 
     Attributes:
-        urls: paths and URLs of it, and of documents that say where it is; the best first.
-        documents: such documents themselves.
+        urls: their paths and URLs, and those of documents that list locations; the best first.
+        documents: the contents of such documents.
     """
 
     urls: tuple[str, ...] = ()
@@ -33,20 +33,16 @@ class Places:
     def __bool__(self) -> bool:
         return bool(self.urls or self.documents)
 
-    def for_core(self) -> dict[str, Any]:
-        """The options that the core is handed."""
-        return {"replicas": list(self.urls), "documents": list(self.documents)} if self else {}
-
 
 @dataclass(frozen=True)
 class Replicas:
-    """Where files are, by their names.
+    """The argument ``replicas=``: it gives the other locations of any file by its name.
 
     Attributes:
         items: URLs; those that end in a slash are prefixes of names.
-        rules: beginnings of names, and what may stand in their place.
+        rules: prefixes of names, and what to replace each with.
         documents: records of Rucio, as JSON.
-        function: from a name to further replicas.
+        function: returns further replicas of a name.
     """
 
     items: tuple[str, ...] = ()
@@ -56,17 +52,17 @@ class Replicas:
 
     @property
     def names_one_file(self) -> bool:
-        """Whether they are of one file only."""
+        """Whether they belong to one file only."""
         return any(not item.endswith("/") and not is_document(item) for item in self.items)
 
     @property
     def has_secrets(self) -> bool:
-        """Whether a URL holds a password, token or query: these are never pickled."""
+        """Whether a URL has a password, token or query: such replicas are never pickled."""
         urls = [*self.items, *(url for _, values in self.rules for url in values)]
         return any(_core.redact(url) != url for url in urls) or any(map(_hides, self.documents))
 
-    def of(self, name: str) -> Places:
-        """The places of one file, but for the name itself.
+    def of(self, name: str) -> FileReplicas:
+        """The locations of one file, except the name itself.
 
         >>> replicas(["root://a/", "https://b/p/", "s3://c/x.root"]).of("/store/x.root").urls
         ('root://a//store/x.root', 'https://b/p/store/x.root', 's3://c/x.root')
@@ -74,31 +70,31 @@ class Replicas:
         ('root://b//store/x.root', 'https://c/store/x.root')
         """
         urls = [_joined(item, name) for item in self.items]
-        for beginning, values in self.rules:
-            if _begins(name, beginning):
-                urls += [value + name[len(beginning) :] for value in values]
+        for prefix, values in self.rules:
+            if _begins(name, prefix):
+                urls += [value + name[len(prefix) :] for value in values]
         documents = list(self.documents)
         if self.function is not None:
             found = replicas(self.function(name))
             if found is not None and found.function is not None:
-                raise TypeError("a function that gives replicas gives URLs, not another function")
-            more = Places() if found is None else found.of(name)
+                raise TypeError("the function for replicas must return URLs, not another function")
+            more = FileReplicas() if found is None else found.of(name)
             urls += more.urls
             documents += more.documents
-        return Places(tuple(dict.fromkeys(url for url in urls if url != name)), tuple(documents))
+        return FileReplicas(tuple(dict.fromkeys(url for url in urls if url != name)), tuple(documents))
 
     def beside(self, name: str) -> Replicas:
-        """The replicas of a file that this one calls ``name``, which lies beside it in each place."""
+        """The replicas of the file that this one refers to by ``name``, relative to itself."""
         whole = [item.endswith("/") or is_document(item) for item in self.items]
         items = zip(self.items, whole, strict=True)
         return replace(self, items=tuple(item if kept else _core.beside(item, name) for item, kept in items))
 
     def pickled(self, name: str) -> Replicas:
-        """What the copy of a file is opened with: functions stay behind."""
+        """The replicas to open a pickled copy with: functions are replaced by their results."""
         if self.function is None:
             return self
-        places = self.of(name)
-        return Replicas(items=places.urls, documents=places.documents)
+        found = self.of(name)
+        return Replicas(items=found.urls, documents=found.documents)
 
 
 def replicas(given: Any) -> Replicas | None:
@@ -114,7 +110,7 @@ def replicas(given: Any) -> Replicas | None:
     if callable(given):
         return Replicas(function=given)
     if not isinstance(given, Iterable):
-        raise TypeError(f"replicas are URLs, rules {{beginning: URLs}} or a function, not {given!r}")
+        raise TypeError(f"replicas must be URLs, rules {{prefix: URLs}} or a function, not {given!r}")
     items, records = [], []
     for one in given:
         if isinstance(one, Mapping):
@@ -125,16 +121,16 @@ def replicas(given: Any) -> Replicas | None:
 
 
 def check_sources(sources: int) -> int:
-    """A number of sources, at least one."""
+    """Checks a number of sources, at least one."""
     if isinstance(sources, bool) or not isinstance(sources, int):
-        raise TypeError(f"'sources' is a whole number, not {sources!r}")
+        raise TypeError(f"'sources' must be a whole number, not {sources!r}")
     if sources < 1:
-        raise UsageError(f"'sources' is at least 1, not {sources}")
+        raise UsageError(f"'sources' must be at least 1, not {sources}")
     return sources
 
 
 def is_document(url: str) -> bool:
-    """Whether it is the name of a metalink, or of a list of replicas as JSON."""
+    """Whether a URL names a metalink, or a list of replicas as JSON."""
     return _DOCUMENT.fullmatch(url) is not None
 
 
@@ -143,7 +139,7 @@ def _text(url: Any) -> str:
         text = os.fspath(url)
         if isinstance(text, str) and text:
             return text if _URL.match(text) else os.path.expanduser(text)
-    raise TypeError(f"a replica is a URL, not {url!r}")
+    raise TypeError(f"a replica must be a URL, not {url!r}")
 
 
 def _values(values: Any) -> tuple[str, ...]:
@@ -157,31 +153,31 @@ def _is_record(given: Any) -> bool:
 
 def _json(records: Any) -> str:
     if isinstance(records, list) and not all(map(_is_record, records)):
-        raise UsageError("a dict among replicas is a record of Rucio, with 'pfns' or 'rses'")
+        raise UsageError("a dict among replicas must be a record of Rucio, with 'pfns' or 'rses'")
     return json.dumps(records, default=str)
 
 
-def _begins(name: str, beginning: str) -> bool:
-    if not name.startswith(beginning):
+def _begins(name: str, prefix: str) -> bool:
+    if not name.startswith(prefix):
         return False
-    return beginning.endswith("/") or name[len(beginning) :][:1] in ("", "/")
+    return prefix.endswith("/") or name[len(prefix) :][:1] in ("", "/")
 
 
 def _joined(item: str, name: str) -> str:
-    """The URL of a file below a prefix; any other URL as it is."""
+    """The URL of a file below a prefix; any other URL unchanged."""
     if not item.endswith("/"):
         return item
     match = _URL.match(name)
     path = (name if match is None else match["path"]).lstrip("/")
     prefix = _URL.fullmatch(item)
     if prefix is not None and _XROOTD.fullmatch(prefix["scheme"]) and prefix["path"] == "/":
-        # The path begins with a slash of its own.
+        # XRootD separates the server from an absolute path by two slashes.
         return f"{item}/{path}"
     return item + path
 
 
 def _hides(document: str) -> bool:
-    """Whether URLs in records of Rucio hold secrets, such as signatures."""
+    """Whether URLs in records of Rucio contain secrets, such as signatures."""
     records = json.loads(document)
     for record in records if isinstance(records, list) else [records]:
         urls = [

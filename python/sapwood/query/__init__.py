@@ -1,1 +1,1 @@
-"""What a call asks for, and how it is read: selections, expressions, cuts, steps."""
+"""Queries: selections, expressions, cuts and steps, and how they are read."""

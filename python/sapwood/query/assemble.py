@@ -1,9 +1,9 @@
-"""Split objects, put together again: the sub-branches of a branch as the records that they came from.
+"""Assembles split objects: makes records of the sub-branches of a branch.
 
-ROOT splits an object into a branch per member, and a collection of objects into a branch per member of the
-items, each a list per entry. Put together, they have the shape that the same objects have where they are not
-split: bases are merged into their record, lists are around records, and ``TObject``'s own members
-(``fUniqueID``, ``fBits``), which only their leaves show, are left out.
+ROOT splits an object into one branch per member, and a collection of objects into one branch per member of
+its items, each with a list per entry. The assembled objects have the same shape as unsplit ones: base classes
+are merged into their record, and lists contain records. The members of ``TObject`` (``fUniqueID``, ``fBits``)
+are omitted; they are available only as leaves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.column import BuiltColumn, Column, empty_column, fields_apart, record_of
+from ..arrays.column import BuiltColumn, Column, empty_column, field_columns, record_of
 from ..errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _DIMENSIONS = re.compile(r"(\[[^\]]*\])+$")
 
 
 def readable_leaves(branch: Branch) -> list[Branch]:
-    """The branches whose data make up a branch: itself, or the readable ones inside a group."""
+    """The branches that hold the data of a branch: itself, or the readable branches inside a group."""
     if not branch.is_group:
         return [branch]
     leaves = [leaf for _, child in _children(branch) for leaf in readable_leaves(child)]
@@ -38,27 +38,27 @@ def readable_leaves(branch: Branch) -> list[Branch]:
 
 
 def column_of(branch: Branch, columns: Columns) -> Column:
-    """The column of a branch; that of a group is put together from those of :func:`readable_leaves`.
+    """The column of a branch; for a group, it is assembled from the columns of :func:`readable_leaves`.
 
     Raises:
-        UsageError: if the parts do not fit: they have different numbers of entries, or of items.
+        UsageError: if the leaves differ in their numbers of entries or items.
     """
     if not branch.is_group:
         return columns[branch.key]
     try:
         return _record(branch, columns) if branch.item_class is None else _lists(branch, columns)
     except ValueError as error:
-        raise UsageError(f"the sub-branches of {branch.path!r} cannot stand side by side: {error}") from None
+        raise UsageError(f"cannot assemble the sub-branches of {branch.path!r}: {error}") from None
 
 
 def empty_column_of(branch: Branch) -> Column:
-    """The column of no entries of a branch that can be read."""
+    """A column without entries, for a branch that can be read."""
     leaves = readable_leaves(branch)
     return column_of(branch, {leaf.key: empty_column(leaf.form or ("empty",)) for leaf in leaves})
 
 
 def member_of(branch: Branch, path: str) -> Branch | None:
-    """The sub-branch, or the member in one, that the objects of a group have at a path with dots."""
+    """The member at a dotted path in the objects of a group: a sub-branch, or a member inside one."""
     if not branch.is_group:
         return branch.member_at(path)
     for name, child in _children(branch):
@@ -80,15 +80,15 @@ def _record(branch: Branch, columns: Columns) -> BuiltColumn:
     for name, child in _children(branch):
         column = column_of(child, columns)
         if _is_base(child, name) and column.form[0] == "record":
-            bases.update(fields_apart(column))
+            bases.update(field_columns(column))
         else:
             _put(own, name, column)
-    # A member hides that of the same name in a base.
+    # A member hides a member of the same name in a base class.
     return _records_of({**bases, **own}, branch.item_class or branch.typename)
 
 
 def _lists(branch: Branch, columns: Columns) -> BuiltColumn:
-    """The items of a collection: what is in each of the lists of its members."""
+    """The items of a collection, as lists of records made of the lists of their members."""
     leaves = readable_leaves(branch)
     if leaves == _counts(branch):
         counts = columns[branch.key]
@@ -99,11 +99,11 @@ def _lists(branch: Branch, columns: Columns) -> BuiltColumn:
     for leaf in leaves:
         column = columns[leaf.key]
         if column.form[0] != "list":
-            raise ValueError(f"{leaf.path!r} holds no lists")
+            raise ValueError(f"{leaf.path!r} does not contain lists")
         offsets, *buffers = column.buffers
         common = offsets if common is None else common
         if offsets is not common and not np.array_equal(offsets, common):
-            raise ValueError(f"{leaf.path!r} has other numbers of items than {leaves[0].path!r}")
+            raise ValueError(f"the lists of {leaf.path!r} and {leaves[0].path!r} differ in length")
         items[leaf.key] = BuiltColumn(column.form[1], int(offsets[-1]), buffers)
     assert common is not None
     return _list_of(common, _record(branch, items))
@@ -114,11 +114,11 @@ def _list_of(offsets: NDArray[Any], content: BuiltColumn) -> BuiltColumn:
 
 
 def _children(branch: Branch) -> list[tuple[str, Branch]]:
-    """The sub-branches that make up a record, with the names of the members that they are."""
+    """The sub-branches of a record, each with the name of its member."""
     children = []
     named = [(child, _member_name(child)) for child in branch.branches]
     integers = {name for child, name in named if child.typename.removesuffix("[]") == _TOBJECT_MEMBER_TYPE}
-    # A class may have a member of the same name and of any type: TObject's own two come together.
+    # Any class may have a member with one of these names, but TObject has both, as integers.
     hidden = set(_TOBJECT_MEMBERS) if integers.issuperset(_TOBJECT_MEMBERS) else set()
     for child, name in named:
         part = child.records
@@ -132,12 +132,12 @@ def _children(branch: Branch) -> list[tuple[str, Branch]]:
 
 
 def _counts(branch: Branch) -> list[Branch]:
-    """The branch that holds the numbers of items, if a collection has that itself."""
+    """The branch itself, if it is a collection that stores its numbers of items; otherwise nothing."""
     return [branch] if branch.item_class is not None and branch.form is not None else []
 
 
 def _member_name(branch: Branch) -> str:
-    """The name of a sub-branch, without those of the branches it is in, and without dimensions."""
+    """The name of a sub-branch without the names of its ancestors and without dimensions."""
     name = _DIMENSIONS.sub("", branch.name)
     for above in branch.ancestors:
         prefix = above.name.removesuffix(".") + "."
@@ -147,21 +147,21 @@ def _member_name(branch: Branch) -> str:
 
 
 def _is_base(branch: Branch, name: str) -> bool:
-    """Whether a sub-branch is a base class of its parent: that is called as its class is."""
+    """Whether a sub-branch is a base class of its parent: it then has the name of its class."""
     return name.replace(" ", "") == branch.typename.replace(" ", "")
 
 
 def _put(fields: dict[str, Any], name: str, column: Column) -> None:
-    """Puts a member in its place: "a.b" is "b" of the record "a", which has no branch of its own."""
+    """Inserts a member: "a.b" becomes "b" in the record "a", which has no branch of its own."""
     *outer, last = name.split(".")
-    place = fields
+    record = fields
     for part in outer:
-        inner = place.setdefault(part, {})
+        inner = record.setdefault(part, {})
         if not isinstance(inner, dict):
-            place, last = fields, name
+            record, last = fields, name
             break
-        place = inner
-    place[last] = column
+        record = inner
+    record[last] = column
 
 
 def _records_of(fields: Mapping[str, Any], class_name: str) -> BuiltColumn:

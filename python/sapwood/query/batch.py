@@ -1,4 +1,4 @@
-"""Where a batch of arrays came from: the entries of which tree."""
+"""The origin of a batch of arrays: its tree and its entries (:class:`Report`)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """The entries of one batch of :func:`sapwood.iterate`.
+    """The entries of one batch of :func:`sapwood.iterate`, as yielded with ``report=True``.
 
     Attributes:
         tree: the tree that was read.
-        tree_entry_start: first entry of the batch, counted in this tree.
-        tree_entry_stop: one after its last entry, counted in this tree.
-        global_offset: entries in the trees before this one.
+        tree_entry_start: number of the first entry in this tree.
+        tree_entry_stop: number of the last entry in this tree, plus one.
+        global_offset: number of entries in the trees before this one. Default: 0.
     """
 
     tree: Tree
@@ -30,7 +30,7 @@ class Report:
 
     @property
     def source(self) -> Tree:
-        """The same as ``tree``."""
+        """Alias of ``tree``."""
         return self.tree
 
     @property
@@ -40,31 +40,31 @@ class Report:
 
     @property
     def file_path(self) -> str:
-        """The path or URL of the file, without secrets."""
+        """The path or URL of the file, without passwords, tokens and query values."""
         return self.tree.file.file_path
 
     @property
     def global_entry_start(self) -> int:
-        """First entry of the batch, counted through all files."""
+        """Number of the first entry, counted over all files."""
         return self.tree_entry_start + self.global_offset
 
     @property
     def global_entry_stop(self) -> int:
-        """One after the last entry of the batch, counted through all files."""
+        """Number of the last entry, counted over all files, plus one."""
         return self.tree_entry_stop + self.global_offset
 
     @property
     def start(self) -> int:
-        """The same as ``global_entry_start``."""
+        """Alias of ``global_entry_start``."""
         return self.global_entry_start
 
     @property
     def stop(self) -> int:
-        """The same as ``global_entry_stop``."""
+        """Alias of ``global_entry_stop``."""
         return self.global_entry_stop
 
     def to_global(self, global_offset: int) -> Report:
-        """The same entries with another global offset."""
+        """A copy with another global offset."""
         return Report(self.tree, self.tree_entry_start, self.tree_entry_stop, global_offset)
 
     @shows_printable

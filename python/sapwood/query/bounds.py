@@ -1,7 +1,7 @@
-"""What an expression may be in some entries of which only the least and the greatest values are known.
+"""Decides which spans of entries may pass a cut, given only the minimum and maximum of each column.
 
-Comparisons are made by NumPy, in the types of the columns, as the expression itself makes them: rounding, and
-types that are promoted, move no value across a bound.
+NumPy compares the bounds with the columns' own types, exactly as it evaluates the expression. Rounding and
+type promotion therefore cannot move a value across a bound.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..errors import SapwoodError
 from .expressions import Expression
 
 Mask: TypeAlias = NDArray[np.bool_]
-"""One for each span of entries."""
+"""One boolean for each span of entries."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """Whether some value of a span may be true, and whether some may be false."""
+    """Whether a span may contain a true value, and whether it may contain a false one."""
 
     true: Mask
     false: Mask
@@ -40,42 +40,42 @@ class Truth:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The values of a span: between ``low`` and ``high``, both in their own type; or constants."""
+    """The values of each span lie between ``low`` and ``high``: arrays of the column's type, or constants."""
 
     low: Any
     high: Any
     numbers: Mask
-    """Whether there may be values that are numbers: ``low`` and ``high`` have a meaning."""
+    """Whether a span may contain numbers; otherwise, ``low`` and ``high`` have no meaning."""
     nans: Mask
-    """Whether there may be NaN."""
+    """Whether a span may contain NaN."""
     count: NDArray[np.float64] | None = None
-    """How many values there are, of columns of lists."""
+    """For columns of lists, the number of values in each span."""
 
 
 NameBounds: TypeAlias = Bounds | Expression | None
-"""What is known of a name: of a column, its bounds; of an alias, its expression; or nothing."""
+"""The bounds of a column, the expression of an alias, or None if nothing is known about a name."""
 
 
 def may_pass(cut: Expression, known: Callable[[str], NameBounds], spans: int) -> Mask:
-    """In which of the spans the cut may be true for some value."""
+    """For each span, whether the cut may be true for some value."""
     with np.errstate(all="ignore"):
         return _Reasoning(known, spans).truth(cut, cut.body).true
 
 
 class _Reasoning:
-    """One walk over a syntax tree; what it does not know may be anything."""
+    """A walk over a syntax tree; a node that it does not understand may have any value."""
 
     def __init__(self, known: Callable[[str], NameBounds], spans: int) -> None:
         self.known = known
         self.all = np.ones(spans, dtype=bool)
 
     def truth(self, within: Expression, node: ast.AST) -> Truth:
-        """Whether a node may be other than 0, and whether it may be 0."""
+        """Whether a node may be nonzero, and whether it may be zero."""
         if isinstance(node, ast.BoolOp):
             parts = [self.truth(within, value) for value in node.values]
             return self._joined(parts, isinstance(node.op, ast.And))
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
-            # Bits of numbers are another matter.
+            # Bitwise operations on numbers do not follow these rules.
             if self._is_logical(within, node):
                 parts = [self.truth(within, node.left), self.truth(within, node.right)]
                 return self._joined(parts, isinstance(node.op, ast.BitAnd))
@@ -110,7 +110,7 @@ class _Reasoning:
                 return self._joined(parts, name == "logical_and")
             case ast.Call(func=ast.Name(id="logical_not"), args=[argument]):
                 return ~self.truth(within, argument)
-            # Of no items, any is false and all is true.
+            # For an empty list, "any" is false and "all" is true.
             case ast.Call(func=ast.Name(id="Any_dollar"), args=[argument]):
                 return Truth(self.truth(within, argument).true, self.all)
             case ast.Call(func=ast.Name(id="All_dollar"), args=[argument]):
@@ -118,7 +118,7 @@ class _Reasoning:
         return None
 
     def _is_logical(self, within: Expression, node: ast.AST) -> bool:
-        """Whether a node gives booleans."""
+        """Whether the values of a node are booleans."""
         if isinstance(node, ast.BinOp):
             logical = isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor))
             return logical and self._is_logical(within, node.left) and self._is_logical(within, node.right)
@@ -137,7 +137,7 @@ class _Reasoning:
         return isinstance(node, ast.Call) and getattr(node.func, "id", "") in _LOGICAL
 
     def _bounds(self, within: Expression, node: ast.AST) -> Bounds | None:
-        """Those of a node; None if they are not known."""
+        """The bounds of a node; None if they are unknown."""
         if (name := within.name_of(node)) is not None:
             known = self.known(name)
             return self._bounds(known, known.body) if isinstance(known, Expression) else known
@@ -147,7 +147,7 @@ class _Reasoning:
                 return None if inner is None or inner.count is None else self._up_to(inner.count)
             case ast.Call(func=ast.Name(id="Sum_dollar"), args=[argument]):
                 if self._is_logical(within, argument):
-                    # A number of items; none if none may be true.
+                    # The sum counts the true items.
                     return self._up_to(np.where(self.truth(within, argument).true, np.inf, 0.0))
                 return None
             case ast.Call(func=ast.Name(id="abs" | "absolute" | "fabs"), args=[argument]):
@@ -169,7 +169,7 @@ class _Reasoning:
     def _compared(self, op: ast.cmpop, left: Bounds | None, right: Bounds | None) -> Truth:
         if left is None or right is None:
             return Truth(self.all, self.all)
-        # A constant takes on the type of the column in some libraries, and widens it in others.
+        # Depending on the library, a constant takes the column's type or promotes it: allow for both.
         try:
             found = [_compare(op, *pair) for pair in ((left, right), (_strong(left), _strong(right)))]
         except (ArithmeticError, TypeError, ValueError):
@@ -181,11 +181,11 @@ class _Reasoning:
 _LOGICAL = {
     "Any_dollar", "All_dollar", "isfinite", "isinf", "isnan", "logical_and", "logical_not", "logical_or",
 }  # fmt: skip
-"""Functions that give booleans."""
+"""Functions that return booleans."""
 
 
 def _strong(bounds: Bounds) -> Bounds:
-    """Constants with the types that they have alone."""
+    """The bounds with constants as NumPy scalars, whose types take part in promotion."""
     if isinstance(bounds.low, np.ndarray):
         return bounds
     value = np.asarray(bounds.low)[()]
@@ -193,7 +193,7 @@ def _strong(bounds: Bounds) -> Bounds:
 
 
 def _absolute(bounds: Bounds | None) -> Bounds | None:
-    # The least integer has no counterpart.
+    # The absolute value of the smallest integer overflows.
     if bounds is None or np.asarray(bounds.low).dtype.kind != "f":
         return None
     low, high = np.absolute(bounds.low), np.absolute(bounds.high)

@@ -1,4 +1,4 @@
-"""From columns to results: groups, expressions, the cut, and the library that was asked for."""
+"""Computes results from columns: groups, expressions, the cut, and the arrays of a library."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from ..arrays import awkward as _awkward
 from ..arrays import numpy as _numpy
 from ..arrays.column import Column, is_flat
 from ..arrays.libraries import Doc, library_named
+from ..display.units import counted
 from ..errors import UsageError
 from .assemble import Columns, column_of, readable_leaves
 from .expressions import Expression
 from .query import Query
-from .select import warn_skipped
+from .select import branches_among, warn_skipped
 
 if TYPE_CHECKING:
     from ..model.branch import Branch
@@ -27,20 +28,20 @@ if TYPE_CHECKING:
 def compute(query: Query, columns: Columns, start: int, stop: int, index_offset: int = 0) -> Any:
     """The result for the entries [start, stop), from the columns of the query's leaves.
 
-    ``index_offset`` is what libraries with an index add to entry numbers.
+    Libraries with an index (pandas) add ``index_offset`` to the entry numbers.
     """
     return Result(query, columns, range(start + index_offset, stop + index_offset)).get()
 
 
 @dataclass(frozen=True)
 class _Placeholder:
-    """Stands for a column of which only the entries that pass the cut were read."""
+    """Stands for a column for which only the entries that pass the cut were read."""
 
     length: int
 
 
 class Result:
-    """One result in the making, of the entries that ``index`` numbers, from the columns of these entries."""
+    """Computes one result from columns; ``index`` holds the numbers of their entries."""
 
     def __init__(self, query: Query, columns: Columns, index: range | NDArray[np.int64]) -> None:
         self.query = query
@@ -54,7 +55,7 @@ class Result:
 
     @property
     def mask(self) -> NDArray[np.bool_] | None:
-        """Which entries pass the cut; None if it is one of the items of lists."""
+        """The entries that pass the cut; None if the cut selects items of lists."""
         if isinstance(self.cut, np.ndarray) or self.cut.ndim == 1:
             return np.asarray(self.cut, dtype=bool)
         return None
@@ -64,7 +65,7 @@ class Result:
         self.columns = {**self.columns, **columns}
 
     def get(self, passing: Columns | None = None) -> Any:
-        """The result. ``passing`` are columns that have been read of the entries that pass the cut only."""
+        """The result. ``passing`` holds columns that contain only the entries that pass the cut."""
         passing = passing or {}
         selected: dict[str, Column] = {}
         outputs: dict[str, Any] = {}
@@ -99,20 +100,20 @@ class Result:
 
     @cached_property
     def cut(self) -> Any:
-        """The cut as an array of booleans: NumPy or Awkward, one per entry or (then Awkward) one per item."""
+        """The cut as an array of booleans: one per entry, or one per item (then an Awkward Array)."""
         assert self.selection.cut is not None
         value = self._evaluate(self.selection.cut) != 0
         if isinstance(value, np.ndarray) and value.shape != (self.length,):
-            raise UsageError(f"the cut gives an array of shape {value.shape} for {self.length} entries")
+            entries = counted(self.length, "entry", "entries")
+            raise UsageError(f"the cut has the shape {value.shape}, but there are {entries}")
         return value
 
     @cached_property
     def use_awkward(self) -> bool:
-        """Whether expressions are Awkward's work: NumPy can compute with plain numbers only."""
+        """Whether expressions need Awkward Array: NumPy handles only numbers and fixed-size arrays."""
         if self.library.name == "ak":
             return True
-        branches = [target for target in self.selection.names.values() if not isinstance(target, Expression)]
-        forms = [column_of(branch, self.columns).form for branch in branches]
+        forms = [column_of(branch, self.columns).form for branch in self.selection.operands]
         needed = any(not is_flat(form) for form in forms) or any("$" in text for text in self._texts())
         if needed:
             library_named("ak")
@@ -122,15 +123,16 @@ class Result:
         if isinstance(output, Expression):
             value = self._evaluate(output)
             if len(value) != self.length and (self.makes_table or self.selection.cut is not None):
+                values, entries = counted(len(value), "value"), counted(self.length, "entry", "entries")
                 raise UsageError(
-                    f"{output.text!r} gives {len(value)} values for {self.length} entries, which cannot "
-                    "stand in a table; how=dict returns them as they are"
+                    f"{output.text!r} has {values} for {entries}, so it cannot be a column of a table or "
+                    "be cut; use how=dict without a cut"
                 )
             return self.library.computed(value, self.index[: len(value)])
         return self.library.array(output, self.index[: output.length], doc)
 
     def _cut_inside(self, name: str, output: Any, doc: Doc | None) -> Any:
-        """An output after a cut that keeps parts of lists."""
+        """An output after a cut that selects items of lists."""
         if isinstance(output, Expression):
             array = self._evaluate(output)
         else:
@@ -169,21 +171,17 @@ class Result:
         leaves = readable_leaves(branch)
         if all(leaf.key in self.columns for leaf in leaves):
             return column_of(branch, self.columns).length
-        # It was read of the entries that pass the cut, which is done only to branches that have all entries.
+        # Only the entries that pass the cut were read, which happens only to branches that have all entries.
         return self.length
 
     def _of_full_length(self, outputs: dict[str, Any]) -> dict[str, Any]:
-        """The outputs that can stand in one table: a branch may have fewer entries than its tree."""
-        needed = [target for target in self.selection.names.values() if not isinstance(target, Expression)]
-        if self.selection.explicit:
-            needed += [
-                output for output in self.selection.outputs.values() if not isinstance(output, Expression)
-            ]
-        short = [b.path for b in needed if self._length(b) != self.length]
+        """The outputs that can be columns of one table: a branch may have fewer entries than its tree."""
+        needed = self.selection.branches if self.selection.explicit else self.selection.operands
+        short = [branch.path for branch in needed if self._length(branch) != self.length]
         if short:
             raise UsageError(
-                f"these branches have fewer entries than their tree, and cannot stand in one table with "
-                f"others or be cut: {short}; how=dict returns them as they are"
+                f"these branches have fewer entries than their tree, so they cannot be columns of a table or "
+                f"be cut: {', '.join(map(repr, short))}; use how=dict without a cut"
             )
         fits = {
             name: output
@@ -192,7 +190,6 @@ class Result:
         }
         left_out = [self.selection.outputs[name] for name in outputs if name not in fits]
         warn_skipped(
-            [branch for branch in left_out if not isinstance(branch, Expression)],
-            "they have fewer entries than their tree (how=dict returns them)",
+            branches_among(left_out), "they have fewer entries than their tree (how=dict returns them)"
         )
         return fits

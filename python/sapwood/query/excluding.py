@@ -1,4 +1,4 @@
-"""Which entries a cut may let pass, by what a dataset knows of its stripes: no others are asked for."""
+"""Finds entries that cannot pass a cut, from a dataset's statistics of its stripes: they are not fetched."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _UNKNOWN = np.uint64(2**64 - 1)
 
 
 def excluded_ranges(query: Query, start: int, stop: int, deadline: float | None) -> list[tuple[int, int]]:
-    """Ranges of the entries from ``start`` to ``stop``, in order, of which none can pass a cut of entries."""
+    """Ranges between ``start`` and ``stop``, in order, in which no entry can pass the query's cut."""
     selection, tree = query.selection, query.source.tree
     if selection.cut is None or tree.file.dataset_tree is None or start >= stop:
         return []
-    # Where baskets lie is asked for of all branches at once.
+    # One round trip looks up the baskets of all branches.
     own = [leaf for leaf in query.leaves if leaf.tree is tree]
     with core_errors():
         tree.core.find_baskets([leaf.index for leaf in own], deadline=deadline)
     targets = [selection.cut, *selection.outputs.values(), *selection.names.values()]
     expressions = [target for target in targets if isinstance(target, Expression)]
-    # What is computed of one entry may depend on others.
+    # An expression that indexes by position may use other entries to compute one.
     if len(own) < len(query.leaves) or any(expression.has_positions for expression in expressions):
         return []
     return _excluded(selection.cut, selection.names, start, stop, deadline)
@@ -65,7 +65,7 @@ def _excluded(
 
 @dataclass(frozen=True)
 class _Column:
-    """What is known of a branch, stripe by stripe."""
+    """The statistics of a branch, stripe by stripe."""
 
     edges: list[NDArray[np.int64]]
     starts: NDArray[np.int64]
@@ -73,7 +73,7 @@ class _Column:
 
     @classmethod
     def of(cls, branch: Branch, deadline: float | None) -> _Column | None:
-        """None for all but numbers, and lists of numbers."""
+        """The statistics of a branch of numbers or of lists of numbers; None for other branches."""
         form = branch.form
         is_list = form is not None and form[0] == "list"
         number = form[1] if form is not None and is_list else form
@@ -98,7 +98,7 @@ class _Column:
         return cls([starts.astype(np.int64), ends.astype(np.int64)], starts.astype(np.int64), bounds)
 
     def at(self, entries: NDArray[np.int64]) -> Bounds:
-        """What is known of the stripes that hold some entries."""
+        """The bounds of the stripes that hold some entries."""
         stripes = np.searchsorted(self.starts, entries, side="right") - 1
         bounds = self.bounds
         count = None if bounds.count is None else bounds.count[stripes]
@@ -108,7 +108,7 @@ class _Column:
 
 
 def _all_values(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The least and the greatest value of a type."""
+    """The smallest and the largest value of a type."""
     if dtype.kind == "f":
         return dtype.type(-np.inf), dtype.type(np.inf)
     if dtype.kind == "b":

@@ -1,11 +1,11 @@
 """Expressions over branches, such as "sqrt(px**2 + py**2)" or "(pt > 20) & (abs(eta) < 2.4)".
 
-The syntax is Python's; the meaning is an array library's: everything works element by element. An expression
-is parsed to a syntax tree of which only arithmetic, comparisons, logic, indexing and the functions of
-:mod:`.functions` are accepted, and that tree is walked: nothing is ever handed to Python's ``eval``.
+The syntax is Python's, and all operations work element by element. An expression is parsed to a syntax tree.
+Only arithmetic, comparisons, logic, indexing and the functions of :mod:`.functions` are accepted. The tree is
+evaluated node by node, and never passed to Python's ``eval``.
 
-ROOT's spelling is accepted too: ``&&``, ``||``, ``!``, ``Sum$(x)``, ``Length$(x)``, and names with dots. A
-name that is no Python identifier is reached by ``get("its name")``.
+ROOT's syntax is accepted, too: ``&&``, ``||``, ``!``, ``Sum$(x)``, ``Length$(x)``, and names with dots. If a
+name is not a Python identifier, write ``get("the name")``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SapwoodError, UsageError, nearest
+from ..errors import SapwoodError, UsageError, did_you_mean, nearest
 from .functions import FUNCTIONS
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    """Powers; those of plain numbers are limited, for 9**9**9**9 would never end."""
+    """A power. Integer constants that do not fit into 64 bits become floats: 9**9**9**9 would never end."""
     if isinstance(base, int) and isinstance(exponent, int):
         if exponent < 0 or base.bit_length() * exponent <= 64:
             return base**exponent
@@ -34,7 +34,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 def _shift_left(value: Any, bits: Any) -> Any:
     if isinstance(value, int) and isinstance(bits, int) and value.bit_length() + bits > 64:
-        raise UsageError(f"{value} << {bits} does not fit into 64 bits")
+        raise UsageError(f"{value} << {bits} does not fit in 64 bits")
     return value << bits
 
 
@@ -70,14 +70,28 @@ _OPERATORS = (
     ast.Slice,
     ast.Tuple,
 )
+_COMMON_FUNCTIONS = (
+    "abs",
+    "sqrt",
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "atan2",
+    "min",
+    "max",
+    "where",
+    "Sum$",
+    "Any$",
+)
 _GETTER = "get"
 _TOKENS = re.compile(r"'[^']*'|\"[^\"]*\"|&&|\|\||!=|!|\b(?:Sum|Min|Max|Length|Any|All)\$|\s+|.", re.DOTALL)
-_LONGEST = 10_000  # characters; Python's parser recurses on what it is given
+_MAX_CHARACTERS = 10_000  # Python's parser is recursive.
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A parsed expression. ``names`` are the branches and aliases that it needs, each once, in order."""
+    """A parsed expression. ``names`` are the branches and aliases that it uses, each once, in order."""
 
     text: str
     names: tuple[str, ...]
@@ -85,7 +99,7 @@ class Expression:
     _is_name: Callable[[str], bool]
 
     def evaluate(self, get: Callable[[str], Any]) -> Any:
-        """The value, with ``get`` giving the array of each name."""
+        """The value; ``get`` returns the array of a name."""
         try:
             return _Evaluation(get, self._is_name).of(self.body)
         except (TypeError, ValueError, IndexError, OverflowError) as error:
@@ -95,43 +109,46 @@ class Expression:
 
     @property
     def has_positions(self) -> bool:
-        """Whether values are taken by their position: what it gives for an entry may depend on others."""
+        """Whether it indexes by position: its value for one entry may then depend on other entries."""
         return any(isinstance(node, ast.Subscript) for node in ast.walk(self.body))
 
     def name_of(self, node: ast.AST) -> str | None:
-        """The branch or alias that a node of it stands for, if it is one."""
+        """The branch or alias that a node names, or None."""
         if isinstance(node, ast.Name):
             return node.id
         if isinstance(node, ast.Attribute):
-            return None if _field_split(node, self._is_name) else _dotted(node)
-        return _gotten(node) if isinstance(node, ast.Call) else None
+            return None if _is_field(node, self._is_name) else _dotted_name(node)
+        return _get_argument(node) if isinstance(node, ast.Call) else None
 
     def constant(self, node: ast.AST) -> Any:
-        """The value of a node that is computed of constants alone.
+        """The value of a node that consists only of constants.
 
         Raises:
-            TypeError: if it is not.
+            TypeError: if it contains anything else.
         """
         allowed = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop)
         if not all(isinstance(part, allowed) for part in ast.walk(node)):
-            raise TypeError("this is no constant")
+            raise TypeError("not a constant")
         return _Evaluation(lambda name: name, self._is_name).of(node)
 
 
 def parse(text: str, is_name: Callable[[str], bool]) -> Expression:
-    """Parses an expression; ``is_name`` says what is a branch or an alias.
+    """Parses an expression; ``is_name`` returns whether a name is a branch or an alias.
 
-    Names that are neither are kept in :attr:`Expression.names`, so that the caller can tell what is missing.
+    Unknown names are kept in :attr:`Expression.names`, so that the caller can report them.
 
     >>> parse("sqrt(px**2 + py**2) > jet.pt && !veto", {"px", "py", "jet.pt", "veto"}.__contains__).names
     ('px', 'py', 'jet.pt', 'veto')
 
     Raises:
-        SyntaxError: if it is no expression.
-        UsageError: if it uses what is not allowed here.
+        SyntaxError: if the text is not an expression.
+        UsageError: if it uses an unknown function, or syntax that is not allowed.
     """
-    if len(text) > _LONGEST:
-        raise UsageError(f"an expression of {len(text)} characters is too long: {_LONGEST} are allowed")
+    if len(text) > _MAX_CHARACTERS:
+        raise UsageError(
+            f"the expression has {len(text):,} characters, but the maximum is {_MAX_CHARACTERS:,}; "
+            "define parts of it as aliases"
+        )
     python, negations = _to_python(text)
     try:
         body = ast.parse(python, mode="eval").body
@@ -151,7 +168,7 @@ def parse(text: str, is_name: Callable[[str], bool]) -> Expression:
 
 
 def _to_python(text: str) -> tuple[str, set[int]]:
-    """ROOT's operators in Python's spelling, and where a "~" stands for ROOT's "!" (in UTF-8 bytes)."""
+    """The text with Python's operators for ROOT's, and the UTF-8 offsets of each "~" that replaces a "!"."""
     pieces: list[str] = []
     negations: set[int] = set()
     position = 0
@@ -172,36 +189,36 @@ def _to_python(text: str) -> tuple[str, set[int]]:
     return "".join(pieces), negations
 
 
-def _dotted(node: ast.expr) -> str | None:
-    """The name "a.b.c", if that is what a node spells."""
+def _dotted_name(node: ast.expr) -> str | None:
+    """The name of a node such as "a.b.c", or None."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        head = _dotted(node.value)
+        head = _dotted_name(node.value)
         return None if head is None else f"{head}.{node.attr}"
     return None
 
 
-def _gotten(node: ast.expr) -> str | None:
-    """The name in get("name"), if that is what a node spells."""
+def _get_argument(node: ast.expr) -> str | None:
+    """The name in a node such as get("name"), or None."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == _GETTER:
         match node.args:
             case [ast.Constant(value=str(name))] if not node.keywords:
                 return name
-        raise UsageError('get takes one name in quotes: get("branch.name")')
+        raise UsageError('get() takes one name in quotes, such as get("branch.name")')
     return None
 
 
-def _field_split(node: ast.Attribute, is_name: Callable[[str], bool]) -> bool:
-    """Whether a dotted name is not a branch itself, but a field of what stands before the dot."""
-    name = _dotted(node)
+def _is_field(node: ast.Attribute, is_name: Callable[[str], bool]) -> bool:
+    """Whether an attribute is a field of the value before the dot, and not the name of a branch with dots."""
+    name = _dotted_name(node)
     if name is None:
         return True
     if is_name(name):
         return False
     head: ast.expr = node.value
     while True:
-        text = _dotted(head)
+        text = _dotted_name(head)
         if text is not None and is_name(text):
             return True
         if not isinstance(head, ast.Attribute):
@@ -210,28 +227,24 @@ def _field_split(node: ast.Attribute, is_name: Callable[[str], bool]) -> bool:
 
 
 def _names(node: ast.AST, is_name: Callable[[str], bool], text: str) -> Iterator[str]:
-    """The names in a syntax tree; refuses what is not allowed."""
+    """The names in a syntax tree; raises a UsageError for anything that is not allowed."""
     if isinstance(node, ast.Call):
-        name = _gotten(node)
+        name = _get_argument(node)
         if name is not None:
             yield name
             return
         if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS:
-            function = _dotted(node.func) or ast.unparse(node.func)
-            near = (
-                ", ".join(nearest(function, FUNCTIONS)) or "sqrt, abs, where, … (all of NumPy's mathematics)"
-            )
-            raise UsageError(f"no function {function!r} for the expression {text!r}; there are {near}")
+            raise _unknown_function(_dotted_name(node.func) or ast.unparse(node.func), text)
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
-            raise UsageError(f"functions take plain arguments only in the expression {text!r}")
+            raise UsageError(f"functions take only positional arguments, in the expression {text!r}")
         for argument in node.args:
             yield from _names(argument, is_name, text)
     elif isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.Attribute):
         if node.attr.startswith("_"):
-            raise UsageError(f"{node.attr!r} is not a field that can be reached in the expression {text!r}")
-        name = None if _field_split(node, is_name) else _dotted(node)
+            raise UsageError(f"the attribute {node.attr!r} is not allowed in the expression {text!r}")
+        name = None if _is_field(node, is_name) else _dotted_name(node)
         if name is not None:
             yield name
         else:
@@ -243,6 +256,13 @@ def _names(node: ast.AST, is_name: Callable[[str], bool], text: str) -> Iterator
         yield from _names_of_operator(node, is_name, text)
     else:
         raise UsageError(f"{type(node).__name__} is not allowed in the expression {text!r}")
+
+
+def _unknown_function(name: str, text: str) -> UsageError:
+    names = [function.replace("_dollar", "$") for function in FUNCTIONS]
+    near = nearest(name, names, cutoff=0.75)
+    hint = did_you_mean(near) if near else f"available: {', '.join(_COMMON_FUNCTIONS)}, …"
+    return UsageError(f"unknown function {name!r} in the expression {text!r}; {hint}")
 
 
 def _names_of_operator(node: ast.AST, is_name: Callable[[str], bool], text: str) -> Iterator[str]:
@@ -259,7 +279,7 @@ def _names_of_operator(node: ast.AST, is_name: Callable[[str], bool], text: str)
 
 
 class _Evaluation:
-    """One walk over a syntax tree that :func:`_names` has accepted."""
+    """A walk over a syntax tree that :func:`_names` has accepted."""
 
     def __init__(self, get: Callable[[str], Any], is_name: Callable[[str], bool]) -> None:
         self.get = get
@@ -273,7 +293,7 @@ class _Evaluation:
         if isinstance(node, ast.Attribute):
             return self._attribute(node)
         if isinstance(node, ast.Call):
-            name = _gotten(node)
+            name = _get_argument(node)
             if name is not None:
                 return self.get(name)
             assert isinstance(node.func, ast.Name)
@@ -281,7 +301,7 @@ class _Evaluation:
         if isinstance(node, ast.BinOp):
             left, right = self.of(node.left), self.of(node.right)
             if isinstance(left, str) or isinstance(right, str):
-                raise UsageError("text can be compared, not computed with")
+                raise UsageError("text can only be compared")
             return _BINARY[type(node.op)](left, right)
         if isinstance(node, ast.UnaryOp):
             return self._unary(node)
@@ -301,9 +321,9 @@ class _Evaluation:
         raise UsageError(f"{type(node).__name__} is not allowed in an expression")
 
     def _attribute(self, node: ast.Attribute) -> Any:
-        if _field_split(node, self.is_name):
+        if _is_field(node, self.is_name):
             return self.of(node.value)[node.attr]
-        name = _dotted(node)
+        name = _dotted_name(node)
         assert name is not None
         return self.get(name)
 

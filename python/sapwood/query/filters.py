@@ -1,4 +1,4 @@
-"""Filters of names, types and branches: globs, "/regular expressions/i", functions, or several of these."""
+"""Filters by name, type and branch: globs, "/regular expressions/i", functions, or iterables of these."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ _FLAGS = {
     "x": re.VERBOSE,
 }
 
+_BYTES: tuple[type, ...] = (bytes, bytearray)
+
 
 def text_filter(filter: Filter) -> Callable[[str], bool] | None:
-    """A filter as a function of a string, or None if it lets everything pass.
+    """A filter as a function of a string, or None if it accepts everything.
 
-    As everywhere in this field, a regular expression need only match at the start, a glob in full.
+    A regular expression needs to match only the start of the text, as in uproot; a glob must match all of it.
 
     >>> accepts = text_filter(["Muon_*", "/jet_.*/i"])
     >>> [name for name in ("Muon_pt", "Jet_pt", "MET_pt") if accepts(name)]
@@ -40,15 +42,15 @@ def text_filter(filter: Filter) -> Callable[[str], bool] | None:
         return _pattern(filter)
     if callable(filter):
         return filter
-    if isinstance(filter, Iterable) and not isinstance(filter, (bytes, bytearray)):
-        parts = [text_filter(part) for part in filter]
-        if any(part is None for part in parts):
-            return None
-        return lambda text: any(part(text) for part in parts if part is not None)
-    raise TypeError(
-        "a filter is None, a name, a glob, '/regex/flags', a function, or an iterable of these, "
-        f"not {filter!r}"
-    )
+    if isinstance(filter, _BYTES) or not hasattr(filter, "__iter__"):
+        raise TypeError(
+            "a filter must be None, a name, a glob, '/regex/flags', a function, or an iterable of these, "
+            f"not {filter!r}"
+        )
+    parts = [text_filter(part) for part in filter]
+    if any(part is None for part in parts):
+        return None
+    return lambda text: any(part(text) for part in parts if part is not None)
 
 
 def _pattern(pattern: str) -> Callable[[str], bool]:
@@ -67,12 +69,12 @@ def _pattern(pattern: str) -> Callable[[str], bool]:
 
 @dataclass(frozen=True)
 class Filters:
-    """Which branches are meant: the arguments of :meth:`sapwood.Tree.iteritems`.
+    """Selects branches: the filter arguments of :meth:`sapwood.Tree.iteritems`.
 
     Attributes:
-        name: of names or paths.
-        typename: of C++ types.
-        branch: of :class:`sapwood.Branch` objects.
+        name: filters by name or path.
+        typename: filters by C++ type.
+        branch: a function that takes a :class:`sapwood.Branch` and returns whether to include it.
     """
 
     name: Filter = None
@@ -80,7 +82,7 @@ class Filters:
     branch: Callable[[Branch], Any] | None = None
 
     def passing(self, branches: Iterable[Branch], skip: int) -> Iterator[tuple[str, Branch]]:
-        """(path, branch) of those that pass, where paths begin after ``skip`` characters."""
+        """Yields (path without its first ``skip`` characters, branch) for each branch that passes."""
         by_name, by_type = text_filter(self.name), text_filter(self.typename)
         for branch in branches:
             path = branch.path[skip:]

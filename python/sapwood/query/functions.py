@@ -1,4 +1,4 @@
-"""The functions that expressions over branches may call."""
+"""The functions that expressions may call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _is_awkward(value: Any) -> bool:
 
 
 def _elementwise(function: Callable[[float], float]) -> Callable[[Any], Any]:
-    """A function of the standard library's math module, applied to every number at any depth."""
+    """A function of the standard library's math module, applied to each number at any depth of lists."""
     over_numpy = np.vectorize(function, otypes=[np.float64])
 
     def over_any(values: Any) -> Any:
@@ -55,7 +55,7 @@ def _log_gamma(value: float) -> float:
 
 
 def _per_entry(name: str) -> Callable[[Any], Any]:
-    """A reduction of each entry's list to one number, as ROOT's ``Sum$`` and its kin."""
+    """A reduction of each entry's lists to one number, such as ROOT's ``Sum$``."""
 
     def reduce(values: Any) -> Any:
         import awkward as ak
@@ -146,4 +146,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Any_dollar": _per_entry("any"),
     "All_dollar": _per_entry("all"),
 }
-"""Functions by name. Where C's and NumPy's names differ, both are there; ROOT's end in ``_dollar`` here."""
+"""Functions by name, with both the C and the NumPy name; ``Sum_dollar`` stands for ROOT's ``Sum$``."""

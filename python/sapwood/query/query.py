@@ -1,4 +1,4 @@
-"""What a call wants to get: a selection, in a library, grouped in some way, with descriptions or not."""
+"""Queries: a selection of branches and expressions, and the form of the result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Query:
-    """The arguments of a call that say what its result looks like, checked."""
+    """A checked selection from a source, the array library, the container (``how``), and descriptions."""
 
     source: HasBranches
     selection: Selection
@@ -38,24 +38,27 @@ class Query:
         how: Any,
         ak_add_doc: bool | Mapping[str, str],
     ) -> Query:
-        """The query of the arguments of :meth:`sapwood.Tree.arrays`."""
+        """The query for the arguments of :meth:`sapwood.Tree.arrays`."""
         return cls(source, select(source, expressions, cut, filters, aliases), library, how, ak_add_doc)
 
     @cached_property
     def leaves(self) -> list[Branch]:
-        """The branches to read."""
+        """The branches with data to read, each once."""
         return self.selection.leaf_branches
 
-    def doc(self, of: HasBranches) -> Doc | None:
+    def doc(self, source: HasBranches) -> Doc | None:
         """The description of a branch or a tree."""
-        return documented(of, self.ak_add_doc)
+        return documentation(source, self.ak_add_doc)
 
 
-def documented(of: HasBranches, ak_add_doc: bool | Mapping[str, str]) -> Doc | None:
-    """The description of a branch or a tree that ``ak_add_doc`` asks for."""
+def documentation(source: HasBranches, ak_add_doc: bool | Mapping[str, str]) -> Doc | None:
+    """The description of a branch or a tree, as selected by ``ak_add_doc``.
+
+    True gives its title as ``__doc__``; a mapping gives the attributes that are its values, under its keys.
+    """
     if not ak_add_doc:
         return None
     if isinstance(ak_add_doc, Mapping):
         wanted = ak_add_doc.items()
-        return {key: str(getattr(of, attribute)) for key, attribute in wanted if hasattr(of, attribute)}
-    return {"__doc__": of.title}
+        return {key: str(getattr(source, name)) for key, name in wanted if hasattr(source, name)}
+    return {"__doc__": source.title}

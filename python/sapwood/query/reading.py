@@ -1,4 +1,4 @@
-"""Reading what a call asks for, at once or step by step."""
+"""Reads the results of a query, all at once or step by step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..errors.core import core_errors
 from .assemble import Columns
 from .batch import Report
 from .compute import Result
-from .entries import by_tree, chosen_entries, inside
+from .entries import by_tree, chosen_entries, clipped
 from .query import Query
 from .stages import start_read
 from .steps import entry_range, entry_steps
@@ -35,7 +35,7 @@ def read_arrays(
     deadline: float | None = None,
     index_offset: int = 0,
 ) -> Any:
-    """The result for a range of entries, or for some of it."""
+    """The result for a range of entries, or for the chosen ``entries`` of the range."""
     start, stop = entry_range(query.source.tree.num_entries, entry_start, entry_stop)
     chosen = None if entries is None else chosen_entries(entries, start, stop)
     steps = Steps(query, [(start, stop)], threads, deadline, chosen)
@@ -51,14 +51,14 @@ def read_steps(
     deadline: float | None = None,
     index_offset: int = 0,
 ) -> Iterator[Any]:
-    """The results for ranges of entries, in order; while one is worked on, the next is read."""
+    """Yields the results for ranges of entries, in order; the next range is read while you use the last."""
     return Steps(query, steps, threads, deadline).results(report, index_offset)
 
 
 class Steps:
-    """Ranges of entries that are to be read, of which the first is on its way.
+    """Reads ranges of entries. The first read begins at once.
 
-    Of the only one, ``chosen`` entries can be read in place of all.
+    If there is only one range, ``chosen`` can select some of its entries.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class Steps:
         self.ranges = ranges
         self._read = start_read(query, ranges, chosen, threads, deadline)
         keys = [leaf.key for leaf in query.leaves]
-        self._first = [keys[place] for place in self._read.first]
-        self._second = [keys[place] for place in self._read.second]
+        self._first = [keys[index] for index in self._read.first]
+        self._second = [keys[index] for index in self._read.second]
 
     def results(self, report: bool = False, index_offset: int = 0) -> Iterator[Any]:
-        """The results, in order, once; while one is worked on, the next is read."""
+        """Yields the results once, in order; the next range is read while you use the last."""
         begun: deque[_Step] = deque()
         while (stage := self._next()) is not None:
             if isinstance(stage, _core.FirstStage):
@@ -89,7 +89,7 @@ class Steps:
             else:
                 begun[0].add(dict(zip(self._second, stage.columns, strict=True)), stage.passing)
                 is_complete = True
-            # Nothing here may keep the arrays of a step alive while the next is waited for.
+            # No variable here may keep the arrays of a step alive while it waits for the next step.
             del stage
             if is_complete:
                 yield self._finished(begun, report, index_offset).pop()
@@ -99,7 +99,7 @@ class Steps:
             return self._read.next()
 
     def _begin(self, stage: _core.FirstStage, index_offset: int) -> _Step:
-        """Takes the first stage of a step, and hands over which of its entries pass."""
+        """Takes the first stage of a step, and tells the core which of its entries pass the cut."""
         start, stop = stage.entry_start, stage.entry_stop
         index: range | NDArray[np.int64] = range(start + index_offset, stop + index_offset)
         if stage.chosen is not None:
@@ -112,7 +112,7 @@ class Steps:
         return _Step(start, stop, result)
 
     def _finished(self, begun: deque[_Step], report: bool, index_offset: int) -> list[Any]:
-        """The result of the first step, in a list: whoever pops it has it alone."""
+        """The result of the first step, in a list from which the caller can pop the only reference to it."""
         step = begun.popleft()
         result, tree = step.result.get(step.passing), self._query.source.tree
         return [(result, Report(tree, step.start, step.stop, index_offset)) if report else result]
@@ -120,13 +120,13 @@ class Steps:
 
 @dataclass
 class _Step:
-    """A step whose first stage was read."""
+    """A step whose first stage has been read."""
 
     start: int
     stop: int
     result: Result
     passing: Columns | None = None
-    """Columns of the entries that pass the cut only."""
+    """Columns with only the entries that pass the cut."""
 
     def add(self, columns: Columns, passing: bool) -> None:
         """Takes the columns of the second stage."""
@@ -143,15 +143,15 @@ def read_and_drop(
     entry_stop: int | None,
     step_size: int | str = "100 MB",
 ) -> None:
-    """Reads branches step by step and keeps nothing of them: for what it costs."""
+    """Reads branches step by step and discards the arrays, in order to measure the cost."""
     options = tree.file.options
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
     steps = entry_steps(tree, leaves, start, stop, step_size)
-    for one, some in by_tree(leaves):
-        ranges = [inside(one, first, last) for first, last in steps]
-        requests = [leaf.request for leaf in some]
+    for owner, own_leaves in by_tree(leaves):
+        ranges = [clipped(owner, first, last) for first, last in steps]
+        requests = [leaf.request for leaf in own_leaves]
         with core_errors():
-            scan = one.core.scan(
+            scan = owner.core.scan(
                 requests, ranges, threads=options.threads_or(None), deadline=options.deadline_or(None)
             )
             for _ in scan:
@@ -161,14 +161,14 @@ def read_and_drop(
 def read_chosen_and_drop(
     tree: Tree, leaves: Sequence[Branch], chosen: NDArray[np.int64], entry_start: int, entry_stop: int
 ) -> None:
-    """Reads chosen entries of a range and keeps nothing of them."""
+    """Reads chosen entries of a range and discards the arrays."""
     options = tree.file.options
-    for one, some in by_tree(leaves):
+    for owner, own_leaves in by_tree(leaves):
         with core_errors():
-            pending = one.core.start_entries(
-                [leaf.request for leaf in some],
+            pending = owner.core.start_entries(
+                [leaf.request for leaf in own_leaves],
                 chosen.astype(np.uint64),
-                inside(one, entry_start, entry_stop),
+                clipped(owner, entry_start, entry_stop),
                 threads=options.threads,
             )
             pending.finish()

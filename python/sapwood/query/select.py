@@ -1,4 +1,4 @@
-"""What a call asks for: which outputs under which names, and which branches must be read for them."""
+"""Selections: the outputs of a query by name, and the branches that they need."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..display.units import counted
 from ..errors import BranchSkippedWarning, KeyInFileError, UnsupportedTypeError, UsageError
 from .assemble import readable_leaves
 from .expressions import Expression, parse
@@ -22,9 +23,10 @@ Output: TypeAlias = "Branch | Expression"
 
 @dataclass(frozen=True)
 class Selection:
-    """The outputs by name, the cut, and where the names in expressions lead.
+    """The outputs by name, the cut, and the names in expressions.
 
-    ``names`` maps each name that an expression uses to a branch or, for an alias, to another expression.
+    ``names`` maps each name in an expression to a branch or, for an alias, to another expression.
+    ``explicit`` is whether the caller named the outputs.
     """
 
     outputs: dict[str, Output]
@@ -34,15 +36,24 @@ class Selection:
 
     @property
     def branches(self) -> list[Branch]:
-        """The branches that outputs and expressions refer to, in that order."""
-        used = [*self.outputs.values(), *self.names.values()]
-        return [target for target in used if not isinstance(target, Expression)]
+        """The branches of the outputs, then those of the expressions."""
+        return [*branches_among(self.outputs.values()), *self.operands]
+
+    @property
+    def operands(self) -> list[Branch]:
+        """The branches that expressions use."""
+        return branches_among(self.names.values())
 
     @property
     def leaf_branches(self) -> list[Branch]:
-        """The branches with data, those inside of groups included: what must be read, each once."""
+        """The branches with data to read, each once, including those inside groups."""
         leaves = (leaf for branch in self.branches for leaf in readable_leaves(branch))
         return list({leaf.key: leaf for leaf in leaves}.values())
+
+
+def branches_among(targets: Iterable[Output]) -> list[Branch]:
+    """The branches among branches and expressions."""
+    return [target for target in targets if not isinstance(target, Expression)]
 
 
 def select(
@@ -52,11 +63,11 @@ def select(
     filters: Filters = ALL,
     aliases: Mapping[str, str] | None = None,
 ) -> Selection:
-    """Finds out what is asked for, without reading any data.
+    """Resolves the names of branches, aliases and expressions, without reading data.
 
     Raises:
-        KeyInFileError: for a name that is neither branch nor alias; it names the nearest.
-        UnsupportedTypeError: for a branch that cannot be read and was asked for by name.
+        KeyInFileError: for a name that is neither a branch nor an alias; the message suggests similar names.
+        UnsupportedTypeError: for a branch that is requested by name and cannot be read.
     """
     resolver = _Resolver(source, {**source.tree.aliases, **(aliases or {})})
     if expressions is None:
@@ -66,11 +77,10 @@ def select(
     parsed_cut = None
     if cut is not None:
         if not isinstance(cut, str):
-            raise TypeError(f"a cut is an expression in a string, not {cut!r}")
+            raise TypeError(f"'cut' must be an expression in a string, not {cut!r}")
         target = resolver.output(cut)
         parsed_cut = target if isinstance(target, Expression) else resolver.expression(f"get({cut!r})")
-    selection = Selection(outputs, parsed_cut, resolver.names, expressions is not None)
-    return selection
+    return Selection(outputs, parsed_cut, resolver.names, expressions is not None)
 
 
 def require_readable(branch: Branch) -> Branch:
@@ -80,7 +90,7 @@ def require_readable(branch: Branch) -> Branch:
         reason = "none of its sub-branches can be read"
     if reason is not None:
         error = UnsupportedTypeError(
-            f"branch {branch.path!r} is of type {branch.typename!r}: {reason} "
+            f"cannot read branch {branch.path!r} of type {branch.typename!r}: {reason} "
             f"(in {branch.file.file_path}:{branch.tree.object_path})",
             url=branch.file.file_path,
             branch=branch.path,
@@ -91,17 +101,16 @@ def require_readable(branch: Branch) -> Branch:
 
 
 def warn_skipped(branches: Iterable[Branch], why: str) -> None:
-    """One warning for all branches that are left out of a result."""
+    """Warns once about all branches that a result lacks."""
     names = [f"{branch.path!r} ({branch.typename})" for branch in branches]
     if names:
         shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-        warnings.warn(
-            f"left out, because {why}: {shown}", BranchSkippedWarning, stacklevel=_level_of_caller()
-        )
+        message = f"skipped {counted(len(names), 'branch', 'branches')} because {why}: {shown}"
+        warnings.warn(message, BranchSkippedWarning, stacklevel=_level_of_caller())
 
 
 def _level_of_caller() -> int:
-    """The level, counted from :func:`warn_skipped`, of the code that called this package."""
+    """The stack level of the code that called this package, counted from :func:`warn_skipped`."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sapwood":
         level, frame = level + 1, frame.f_back
@@ -117,15 +126,15 @@ def _texts(expressions: Any) -> list[str]:
         if all(isinstance(item, str) for item in items) and all(value is None for value in values):
             return items
     raise TypeError(
-        f"expressions are None (all branches), a string, or an iterable of strings, not {expressions!r}"
+        f"'expressions' must be None (all branches), a string, or an iterable of strings, not {expressions!r}"
     )
 
 
 def _filtered(source: HasBranches, filters: Filters) -> dict[str, Output]:
-    """All readable branches that the filters let pass, under their own names.
+    """All readable branches that pass the filters, by name.
 
-    A group stands for itself only if some of its leaves do not pass the filters; its leaves then come inside
-    it. Of branches with the same name, the first has it; the others go by their paths.
+    A group becomes one output only if some of its leaves do not pass the filters; otherwise, its leaves
+    become outputs. If branches share a name, only the first keeps it, and the others go by their paths.
     """
     passed = source.values(
         filter_name=filters.name, filter_typename=filters.typename, filter_branch=filters.branch
@@ -160,7 +169,7 @@ class _Resolver:
         self._pending: list[str] = []
 
     def output(self, text: str) -> Output:
-        """What a text stands for: a branch, if there is none an alias, if there is none an expression."""
+        """The branch with this name; otherwise the alias; otherwise the text as an expression."""
         branch = self.source.get(text)
         if branch is not None:
             return require_readable(branch)
@@ -180,7 +189,7 @@ class _Resolver:
     def _resolve(self, name: str, text: str) -> None:
         if name in self._pending:
             chain = " -> ".join([*self._pending, name])
-            raise UsageError(f"the alias {name!r} is defined by itself: {chain}")
+            raise UsageError(f"the alias {name!r} refers to itself: {chain}")
         branch = self.source.get(name)
         if branch is not None:
             self.names[name] = require_readable(branch)
@@ -192,5 +201,4 @@ class _Resolver:
             place = f"{self.source.file.file_path}:{self.source.object_path}"
             near = self.source.tree.fields_near(self.source, name)
             names = [*near, *self.source.names(), *self.aliases]
-            error = KeyInFileError.not_found("branch", name, names, place)
-            raise error
+            raise KeyInFileError.not_found("branch", name, names, place)

@@ -1,4 +1,4 @@
-"""What reading cost, how files lie, what a job read, and what is damaged."""
+"""Reports: the cost of reading, the layout of trees, recordings of jobs, and damage in files."""
 
 from __future__ import annotations
 

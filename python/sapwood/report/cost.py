@@ -1,4 +1,4 @@
-"""What reading a file cost (:class:`ReadReport`)."""
+"""The cost of reading a file (:class:`ReadReport`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..display.printable import printable, shows_printable
-from ..display.units import human_bytes
+from ..display.units import counted, human_bytes
 from ..errors.log import SourceEvent, log_lines
 from ..options.outputs import check_picture
 from ..options.whole_file import write_whole
@@ -21,50 +21,56 @@ from .timeline import document
 
 
 class FetchedRange(NamedTuple):
-    """A byte range that was fetched. Times are seconds since opening began."""
+    """A byte range that was fetched. Times are in seconds since opening began."""
 
     asked: float
+    """When the request was sent."""
     answered: float
+    """When the answer arrived."""
     offset: int
+    """Offset in the file, in bytes."""
     nbytes: int
+    """Length in bytes."""
     request: int
-    """Ranges that were asked for together have the same number."""
+    """Number of the request; ranges of the same request have the same number."""
     server: str | None
-    """``host:port``; None if there is no server."""
+    """``host:port``; None without a server."""
 
 
 @dataclass(frozen=True, repr=False)
 class ReadReport:
-    """What reading a file has cost since it was opened. Reports of several files add up: ``sum(reports)``.
+    """The cost of reading a file since it was opened. To combine the reports of several files, add them up
+    with ``sum(reports)``.
 
     Attributes:
-        file_path: path or URL, without secrets; of several files, how many they are.
-        requests: messages to the server, or calls to the operating system.
-        ranges: byte ranges asked for in them.
-        retries: times that something failed and was asked for again.
-        round_trips: times that a request had to wait for the answer to another.
+        file_path: path or URL, without passwords, tokens and query values; for several files, their number.
+        requests: number of messages to the server, or of calls to the operating system.
+        ranges: number of byte ranges in these requests.
+        retries: number of times that a failed request was repeated.
+        round_trips: number of times that a request had to wait for the answer to another.
         wanted_bytes: bytes that were needed.
         fetched_bytes: bytes that were read.
-        overread_bytes: bytes that were read and not needed: the price of fewer requests.
-        duplicated_bytes: bytes that were asked of one server because another was slow with them.
-        probe_bytes: bytes that were read only to know what a server can do that is not used.
+        overread_bytes: bytes that were read but not needed, in order to send fewer requests.
+        duplicated_bytes: bytes that were requested from a second server because the first was slow.
+        probe_bytes: bytes that were read only to test what a server supports.
         block_bytes: bytes that were read from blocks on the local disk: see ``lazy_download`` and ``cache``.
-        unplanned_reads: reads that went around the planner; always 0.
-        skipped_bytes: bytes of baskets that a cut or an entry list saved: no wanted entry lies in them.
-        excluded_entries: entries that were not read because, by what a dataset knows of its stripes, no value
-            of theirs can pass the cut.
-        excluded_clusters: whole clusters (of a dataset: batches) of such entries.
-        baskets: baskets decoded.
+        unplanned_reads: number of reads that bypassed the planner; always 0.
+        skipped_bytes: bytes of baskets that were not read because a cut or an entry list selects none of
+            their entries.
+        excluded_entries: number of entries that were not read because the statistics of a dataset's stripes
+            show that they cannot pass the cut.
+        excluded_clusters: number of whole clusters of such entries (batches, in a dataset).
+        baskets: number of baskets that were decoded.
         decompressed_bytes: bytes after decompression.
-        wait_seconds: time that readers waited for data, all of them together.
-        decompress_seconds: time in decompression, all threads together.
-        decode_seconds: time in making values of what was decompressed, all threads together.
-        size: bytes of the file.
-        opened: when opening began, in seconds of a clock that all reports of a process share.
-        timeline: the ranges that were fetched; of several files, see ``files``.
-        files: the reports that were added; none for a report of one file.
-        lazy: what each lazy reader did: what was asked for, what was there, what was fetched for nothing.
-        log: what happened at the sources; of much, the first and the last events. Of several files, see
+        wait_seconds: time that readers waited for data, summed over all readers.
+        decompress_seconds: time spent in decompression, summed over all threads.
+        decode_seconds: time spent in decoding decompressed bytes into values, summed over all threads.
+        size: size of the file in bytes.
+        opened: when opening began, in seconds on a clock that all reports of a process share.
+        timeline: the ranges that were fetched; for several files, see ``files``.
+        files: the reports that were added; empty for one file.
+        lazy: statistics of each lazy reader: hits, misses, fetches and unused bytes.
+        log: the events at the sources; of a long log, the first and last events. For several files, see
             ``files``.
     """
 
@@ -107,7 +113,7 @@ class ReadReport:
         lazy: Iterable[LazyUse] = (),
         log: Iterable[tuple[float, str | None, str, str, int]] = (),
     ) -> ReadReport:
-        """The report of the core's counters, and of its trace."""
+        """The report for the core's counters and trace."""
         fetched = tuple(FetchedRange(*one) for one in timeline)
         return cls(
             file_path=file_path,
@@ -116,11 +122,11 @@ class ReadReport:
             timeline=fetched,
             lazy=tuple(lazy),
             log=tuple(SourceEvent(*event) for event in log),
-            **counted(counters),
+            **counter_values(counters),
         )
 
     def __add__(self, other: ReadReport) -> ReadReport:
-        """Both files as one. Time that they waited at once counts for each."""
+        """The sum of both reports. Time that both waited counts twice."""
         if not isinstance(other, ReadReport):
             return NotImplemented
         files = (*self.by_file, *other.by_file)
@@ -135,49 +141,46 @@ class ReadReport:
         )
 
     def __radd__(self, other: int) -> ReadReport:
-        """``sum`` begins at 0."""
+        """``sum`` starts at 0."""
         return self if other == 0 else NotImplemented
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        # Reports that were pickled by earlier versions have other names for some numbers.
-        self.__dict__.update((_NAMES_BEFORE.get(name, name), value) for name, value in state.items())
+        # Earlier versions pickled some attributes under other names.
+        self.__dict__.update((_FORMER_NAMES.get(name, name), value) for name, value in state.items())
 
     @property
     def turnarounds(self) -> int:
-        """The same as ``round_trips``, by the name that it had before."""
+        """The former name of ``round_trips``."""
         return self.round_trips
 
     @property
     def story(self) -> tuple[SourceEvent, ...]:
-        """The same as ``log``, by the name that it had before."""
+        """The former name of ``log``."""
         return self.log
 
     @property
     def by_file(self) -> tuple[ReadReport, ...]:
-        """The reports of the single files."""
+        """One report per file."""
         return self.files or (self,)
 
     @property
     def sources(self) -> list[SourceUse]:
-        """What each server sent and did, in the order in which they were met.
-
-        What came from no server is told of as that of ``local``.
-        """
+        """The traffic and events of each server, in order of first use; local files count as "local"."""
         servers: dict[str, list[FetchedRequest]] = {}
         for request in requests_of(self):
             servers.setdefault(request.server, []).append(request)
-        happened = events_by_server(event for one in self.by_file for event in one.log)
-        names = [*servers, *(name for name in happened if name not in servers)]
-        return [_use(name, servers.get(name, ()), happened.get(name, {})) for name in names]
+        events = events_by_server(event for one in self.by_file for event in one.log)
+        names = [*servers, *(name for name in events if name not in servers)]
+        return [_use(name, servers.get(name, ()), events.get(name, {})) for name in names]
 
     @property
     def by_server(self) -> dict[str, SourceUse]:
-        """Those of the ``sources`` that sent something, by their names."""
+        """The ``sources`` that answered requests, by name."""
         return {use.server: use for use in self.sources if use.requests}
 
     @property
     def elapsed_seconds(self) -> float:
-        """Time from the opening of the first file to the last answer."""
+        """Time from the opening of the first file to the last answer, in seconds."""
         return max((stop for _, stop in self._in_flight()), default=0.0)
 
     @property
@@ -186,12 +189,12 @@ class ReadReport:
         return max(0.0, self.elapsed_seconds - sum(stop - start for start, stop in self._in_flight()))
 
     def idle_spans(self) -> list[tuple[float, float]]:
-        """From when to when no request was in flight, in seconds since the first file was opened."""
+        """The times (start, stop) without a request in flight, in seconds since the first file was opened."""
         edges = [0.0, *(edge for span in self._in_flight() for edge in span)]
         return [(start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=False) if stop > start]
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers by name, fit for JSON; also by server and, if there are several, by file."""
+        """All numbers by name, fit for JSON; also by server and, for several files, by file."""
         numbers: dict[str, Any] = {"file_path": self.file_path, **self._numbers()}
         numbers["servers"] = {use.server: as_json(use) for use in self.sources}
         if self.log:
@@ -203,22 +206,22 @@ class ReadReport:
         return numbers
 
     def to_json(self, indent: int | None = None) -> str:
-        """The numbers and the timeline as a JSON document."""
+        """All numbers and the timeline as a JSON document."""
         document = {**self.to_dict(), "timeline": [request_as_json(one) for one in requests_of(self)]}
         return json.dumps(document, indent=indent, allow_nan=False)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Draws the requests over time as SVG: offset in the file upwards, a colour for each server.
+        """Draws the requests over time as SVG: offsets on the vertical axis, and a colour for each server.
 
         Args:
             path: a local path that ends with ".svg".
-            overwrite: whether an existing file is replaced.
+            overwrite: whether to replace an existing file.
 
         Raises:
-            UsageError: if the name does not end with ".svg", or the file exists without ``overwrite``.
+            UsageError: if the name does not end with ".svg", or the file exists and ``overwrite`` is False.
         """
-        place = check_picture(path, [one.file_path for one in self.by_file], overwrite)
-        write_whole(place, document(self), overwrite=overwrite)
+        target = check_picture(path, [one.file_path for one in self.by_file], overwrite)
+        write_whole(target, document(self), overwrite=overwrite)
 
     def __str__(self) -> str:
         return "\n".join(map(printable, self._lines()))
@@ -226,8 +229,8 @@ class ReadReport:
     @shows_printable
     def __repr__(self) -> str:
         return (
-            f"<ReadReport {self.file_path!r}: {_count(self.requests, 'request')}, "
-            f"{_count(self.round_trips, 'round trip')}, {human_bytes(self.fetched_bytes)} read for "
+            f"<ReadReport {self.file_path!r}: {counted(self.requests, 'request')}, "
+            f"{counted(self.round_trips, 'round trip')}, {human_bytes(self.fetched_bytes)} read for "
             f"{human_bytes(self.wanted_bytes)}, {self.wait_seconds:.3g} s waiting>"
         )
 
@@ -241,24 +244,24 @@ class ReadReport:
             number = f"{value:,}" if isinstance(value, int) else f"{value:,.{3 if value >= 1 else 6}f}"
             yield f"  {name.replace('_', ' '):<19} {number:>15}"
         for use in self.sources:
-            sent = _sent(use.requests, use.ranges, use.fetched_bytes)
-            happened = "".join(
-                f", {name} {count} times" for name, count in use.events.items() if name in FAILURES
+            traffic = _traffic(use.requests, use.ranges, use.fetched_bytes)
+            failures = "".join(
+                f", {name} {counted(count, 'time')}" for name, count in use.events.items() if name in FAILURES
             )
-            yield f"  from {use.server}: {sent}{happened}"
+            yield f"  from {use.server}: {traffic}{failures}"
         if any(event.event in FAILURES for event in self.log):
             yield from (f"  {line}" for line in log_lines(self.log))
         for reader in self.lazy:
             yield from (f"  {line}" for line in reader.lines())
         for report in self.files:
-            yield f"  of {report.file_path}: {_sent(report.requests, report.ranges, report.fetched_bytes)}"
+            yield f"  in {report.file_path}: {_traffic(report.requests, report.ranges, report.fetched_bytes)}"
 
     def _in_flight(self) -> list[tuple[float, float]]:
         return _union((one.asked, one.answered) for one in requests_of(self))
 
 
-def counted(counters: Mapping[str, int]) -> dict[str, Any]:
-    """The numbers of the core's counters, by the names that they have in reports; times in seconds."""
+def counter_values(counters: Mapping[str, int]) -> dict[str, Any]:
+    """The values of the core's counters by their names in reports, with times in seconds."""
     times = {f"{name}_seconds": counters.get(f"{name}_ns", 0) / 1e9 for name in _TIMES}
     whole = {name: counters.get(name, 0) for name in _WHOLE}
     return whole | {"round_trips": counters.get("round_trips", counters.get("turnarounds", 0))} | times
@@ -271,7 +274,7 @@ def _use(server: str, requests: Sequence[FetchedRequest], events: dict[str, int]
 
 
 def _union(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Spans of time, those that overlap as one."""
+    """Spans of time in order; overlapping spans are merged."""
     joined: list[tuple[float, float]] = []
     for start, stop in sorted(spans):
         if joined and start <= joined[-1][1]:
@@ -281,12 +284,8 @@ def _union(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     return joined
 
 
-def _sent(requests: int, ranges: int, nbytes: int) -> str:
-    return f"{_count(requests, 'request')}, {_count(ranges, 'range')}, {human_bytes(nbytes)}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
+def _traffic(requests: int, ranges: int, nbytes: int) -> str:
+    return f"{counted(requests, 'request')}, {counted(ranges, 'range')}, {human_bytes(nbytes)}"
 
 
 _WHOLE = (
@@ -308,4 +307,4 @@ _WHOLE = (
     "decompressed_bytes",
 )
 _TIMES = ("wait", "decompress", "decode")
-_NAMES_BEFORE = {"turnarounds": "round_trips", "story": "log"}
+_FORMER_NAMES = {"turnarounds": "round_trips", "story": "log"}

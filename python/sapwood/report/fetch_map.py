@@ -1,4 +1,4 @@
-"""Draws what a lazy reader fetched, and why, as SVG: by column and entries, and over time."""
+"""Draws the fetches of a lazy reader and their causes as SVG: by column and entry, and over time."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..display.markup import escape
-from ..display.svg import px, round_ticks
-from ..display.units import human_bytes
+from ..display.svg import legend_entry, px, round_ticks, small_text, svg_document, time_axis
+from ..display.units import counted, human_bytes, human_seconds
 
 if TYPE_CHECKING:
     from .lazy_use import LazyFetch, LazyUse
 
 WIDTH = 760.0
-"""The drawing area of entries, and of time, in pixels."""
+"""The width of the drawing area in pixels."""
 USED, UNUSED, TIME = 400.0, 130.0, 170.0
-"""Heights, at most: of columns that were used, of the others, and of what is over time."""
+"""The maximum heights of the used columns and of the unused ones, and the height of the time chart."""
 LEFT, RIGHT, TOP, BETWEEN, BELOW = 230.0, 40.0, 96.0, 64.0, 60.0
-TALLEST = 14.0
-"""A column is drawn at most this high."""
-NAMED = 8.0
-"""From this height on, columns have their names."""
+MAX_ROW_HEIGHT = 14.0
+MIN_NAME_HEIGHT = 8.0
+"""Rows of at least this height show the name of their column."""
 COLOURS = {
     "startup": "#3566a8",
     "trained": "#1f7a5c",
@@ -30,24 +29,22 @@ COLOURS = {
     "touched": "#6b6b6b",
 }
 TITLES = {
-    "startup": "startup: nothing was known",
+    "startup": "startup: no usage known yet",
     "trained": "trained: used in most windows",
-    "trigger": "trigger: used now and then",
-    "declared": "declared beforehand",
-    "touched": "just what was touched",
+    "trigger": "trigger: used occasionally",
+    "declared": "declared in advance",
+    "touched": "touched: fetched on demand",
 }
 
 STYLE = """
-text{font-family:system-ui,sans-serif;font-size:12px;fill:#333}
-.title{font-size:17px;font-weight:600}.small{font-size:11px;fill:#666}.name{font-size:10px;fill:#444}
-.axis{stroke:#555;stroke-width:1;fill:none}.grid{stroke:#dfe4ea;stroke-width:1;fill:none}
-.ground{fill:#f4f6f8}.unused{opacity:.28}.window{stroke:#fff;stroke-width:.8;fill:none}
+.name{font-size:10px;fill:#444}.ground{fill:#f4f6f8}
+.unused{opacity:.28}.window{stroke:#fff;stroke-width:.8;fill:none}
 """
 
 
 @dataclass(frozen=True)
 class _Row:
-    """One column that was used, or several others of which the same windows were fetched."""
+    """A used column, or several unused columns that were fetched in the same windows."""
 
     names: list[str]
     used: bool
@@ -56,12 +53,12 @@ class _Row:
 
     @property
     def name(self) -> str:
-        return self.names[0] if self.used else f"{len(self.names):,} columns, {self.names[0]} and so on"
+        return self.names[0] if len(self.names) == 1 else f"{len(self.names):,} columns, {self.names[0]}, …"
 
 
 @dataclass(frozen=True)
 class _Map:
-    """What is drawn: rows from top to bottom, and by column and window the kind of fetch that brought it."""
+    """The rows from top to bottom, and the kind of the first fetch for each column and window."""
 
     use: LazyUse
     rows: list[_Row]
@@ -69,7 +66,7 @@ class _Map:
 
     @property
     def height(self) -> float:
-        return self.rows[-1].y + self.rows[-1].height if self.rows else TALLEST
+        return self.rows[-1].y + self.rows[-1].height if self.rows else MAX_ROW_HEIGHT
 
     @property
     def entries(self) -> tuple[int, int]:
@@ -82,17 +79,10 @@ class _Map:
 
 
 def document(use: LazyUse) -> str:
-    """The picture as an SVG document, complete in itself."""
+    """The drawing as a complete SVG document."""
     plan = _plan(use)
     below = TOP + plan.height + BETWEEN
-    width, height = LEFT + WIDTH + RIGHT, below + TIME + BELOW
-    title = f"{use.kind} of {use.tree}: what was fetched, and why"
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{px(width)}" height="{px(height)}" '
-        f'viewBox="0 0 {px(width)} {px(height)}" role="img">',
-        f"<title>{escape(title)}</title><style>{STYLE}</style>",
-        f'<rect width="{px(width)}" height="{px(height)}" fill="#fff"/>',
-        f'<text class="title" x="24" y="32">{escape(title)}</text>',
+    body = [
         f'<text x="24" y="52">{escape(use.summary())}</text>',
         *_legend(use),
         f'<g transform="translate({px(LEFT)} {px(TOP)})">',
@@ -101,9 +91,10 @@ def document(use: LazyUse) -> str:
         *_entry_axis(plan),
         f'</g><g transform="translate({px(LEFT)} {px(below)})">',
         *_over_time(plan),
-        "</g></svg>",
+        "</g>",
     ]
-    return "\n".join(parts) + "\n"
+    title = f"{use.kind} of {use.tree}: fetches and their causes"
+    return svg_document(title, LEFT + WIDTH + RIGHT, below + TIME + BELOW, STYLE, body)
 
 
 def _plan(use: LazyUse) -> _Map:
@@ -113,20 +104,20 @@ def _plan(use: LazyUse) -> _Map:
             kinds.setdefault((column, fetch.window), fetch.kind)
     touched = {column for column, _ in use.touched}
     names = sorted(touched, key=lambda name: (-use.columns[name].windows_touched, name))
-    height = min(TALLEST, USED / max(len(names), 1))
+    height = min(MAX_ROW_HEIGHT, USED / max(len(names), 1))
     rows = [_Row([name], True, height * number, height) for number, name in enumerate(names)]
     y = height * len(names)
-    groups = _alike({key: kind for key, kind in kinds.items() if key[0] not in touched})
-    many = sum(map(len, groups))
+    groups = _fetched_alike({key: kind for key, kind in kinds.items() if key[0] not in touched})
+    num_unused = sum(map(len, groups))
     for group in groups:
-        share = min(UNUSED, TALLEST * many) * len(group) / many
+        share = min(UNUSED, MAX_ROW_HEIGHT * num_unused) * len(group) / num_unused
         rows.append(_Row(group, False, y, share))
         y += share
     return _Map(use, rows, kinds)
 
 
-def _alike(kinds: dict[tuple[str, int], str]) -> list[list[str]]:
-    """Columns, those together of which the same windows were fetched for the same reasons; most first."""
+def _fetched_alike(kinds: dict[tuple[str, int], str]) -> list[list[str]]:
+    """Groups of columns whose windows and kinds of fetches are the same, the largest group first."""
     fetched: dict[str, list[tuple[int, str]]] = {}
     for (column, window), kind in kinds.items():
         fetched.setdefault(column, []).append((window, kind))
@@ -142,7 +133,7 @@ def _cells(plan: _Map) -> Iterator[str]:
         for kind, used, start, stop in _runs(plan, row.names[0]):
             x, end = plan.across(start), plan.across(stop)
             shade = "" if used else ' class="unused"'
-            tip = f"{row.name}, entries {start:,} to {stop:,}: {kind}{'' if used else ', not used'}"
+            tip = f"{row.name}, entries {start:,} to {stop:,}: {kind}{'' if used else ', unused'}"
             yield (
                 f'<rect{shade} fill="{COLOURS[kind]}" x="{px(x)}" y="{px(row.y)}" '
                 f'width="{px(max(end - x, 0.5))}" height="{px(max(row.height - 0.6, row.height * 0.8))}">'
@@ -154,7 +145,7 @@ def _cells(plan: _Map) -> Iterator[str]:
 
 
 def _runs(plan: _Map, column: str) -> Iterator[tuple[str, bool, int, int]]:
-    """(kind, whether it was used, first entry, end) of neighbouring windows of a column that are alike."""
+    """(kind, whether it was used, first entry, end) of runs of equal neighbouring windows of a column."""
     last: tuple[str, bool, int, int] | None = None
     for window, (start, stop) in enumerate(plan.use.windows):
         kind = plan.kinds.get((column, window))
@@ -175,53 +166,45 @@ def _names(plan: _Map) -> Iterator[str]:
     used = [row for row in plan.rows if row.used]
     others = [row for row in plan.rows if not row.used]
     for row in used:
-        if row.height >= NAMED:
+        if row.height >= MIN_NAME_HEIGHT:
             name = row.name if len(row.name) <= 36 else "…" + row.name[-35:]
             y = row.y + row.height / 2 + 3.5
             yield f'<text class="name" x="-8" y="{px(y)}" text-anchor="end">{escape(name)}</text>'
-    if used and used[0].height < NAMED:
-        yield _text(-8, used[-1].y / 2, f"{len(used):,} columns that were used", "end")
+    if used and used[0].height < MIN_NAME_HEIGHT:
+        yield small_text(-8, used[-1].y / 2, counted(len(used), "used column"), "end")
     if others:
         middle = (others[0].y + plan.height) / 2
-        yield _text(-8, middle, f"{sum(len(row.names) for row in others):,} columns", "end")
-        yield _text(-8, middle + 15, "that were not used", "end")
+        number = sum(len(row.names) for row in others)
+        yield small_text(-8, middle, counted(number, "unused column"), "end")
 
 
 def _entry_axis(plan: _Map) -> Iterator[str]:
     start, stop = plan.entries
-    ticks = [int(tick) for tick in round_ticks(stop)]
-    places = [(tick, plan.across(tick)) for tick in ticks if start <= tick <= stop]
-    marks = "".join(f"M{px(x)} {px(plan.height)}v5" for _, x in places)
+    ticks = [int(tick) for tick in round_ticks(stop, least_step=1)]
+    positions = [(tick, plan.across(tick)) for tick in ticks if start <= tick <= stop]
+    marks = "".join(f"M{px(x)} {px(plan.height)}v5" for _, x in positions)
     yield f'<path class="axis" d="M0 {px(plan.height)}H{px(WIDTH)}{marks}"/>'
-    yield from (_text(x, plan.height + 18, f"{tick:,}", "middle") for tick, x in places)
-    label = "entry; pale: fetched and not used"
+    yield from (small_text(x, plan.height + 18, f"{tick:,}", "middle") for tick, x in positions)
+    label = "entry; pale: fetched but not used"
     yield f'<text x="{px(WIDTH / 2)}" y="{px(plan.height + 36)}" text-anchor="middle">{label}</text>'
 
 
 def _over_time(plan: _Map) -> Iterator[str]:
-    """The fetches: time to the right, the entries that they are for upwards."""
+    """The fetches, with time on the horizontal axis and their entries on the vertical axis."""
     fetches = plan.use.fetches
     begin = min((fetch.asked for fetch in fetches), default=0.0)
     end = max((fetch.answered or fetch.asked for fetch in fetches), default=0.0)
     span = max(end - begin, 1e-6)
-    unit, scale = ("s", 1.0) if span >= 1 else ("ms", 1e-3)
     yield f'<rect class="ground" width="{px(WIDTH)}" height="{px(TIME)}"/>'
-    places = [(tick, WIDTH * tick * scale / span) for tick in round_ticks(span / scale)]
-    yield '<path class="grid" d="' + "".join(f"M{px(x)} 0V{px(TIME)}" for _, x in places) + '"/>'
+    yield from time_axis("time since the first fetch", span, WIDTH, TIME)
+    yield f'<path class="axis" d="M0 0V{px(TIME)}"/>'
     for fetch in fetches:
         yield from _bar(plan, fetch, begin, span)
-    marks = "".join(f"M{px(x)} {px(TIME)}v5" for _, x in places)
-    yield f'<path class="axis" d="M0 0V{px(TIME)}H{px(WIDTH)}{marks}"/>'
-    yield from (_text(x, TIME + 18, f"{tick:,.6g}", "middle") for tick, x in places)
-    label = f"time since the first was asked for ({unit})"
-    yield f'<text x="{px(WIDTH / 2)}" y="{px(TIME + 36)}" text-anchor="middle">{label}</text>'
     start, stop = plan.entries
-    yield _text(-8, TIME, f"{start:,}", "end")
-    yield _text(-8, 10, f"{stop:,}", "end")
-    yield (
-        f'<text transform="translate(-62 {px(TIME / 2)}) rotate(-90)" text-anchor="middle">'
-        "for the entries</text>"
-    )
+    yield small_text(-8, TIME, f"{start:,}", "end")
+    yield small_text(-8, 10, f"{stop:,}", "end")
+    middle = px(TIME / 2)
+    yield f'<text transform="translate(-62 {middle}) rotate(-90)" text-anchor="middle">entries</text>'
 
 
 def _bar(plan: _Map, fetch: LazyFetch, begin: float, span: float) -> Iterator[str]:
@@ -230,10 +213,9 @@ def _bar(plan: _Map, fetch: LazyFetch, begin: float, span: float) -> Iterator[st
     x = WIDTH * (fetch.asked - begin) / span
     answered = fetch.asked if fetch.answered is None else fetch.answered
     width = max(1.5, WIDTH * (answered - fetch.asked) / span)
-    count = len(fetch.columns)
     tip = (
-        f"{fetch.kind}: {count:,} {'column' if count == 1 else 'columns'}, {human_bytes(fetch.nbytes)}, "
-        f"entries {start:,} to {stop:,}, answered after {(answered - fetch.asked) * 1e3:.3g} ms"
+        f"{fetch.kind}: {counted(len(fetch.columns), 'column')}, {human_bytes(fetch.nbytes)}, "
+        f"entries {start:,} to {stop:,}, answered after {human_seconds(answered - fetch.asked)}"
     )
     yield (
         f'<rect fill="{COLOURS[fetch.kind]}" opacity=".85" x="{px(min(x, WIDTH - 1.5))}" '
@@ -245,15 +227,10 @@ def _bar(plan: _Map, fetch: LazyFetch, begin: float, span: float) -> Iterator[st
 def _legend(use: LazyUse) -> Iterator[str]:
     x = 24.0
     for kind in _present(use):
-        yield f'<rect fill="{COLOURS[kind]}" x="{px(x)}" y="66" width="14" height="12"/>'
-        yield f'<text x="{px(x + 20)}" y="76">{TITLES[kind]}</text>'
+        yield legend_entry(f'fill="{COLOURS[kind]}"', x, 66, TITLES[kind])
         x += 46 + 6.6 * len(TITLES[kind])
 
 
 def _present(use: LazyUse) -> Sequence[str]:
     kinds = {fetch.kind for fetch in use.fetches}
     return [kind for kind in COLOURS if kind in kinds]
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text class="small" x="{px(x)}" y="{px(y)}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -1,4 +1,4 @@
-"""How a tree lies in its file, as a picture: its baskets, and which of them a read touched."""
+"""The layout of a tree in its file, as a drawing: its baskets, and those that a read used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..display.units import human_bytes
+from ..display.units import counted, human_bytes
 from ..query.steps import entry_range
 from .picture import document
 
@@ -18,19 +18,19 @@ __all__ = ["Basket", "BranchLayout", "TreeLayout", "draw", "human_bytes", "layou
 
 @dataclass(frozen=True)
 class Basket:
-    """One basket of a branch: the entries it holds, and where in the file it lies."""
+    """A basket of a branch: its entries, and its byte offset and size in the file."""
 
     first_entry: int
     num_entries: int
     offset: int
     nbytes: int
     embedded: bool = False
-    """Whether it lies in the tree's own record (the last, unfinished basket of a branch can)."""
+    """Whether it is stored in the tree's own record, as the last basket of a branch can be."""
 
 
 @dataclass(frozen=True)
 class BranchLayout:
-    """A branch that has baskets."""
+    """A branch with its baskets. ``name`` is its path; sizes are in bytes."""
 
     name: str
     typename: str
@@ -41,29 +41,30 @@ class BranchLayout:
 
 @dataclass(frozen=True)
 class TreeLayout:
-    """What the picture shows."""
+    """The content of the drawing."""
 
     title: str
     num_entries: int
     cluster_starts: Sequence[int]
+    """The first entry of each cluster, then the number of entries."""
     branches: Sequence[BranchLayout]
     wanted: frozenset[str] = frozenset()
     """The names of the branches that were read."""
     entries: tuple[int, int] = (0, 0)
-    """The entries that were read."""
+    """The entries [start, stop) that were read."""
     fetched: Sequence[tuple[int, int]] = ()
-    """The byte ranges (offset, bytes) that were fetched for it."""
+    """The byte ranges (offset, bytes) that were fetched for the read."""
     notes: Sequence[str] = ()
-    """Lines under the title."""
+    """Lines below the title."""
 
     @property
     def num_baskets(self) -> int:
-        """All baskets."""
+        """The number of baskets of all branches."""
         return sum(len(branch.baskets) for branch in self.branches)
 
     @property
     def num_read(self) -> int:
-        """The baskets that were read, not counting those fetched on the way."""
+        """The number of baskets that were read, without over-read ones."""
         return sum(self.is_read(branch, basket) for branch in self.branches for basket in branch.baskets)
 
     def is_read(self, branch: BranchLayout, basket: Basket) -> bool:
@@ -76,10 +77,18 @@ class TreeLayout:
 def layout_of(
     tree: Tree, columns: Sequence[str] = (), entry_start: int | None = None, entry_stop: int | None = None
 ) -> TreeLayout:
-    """What the picture of a tree shows; columns (names or globs) are read, to see which baskets that touches.
+    """The layout of a tree. If you name columns, they are read, and the baskets that were used are marked.
 
     >>> with sapwood.open("nano.root:Events") as tree:                      # doctest: +SKIP
-    ...     picture = sapwood.layout.draw(sapwood.layout.layout_of(tree, ["Muon_pt"], 0, 50_000))
+    ...     svg = sapwood.layout.draw(sapwood.layout.layout_of(tree, ["Muon_pt"], 0, 50_000))
+
+    Args:
+        tree: an open tree.
+        columns: names or globs of the branches to read. Default: none.
+        entry_start, entry_stop: the entries to read, as in :meth:`sapwood.Tree.arrays`. Default: all.
+
+    Raises:
+        KeyInFileError: if there is no such branch.
     """
     branches = [
         BranchLayout(
@@ -102,9 +111,9 @@ def layout_of(
 
 
 def cluster_starts(tree: Tree) -> list[int]:
-    """First entries of the clusters, then the number of entries.
+    """The first entry of each cluster, then the number of entries.
 
-    Some writers record no clusters; then it is where baskets of all branches begin together.
+    If the writer recorded no clusters, a cluster starts where baskets of all branches start together.
     """
     return tree.cluster_starts or tree.common_entry_offsets()
 
@@ -122,10 +131,9 @@ def _with_read(
     after = tree.file.report()
     requests = after.requests - before.requests
     note = (
-        f"read: {_count(len(chosen), 'branch', 'branches')}, entries {start:,} to {stop:,}: "
-        f"{human_bytes(after.wanted_bytes - before.wanted_bytes)} in "
-        f"{_count(requests, 'request', 'requests')}, "
-        f"{human_bytes(after.overread_bytes - before.overread_bytes)} more fetched on the way"
+        f"read: {counted(len(chosen), 'branch', 'branches')}, entries {start:,} to {stop:,}: "
+        f"{human_bytes(after.wanted_bytes - before.wanted_bytes)} in {counted(requests, 'request')}, "
+        f"plus {human_bytes(after.overread_bytes - before.overread_bytes)} over-read"
     )
     return replace(
         plain,
@@ -137,14 +145,10 @@ def _with_read(
 
 
 def draw(layout: TreeLayout) -> str:
-    """The picture as an SVG document, complete in itself.
+    """The drawing as a complete SVG document.
 
-    Entries go downwards, branches across, one rectangle per basket. The width of a branch is its bytes,
-    so area is bytes. Baskets that were read are filled; those that were only fetched because they lie between
-    two of these are filled otherwise.
+    Each basket is a rectangle. Entries run from top to bottom, and branches from left to right. The width of
+    a branch is proportional to its compressed bytes, so areas show bytes. Two colours mark baskets that were
+    read, and baskets between them that were over-read.
     """
     return document(layout)
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"

@@ -1,4 +1,4 @@
-"""What a lazy reader did: what was asked for, what was there, and what was fetched for nothing."""
+"""Statistics of a lazy reader: hits, misses, fetches, and bytes that were fetched but not used."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from ..display.printable import printable, shows_printable
-from ..display.units import human_bytes
+from ..display.units import counted, human_bytes
 from ..options.outputs import check_picture
 from ..options.whole_file import write_whole
 from .fetch_map import document
 
 KINDS = ("startup", "trained", "trigger", "declared", "touched")
-"""Why something is fetched: nothing is known yet; the column is used in most windows; one was touched that is
-used now and then, as is this one; it was named beforehand; or exactly it was touched."""
+"""The cause of a fetch. "startup": no usage is known yet. "trained": the column is used in most windows.
+"trigger": the column is used occasionally, and another such column was touched. "declared": you named it in
+advance. "touched": the column itself was touched."""
 
 
 @dataclass(frozen=True)
 class ColumnUse:
-    """What was done with one column.
+    """The use of one column.
 
     Attributes:
-        windows_touched: windows in which it was used.
-        hits: windows in which it was there, or on its way, when it was first touched.
-        misses: windows in which the first touch had to ask for it.
-        fetched_bytes: bytes that were fetched for it.
-        wasted_bytes: those of them that were fetched for windows in which it was not used.
+        windows_touched: number of windows in which it was used.
+        hits: number of windows in which it was available, or in flight, when first touched.
+        misses: number of windows in which the first touch had to fetch it.
+        fetched_bytes: compressed bytes that were fetched for it.
+        wasted_bytes: the part of ``fetched_bytes`` for windows in which it was not used.
     """
 
     windows_touched: int = 0
@@ -40,13 +41,13 @@ class ColumnUse:
 
 @dataclass(frozen=True)
 class KindUse:
-    """What fetches of one kind cost.
+    """The cost of all fetches of one kind.
 
     Attributes:
-        fetches: how many there were; each is planned as one, and sent at once.
-        requests: requests to the server that they were sent as.
-        ranges: baskets in them.
-        fetched_bytes: bytes of these.
+        fetches: number of fetches; each is planned and sent as a whole.
+        requests: number of requests to the server.
+        ranges: number of baskets.
+        fetched_bytes: bytes of the baskets.
     """
 
     fetches: int = 0
@@ -61,29 +62,32 @@ class LazyFetch(NamedTuple):
     kind: str
     """One of :data:`KINDS`."""
     window: int
+    """Index of the window."""
     columns: tuple[str, ...]
+    """Paths of the branches."""
     ranges: int
-    """Baskets."""
+    """Number of baskets."""
     nbytes: int
-    """Bytes of these."""
+    """Bytes of the baskets."""
     asked: float
+    """When it was sent."""
     answered: float | None
-    """None if it failed, or is still under way."""
+    """When the last answer arrived; None if it failed or is still in flight."""
 
 
 @dataclass(frozen=True, repr=False)
 class LazyUse:
-    """What one lazy reader did.
+    """Statistics of one lazy reader.
 
     Attributes:
         tree: the name of the tree.
-        kind: ``"events"``, ``"lazy"`` or ``"virtual"``: what was asked for.
-        windows: ranges of entries that are fetched together.
-        windows_seen: windows in which any column was used.
-        columns: by path of the branch; those neither used nor fetched are left out.
-        kinds: by kind of fetch.
+        kind: the kind of reader: ``"events"``, ``"lazy"`` or ``"virtual"``.
+        windows: ranges of entries (start, stop) that are fetched together.
+        windows_seen: number of windows in which any column was used.
+        columns: :class:`ColumnUse` by path of the branch, for columns that were used or fetched.
+        kinds: :class:`KindUse` by kind of fetch.
         fetches: the fetches, in order.
-        touched: (column, window) of what was used.
+        touched: (column, index of the window) for each use.
     """
 
     tree: str
@@ -106,7 +110,7 @@ class LazyUse:
         fetches: Iterable[Mapping[str, Any]],
         touched: Iterable[tuple[int, int]] = (),
     ) -> LazyUse:
-        """The core's accounts, with names in place of numbers."""
+        """The statistics of the core, with the names of columns instead of their indices."""
         return cls(
             tree=tree,
             kind=kind,
@@ -131,31 +135,31 @@ class LazyUse:
 
     @property
     def hits(self) -> int:
-        """First touches of a column in a window that found it there."""
+        """Number of first touches that found the column available or in flight."""
         return sum(use.hits for use in self.columns.values())
 
     @property
     def misses(self) -> int:
-        """First touches of a column in a window that had to ask for it."""
+        """Number of first touches that had to fetch the column."""
         return sum(use.misses for use in self.columns.values())
 
     @property
     def fetched_bytes(self) -> int:
-        """Bytes of all baskets that were fetched."""
+        """Compressed bytes that were fetched for all columns."""
         return sum(use.fetched_bytes for use in self.columns.values())
 
     @property
     def wasted_bytes(self) -> int:
-        """Bytes that were fetched for windows in which nobody used them."""
+        """Compressed bytes that were fetched for windows in which the column was not used."""
         return sum(use.wasted_bytes for use in self.columns.values())
 
     @property
     def total_fetches(self) -> int:
-        """Fetches of all kinds."""
+        """Number of fetches of all kinds."""
         return sum(use.fetches for use in self.kinds.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, fit for JSON."""
+        """All statistics by name, fit for JSON."""
         totals = {name: getattr(self, name) for name in _TOTALS}
         return {
             "tree": self.tree,
@@ -168,46 +172,47 @@ class LazyUse:
         }
 
     def to_json(self, indent: int | None = None) -> str:
-        """All of it as a JSON document."""
+        """All statistics as a JSON document."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Draws, as SVG, what was fetched for which reason: by column and entries, and over time.
+        """Draws the fetches and their causes as SVG: by column and entry, and over time.
 
         Args:
             path: a local path that ends with ".svg".
-            overwrite: whether an existing file is replaced.
+            overwrite: whether to replace an existing file.
 
         Raises:
-            UsageError: if the name does not end with ".svg", or the file exists without ``overwrite``.
+            UsageError: if the name does not end with ".svg", or the file exists and ``overwrite`` is False.
         """
-        place = check_picture(path, (), overwrite)
-        write_whole(place, document(self), overwrite=overwrite)
+        target = check_picture(path, (), overwrite)
+        write_whole(target, document(self), overwrite=overwrite)
 
     def summary(self) -> str:
-        """One line."""
+        """One line with the windows, hits, misses and bytes."""
         share = self.wasted_bytes / self.fetched_bytes if self.fetched_bytes else 0.0
-        windows = f"{self.windows_seen} of {len(self.windows)} windows"
-        found = f"{self.hits:,} hits, {self.misses:,} misses"
-        fetched = f"{human_bytes(self.fetched_bytes)} fetched, {share:.1%} for nothing"
-        return f"{self.kind} of {self.tree}: {windows}, {found}; {fetched}"
+        windows = f"{self.windows_seen:,} of {counted(len(self.windows), 'window')}"
+        touches = f"{counted(self.hits, 'hit')}, {counted(self.misses, 'miss', 'misses')}"
+        fetched = f"{human_bytes(self.fetched_bytes)} fetched, {share:.1%} unused"
+        return f"{self.kind} of {self.tree}: {windows}, {touches}; {fetched}"
 
     def lines(self) -> Iterator[str]:
-        """The summary, a line per kind of fetch, and the columns that missed or wasted most."""
+        """The summary, a line per kind of fetch, and the columns with the most misses and unused bytes."""
         yield self.summary()
         for name, use in self.kinds.items():
             if use.fetches:
-                yield (
-                    f"  {name + ':':<9} {use.fetches:,} fetches in {use.requests:,} requests, "
-                    f"{use.ranges:,} baskets, {human_bytes(use.fetched_bytes)}"
+                fetches, requests = (
+                    counted(use.fetches, "fetch", "fetches"),
+                    counted(use.requests, "request"),
                 )
+                size = f"{counted(use.ranges, 'basket')}, {human_bytes(use.fetched_bytes)}"
+                yield f"  {name + ':':<9} {fetches} in {requests}, {size}"
         worst = sorted(self.columns.items(), key=lambda item: (-item[1].misses, -item[1].wasted_bytes))
         for name, column in worst[:5]:
             if column.misses or column.wasted_bytes:
-                yield (
-                    f"  {name}: used in {column.windows_touched} windows, {column.misses} misses, "
-                    f"{human_bytes(column.wasted_bytes)} of {human_bytes(column.fetched_bytes)} for nothing"
-                )
+                windows = counted(column.windows_touched, "window")
+                unused = f"{human_bytes(column.wasted_bytes)} of {human_bytes(column.fetched_bytes)} unused"
+                yield f"  {name}: used in {windows}, {counted(column.misses, 'miss', 'misses')}, {unused}"
 
     def __str__(self) -> str:
         return "\n".join(map(printable, self.lines()))

@@ -1,4 +1,4 @@
-"""Replaying a recorded job: what its reads would cost over another link, or by another policy."""
+"""Replays a recorded job: the cost of its reads over another link, or with another policy."""
 
 from __future__ import annotations
 
@@ -17,45 +17,49 @@ PRESETS = ("default", "unmerged", "gap-64k", "gap-1M", "shallow", "blocks", "rep
 
 
 @dataclass(frozen=True)
-class Line:
-    """The way to a server; what is None is as the recording tells."""
+class Link:
+    """A model of the link to a server. Values that are None come from the recording."""
 
     rtt: float | None = None
-    """Seconds from a small request to its answer."""
+    """The round-trip time of a small request, in seconds."""
     bandwidth: float | None = None
-    """Bytes per second, of all requests together."""
+    """Bytes per second, for all requests together."""
     request_cost: float = 0.0
     """Seconds that the server takes for each request."""
     concurrency: int | None = None
-    """Requests that the server answers at the same time; None for any number."""
+    """Number of requests that the server answers at the same time; None for any number."""
+
+
+Line = Link
+"""The former name of :class:`Link`."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What a job costs by one policy."""
+    """The cost of a job with one policy."""
 
     policy: str
     seconds: float
-    """From the begin of the first process to the end of the last."""
+    """Time from the start of the first process to the end of the last."""
     waited: float
-    """Seconds that threads waited for bytes, all of them together."""
+    """Seconds that threads waited for bytes, summed over all threads."""
     requests: int
     round_trips: int
     bytes: int
     """Bytes that were fetched."""
     wanted: int
-    """Bytes that were asked for, without what opening brings."""
+    """Bytes that were requested, without those needed for opening files."""
     overread: int
-    """Bytes that were fetched to save requests, and not asked for."""
+    """Bytes that were fetched but not requested, in order to send fewer requests."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # As earlier versions pickled it.
-        names = {"turnarounds": "round_trips"}
-        self.__dict__.update((names.get(name, name), value) for name, value in state.items())
+        # Earlier versions pickled an attribute under another name.
+        former_names = {"turnarounds": "round_trips"}
+        self.__dict__.update((former_names.get(name, name), value) for name, value in state.items())
 
     @property
     def turnarounds(self) -> int:
-        """The same as ``round_trips``, by the name that it had before."""
+        """The former name of ``round_trips``."""
         return self.round_trips
 
 
@@ -63,65 +67,71 @@ def replay(
     path: str | os.PathLike[str],
     policies: Iterable[str] = ("default",),
     *,
-    line: Line | None = None,
-    servers: Mapping[str, Line] | None = None,
-    replicas: Iterable[Line] = (),
+    link: Link | None = None,
+    servers: Mapping[str, Link] | None = None,
+    replicas: Iterable[Link] = (),
     source: str | Mapping[str, str] | None = None,
+    line: Link | None = None,
 ) -> list[Replay]:
-    """Replays a recorded job by each of some policies.
+    """Replays a recorded job with each of some policies.
 
-    Against a model of the links, unless ``source`` is given: no byte is transferred, and an hour passes in a
-    moment. What decides which requests are made is the code that reads files.
+    Without ``source``, it computes the times from a model of the links, and transfers nothing: an hour is
+    replayed in a moment. The code that reads files decides which requests to send, as in a real job.
+
+    >>> from sapwood.replaying import Link
+    >>> sapwood.replay("job.swt", ["default"], link=Link(rtt=0.15, bandwidth=100e6))     # doctest: +SKIP
 
     Args:
-        path: a recording that :func:`sapwood.trace` made.
+        path: a recording made by :func:`sapwood.trace`.
         policies: names (``default``, ``unmerged``, ``gap-64k``, ``gap-1M``, ``shallow``, ``blocks``,
             ``replicas``) or settings such as ``"gap=64k,ahead=4"``: ``gap``, ``request``, ``window``,
             ``block`` (bytes), ``ranges``, ``concurrency``, ``ahead`` and ``sources`` (numbers).
-        line: the way to all servers; by default as the recording tells, where it tells it.
-        servers: the way to some of them, by ``host:port``.
-        replicas: the ways to further places of each file, for policies that read from several at once. By
-            default there is one more place, as far as the first.
-        source: the URL of the only file of the job, or new URLs by recorded ones: these are really read.
+        link: the link to all servers. Default: values from the recording, or else 100 ms and 1 Gbit/s.
+        servers: the links to single servers, by ``host:port``.
+        replicas: the links to additional replicas of each file, for policies that read from several replicas
+            at once. Default: one additional replica, with the same link as the first.
+        source: the URL of the job's only file, or a mapping from recorded URLs to new URLs. These files are
+            really read.
+        line: the former name of ``link``.
 
     Returns:
-        The cost by each policy, in the order given.
+        The cost with each policy, in the given order.
 
     Raises:
-        sapwood.errors.UsageError: for a policy or a line that makes no sense.
+        UsageError: if a policy or a link is invalid.
     """
-    told = summary(path)
-    lines = None if source is not None else _lines(told["links"], line or Line(), servers or {})
-    urls = _urls(told, source)
-    further = [_figures(own, Line(), {}) for own in replicas]
+    recording = summary(path)
+    default = link or line or Link()
+    links = None if source is not None else _links(recording["links"], default, servers or {})
+    urls = _urls(recording, source)
+    replica_links = [_figures(replica, Link(), {}) for replica in replicas]
     with core_errors():
-        costs = [_core.replay_job(os.fspath(path), policy, lines, urls, further) for policy in policies]
-    return [_replay(json.loads(cost)) for cost in costs]
+        costs = [_core.replay_job(os.fspath(path), policy, links, urls, replica_links) for policy in policies]
+    return [Replay(**json.loads(cost)) for cost in costs]
 
 
-def _replay(cost: dict[str, Any]) -> Replay:
-    return Replay(**cost)
-
-
-def _lines(
-    links: Mapping[str, Mapping[str, float]], line: Line, servers: Mapping[str, Line]
+def _links(
+    recorded: Mapping[str, Mapping[str, float]], default: Link, servers: Mapping[str, Link]
 ) -> dict[str, tuple[float, int, float, int | None]]:
-    """The line of each server: as given, else as for all, else as recorded, else 100 ms and 1 Gbit/s."""
-
+    """The link to each server; the empty name stands for servers that are not listed."""
     return {
-        server: _figures(servers.get(server, line), line, links.get(server, {}))
-        for server in {"", *links, *servers}
+        server: _figures(servers.get(server, default), default, recorded.get(server, {}))
+        for server in {"", *recorded, *servers}
     }
 
 
-def _figures(own: Line, line: Line, link: Mapping[str, float]) -> tuple[float, int, float, int | None]:
-    times = [one for one in (own.rtt, line.rtt, link.get("rtt"), 0.1) if one is not None]
-    rates = [one for one in (own.bandwidth, line.bandwidth, link.get("bandwidth"), 125e6) if one is not None]
-    return times[0], int(rates[0]), own.request_cost, own.concurrency
+def _figures(
+    link: Link, default: Link, recorded: Mapping[str, float]
+) -> tuple[float, int, float, int | None]:
+    """The figures of a link, else of the default, else of the recording, else 100 ms and 1 Gbit/s."""
+    times = (link.rtt, default.rtt, recorded.get("rtt"), 0.1)
+    rates = (link.bandwidth, default.bandwidth, recorded.get("bandwidth"), 125e6)
+    rtt, bandwidth = (next(value for value in values if value is not None) for values in (times, rates))
+    return rtt, int(bandwidth), link.request_cost, link.concurrency
 
 
-def _urls(told: Mapping[str, list[dict[str, list[dict[str, str]]]]], source: object) -> dict[str, str]:
+def _urls(recording: Mapping[str, list[dict[str, list[dict[str, str]]]]], source: object) -> dict[str, str]:
     if isinstance(source, Mapping):
         return dict(source)
-    recorded = {file["url"] for process in told["processes"] for file in process["files"]}
+    recorded = {file["url"] for process in recording["processes"] for file in process["files"]}
     return dict.fromkeys(recorded, source) if isinstance(source, str) else {}

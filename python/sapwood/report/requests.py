@@ -1,4 +1,4 @@
-"""The requests in a report: which byte ranges were asked for together, of whom and when."""
+"""The requests in a report: their byte ranges, servers and times."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 class FetchedRequest(NamedTuple):
-    """A request of a file, at times since the first of all files was opened."""
+    """A request for ranges of one file. Times are in seconds since the first file was opened."""
 
     file: int
-    """Position in :attr:`ReadReport.by_file`."""
+    """Index of the file in :attr:`ReadReport.by_file`."""
     server: str
     asked: float
     answered: float
     ranges: list[tuple[int, int]]
-    """Offset and bytes of each."""
+    """The (offset, length) of each range, in bytes."""
 
 
 def requests_of(report: ReadReport) -> list[FetchedRequest]:
-    """The requests in the timelines of all files, in the order in which they were asked."""
+    """The requests in the timelines of all files, in the order in which they were sent."""
     found: list[FetchedRequest] = []
     for index, one in enumerate(report.by_file):
         shift = one.opened - report.opened

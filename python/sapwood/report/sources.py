@@ -1,4 +1,4 @@
-"""What each source of a file sent and did (:class:`SourceUse`)."""
+"""The traffic and events of each source of a file (:class:`SourceUse`)."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     from .. import _core
 
 LOCAL = "local"
-"""What is called a server where there is none."""
+"""The name of the source where there is no server."""
 
 
 @dataclass(frozen=True)
 class SourceUse:
-    """What one server sent of a file, or of several.
+    """The traffic and events of one server, for one file or several.
 
     Attributes:
-        server: ``host:port``; "local" where there is no server.
-        requests: requests that it answered.
-        ranges: byte ranges in them.
+        server: ``host:port``; "local" without a server.
+        requests: number of requests that it answered.
+        ranges: number of byte ranges in these requests.
         fetched_bytes: bytes that it sent.
-        busy_seconds: time in which at least one request to it was in flight.
-        single_reads: those of the requests that asked for one range.
-        single_bytes: bytes in these.
-        single_squares: sum of the squares of the bytes of each.
-        vector_reads: requests that asked for more than one range.
-        vector_bytes: bytes in these.
-        vector_squares: sum of the squares of the bytes of each.
-        vector_ranges: ranges in these.
-        vector_range_squares: sum of the squares of the ranges of each.
-        events: how often what happened there: see :class:`~sapwood.report.SourceEvent`.
+        busy_seconds: time with at least one request to it in flight, in seconds.
+        single_reads: number of requests with one range.
+        single_bytes: bytes of these requests.
+        single_squares: sum of the squares of their bytes.
+        vector_reads: number of requests with several ranges.
+        vector_bytes: bytes of these requests.
+        vector_squares: sum of the squares of their bytes.
+        vector_ranges: number of ranges in these requests.
+        vector_range_squares: sum of the squares of their numbers of ranges.
+        events: number of events by kind: see :class:`~sapwood.report.SourceEvent`.
     """
 
     server: str
@@ -55,7 +55,7 @@ class SourceUse:
     def of(
         cls, server: str, requests: Sequence[Sequence[int]], busy_seconds: float, events: dict[str, int]
     ) -> SourceUse:
-        """The sums over requests, of each of which the bytes of its ranges are given."""
+        """The sums over requests; each request is given by the lengths of its ranges in bytes."""
         single = [sum(request) for request in requests if len(request) == 1]
         several = [request for request in requests if len(request) != 1]
         vector = [sum(request) for request in several]
@@ -78,11 +78,11 @@ class SourceUse:
 
     @property
     def failures(self) -> int:
-        """Times that something failed there: see ``FAILURES``."""
+        """Number of events that are failures: see ``FAILURES``."""
         return sum(self.events.get(name, 0) for name in FAILURES)
 
     def since(self, before: SourceUse | None) -> SourceUse:
-        """What was added after ``before``, an earlier state of the same."""
+        """The difference to ``before``, an earlier state of the same source."""
         if before is None:
             return self
         sums = {name: getattr(self, name) - getattr(before, name) for name in _SUMS}
@@ -91,7 +91,7 @@ class SourceUse:
         return SourceUse(self.server, **sums, events=added)
 
     def __add__(self, other: SourceUse) -> SourceUse:
-        """Both as one. Time in which both were busy counts twice."""
+        """The sum of both. Time in which both were busy counts twice."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
         events = {
             name: self.events.get(name, 0) + other.events.get(name, 0) for name in self.events | other.events
@@ -100,13 +100,13 @@ class SourceUse:
 
 
 FAILURES = ("failed", "retried", "left", "refused")
-"""The events that tell of something that went wrong."""
+"""The kinds of events that are failures."""
 
 _SUMS = tuple(one.name for one in fields(SourceUse) if one.name not in ("server", "events"))
 
 
 def events_by_server(log: Iterable[SourceEvent]) -> dict[str, dict[str, int]]:
-    """How often what happened at each server that is known."""
+    """The number of events by server and kind, for events with a known server."""
     counts: dict[str, dict[str, int]] = {}
     for event in log:
         if event.server is not None:
@@ -116,8 +116,8 @@ def events_by_server(log: Iterable[SourceEvent]) -> dict[str, dict[str, int]]:
 
 
 def sources_of(core: _core.File, log: Iterable[SourceEvent]) -> list[SourceUse]:
-    """What each source of a file sent and did: as in its report, but without looking at each range."""
-    happened = events_by_server(log)
+    """The traffic and events of each source of a file, without going through each range as a report does."""
+    events = events_by_server(log)
     found: dict[str, SourceUse] = {}
     for name, single, vector, busy_seconds in core.uses():
         server = LOCAL if name is None else name
@@ -135,9 +135,9 @@ def sources_of(core: _core.File, log: Iterable[SourceEvent]) -> list[SourceUse]:
             vector_squares=vector[2],
             vector_ranges=vector[3],
             vector_range_squares=vector[4],
-            events=happened.pop(server, {}),
+            events=events.pop(server, {}),
         )
-    return [*found.values(), *(SourceUse(server, events=events) for server, events in happened.items())]
+    return [*found.values(), *(SourceUse(server, events=counts) for server, counts in events.items())]
 
 
 def _squares(numbers: Iterable[int]) -> int:
@@ -145,5 +145,5 @@ def _squares(numbers: Iterable[int]) -> int:
 
 
 def as_json(use: SourceUse) -> dict[str, Any]:
-    """The numbers by name, without the server's."""
+    """The numbers by name, fit for JSON, without the server."""
     return {name: getattr(use, name) for name in _SUMS} | {"events": dict(use.events)}

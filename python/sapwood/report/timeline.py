@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..display.markup import escape
-from ..display.svg import px, round_ticks
-from ..display.units import human_bytes, human_seconds
+from ..display.svg import legend_entry, px, round_ticks, small_text, svg_document, time_axis
+from ..display.units import counted, human_bytes, human_seconds
 from .requests import FetchedRequest, requests_of
 
 if TYPE_CHECKING:
@@ -17,55 +17,46 @@ WIDTH, HEIGHT = 1080.0, 480.0
 """The drawing area, in pixels."""
 LEFT, RIGHT, TOP, BELOW = 104.0, 28.0, 84.0, 96.0
 NAMES = 240.0
-"""What is on the left if files have names there."""
-LEAST_BAND = 16.0
-"""Each of several files is drawn at least this high."""
-THINNEST = 1.6
-"""Requests are drawn at least this wide and high: they are what the picture is about."""
+"""The left margin if it shows the names of files."""
+MIN_BAND = 16.0
+"""The minimum height of each of several files."""
+MIN_SIZE = 1.6
+"""The minimum width and height of requests, so that they are visible."""
 COLOURS = ("#1f7a5c", "#d1602a", "#3566a8", "#b3418f", "#8a6d00", "#2a9db0", "#7a5bc4", "#6b6b6b")
 
 STYLE = """
-text{font-family:system-ui,sans-serif;font-size:12px;fill:#333}
-.title{font-size:17px;font-weight:600}.small{font-size:11px;fill:#666}
-.axis{stroke:#555;stroke-width:1;fill:none}.grid{stroke:#dfe4ea;stroke-width:1;fill:none}
 .border{stroke:#8794a3;stroke-width:.8;fill:none}.idle{fill:#f1eee6}.requests rect{opacity:.85}
 """
 
 
 def document(report: ReadReport) -> str:
-    """The picture as an SVG document, complete in itself.
+    """The drawing as a complete SVG document.
 
-    Time goes to the right, the offset in the file upwards; several files lie one above the other, the first
-    on top. One rectangle is a range from question to answer, or several that lie too close to be told apart.
+    Time is on the horizontal axis, and the offset in the file on the vertical axis. Several files are
+    stacked, with the first on top. A rectangle is a range from request to answer, or several ranges that are
+    too close to be drawn separately.
     """
     files = len(report.by_file)
-    height = max(HEIGHT, LEAST_BAND * files)
+    height = max(HEIGHT, MIN_BAND * files)
     left = LEFT if files == 1 else NAMES
     requests = requests_of(report)
     servers = list(dict.fromkeys(request.server for request in requests))
-    # A file that was closed before anything was read still has a picture.
+    # A file that was closed before anything was read has a drawing, too.
     span = report.elapsed_seconds or 1e-3
-    legend = list(_legend(servers, bool(report.idle_spans()), height))
-    total_width = left + WIDTH + RIGHT
     total_height = TOP + height + BELOW + 20.0 * (len(servers) // 4)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{px(total_width)}" height="{px(total_height)}" '
-        f'viewBox="0 0 {px(total_width)} {px(total_height)}" role="img">',
-        f"<title>{escape(_title(report))}</title><style>{STYLE}</style>",
-        f'<rect width="{px(total_width)}" height="{px(total_height)}" fill="#fff"/>',
-        f'<text class="title" x="24" y="32">{escape(_title(report))}</text>',
+    body = [
         *(f'<text x="24" y="{52 + 15 * i}">{escape(line)}</text>' for i, line in enumerate(_summary(report))),
         f'<g transform="translate({px(left)} {px(TOP)})">',
         *_idle(report, span, height),
-        *_time_axis(span, height),
+        *time_axis("time since opening began", span, WIDTH, height),
         *(_offset_axis(report.size, height) if files == 1 else _names(report, height)),
         '<g class="requests">',
         *_requests(report, requests, servers, span, height),
         "</g>",
-        *legend,
-        "</g></svg>",
+        *_legend(servers, bool(report.idle_spans()), height),
+        "</g>",
     ]
-    return "\n".join(parts) + "\n"
+    return svg_document(_title(report), left + WIDTH + RIGHT, total_height, STYLE, body)
 
 
 def _title(report: ReadReport) -> str:
@@ -74,14 +65,15 @@ def _title(report: ReadReport) -> str:
 
 def _summary(report: ReadReport) -> Iterator[str]:
     yield (
-        f"{report.requests:,} requests · {report.ranges:,} ranges · {report.round_trips:,} round trips · "
-        f"{human_bytes(report.fetched_bytes)} read for {human_bytes(report.wanted_bytes)} wanted"
+        f"{counted(report.requests, 'request')} · {counted(report.ranges, 'range')} · "
+        f"{counted(report.round_trips, 'round trip')} · {human_bytes(report.fetched_bytes)} read for "
+        f"{human_bytes(report.wanted_bytes)} wanted"
     )
     yield (
         f"waiting {human_seconds(report.wait_seconds)} · "
         f"nothing in flight {human_seconds(report.idle_seconds)} · "
         f"decompressing {human_seconds(report.decompress_seconds)}, decoding "
-        f"{human_seconds(report.decode_seconds)} (all threads together)"
+        f"{human_seconds(report.decode_seconds)} (sum of all threads)"
     )
 
 
@@ -101,62 +93,48 @@ def _requests(
     band = height / len(report.by_file)
     for request in requests:
         x = WIDTH * request.asked / span
-        width = max(THINNEST, WIDTH * (request.answered - request.asked) / span)
+        width = max(MIN_SIZE, WIDTH * (request.answered - request.asked) / span)
         size = max(report.by_file[request.file].size, 1)
         bottom = band * (request.file + 1)
         yield f'<g fill="{colours[request.server]}"><title>{escape(_tooltip(request))}</title>'
         for low, high in _strips(request.ranges, band / size):
             y = bottom - high
             yield (
-                f'<rect x="{px(min(x, WIDTH - THINNEST))}" y="{px(y)}" width="{px(width)}" '
-                f'height="{px(max(THINNEST, high - low))}"/>'
+                f'<rect x="{px(min(x, WIDTH - MIN_SIZE))}" y="{px(y)}" width="{px(width)}" '
+                f'height="{px(max(MIN_SIZE, high - low))}"/>'
             )
         yield "</g>"
 
 
 def _strips(ranges: list[tuple[int, int]], scale: float) -> list[tuple[float, float]]:
-    """Ranges in pixels from the beginning of the file; those that would touch are one."""
+    """Ranges in pixels from the beginning of the file; ranges that would touch are merged."""
     strips: list[tuple[float, float]] = []
     for offset, nbytes in sorted(ranges):
         low, high = offset * scale, (offset + nbytes) * scale
         if strips and low < strips[-1][1] + 0.7:
             strips[-1] = (strips[-1][0], max(high, strips[-1][1]))
         else:
-            strips.append((low, max(high, low + THINNEST)))
+            strips.append((low, max(high, low + MIN_SIZE)))
     return strips
 
 
 def _tooltip(request: FetchedRequest) -> str:
-    count = len(request.ranges)
+    size = human_bytes(sum(nbytes for _, nbytes in request.ranges))
+    first = min(offset for offset, _ in request.ranges)
     return (
-        f"{request.server}: {human_bytes(sum(nbytes for _, nbytes in request.ranges))} in {count:,} "
-        f"{'range' if count == 1 else 'ranges'} from byte {min(offset for offset, _ in request.ranges):,}, "
-        f"asked at {human_seconds(request.asked)}, "
+        f"{request.server}: {size} in {counted(len(request.ranges), 'range')} from byte {first:,}, "
+        f"sent at {human_seconds(request.asked)}, "
         f"answered after {human_seconds(request.answered - request.asked)}"
     )
-
-
-def _time_axis(span: float, height: float) -> Iterator[str]:
-    scale, unit = next(((s, u) for s, u in ((1.0, "s"), (1e-3, "ms")) if span >= s), (1e-6, "µs"))
-    ticks = list(round_ticks(span / scale))
-    places = [(tick, WIDTH * tick * scale / span) for tick in ticks]
-    yield '<path class="grid" d="' + "".join(f"M{px(x)} 0V{px(height)}" for _, x in places) + '"/>'
-    marks = "".join(f"M{px(x)} {px(height)}v5" for _, x in places)
-    yield f'<path class="axis" d="M0 {px(height)}H{px(WIDTH)}{marks}"/>'
-    for tick, x in places:
-        yield f'<text class="small" x="{px(x)}" y="{px(height + 19)}" text-anchor="middle">{tick:,.6g}</text>'
-    label = f"time since opening began ({unit})"
-    yield f'<text x="{px(WIDTH / 2)}" y="{px(height + 38)}" text-anchor="middle">{label}</text>'
 
 
 def _offset_axis(size: int, height: float) -> Iterator[str]:
     units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
     unit, scale = next(((unit, scale) for unit, scale in units if size >= scale), ("B", 1.0))
-    places = [(tick, height - height * tick * scale / max(size, 1)) for tick in round_ticks(size / scale)]
-    marks = "".join(f"M0 {px(y)}h-5" for _, y in places)
+    positions = [(tick, height - height * tick * scale / max(size, 1)) for tick in round_ticks(size / scale)]
+    marks = "".join(f"M0 {px(y)}h-5" for _, y in positions)
     yield f'<path class="axis" d="M0 0V{px(height)}{marks}"/>'
-    for tick, y in places:
-        yield f'<text class="small" x="-10" y="{px(y + 4)}" text-anchor="end">{tick:,.6g}</text>'
+    yield from (small_text(-10, y + 4, f"{tick:,.6g}", "end") for tick, y in positions)
     yield (
         f'<text transform="translate(-62 {px(height / 2)}) rotate(-90)" text-anchor="middle">'
         f"offset in the file ({unit})</text>"
@@ -164,16 +142,16 @@ def _offset_axis(size: int, height: float) -> Iterator[str]:
 
 
 def _names(report: ReadReport, height: float) -> Iterator[str]:
-    """The names of several files, and the borders between them."""
+    """The names of several files, and lines between them."""
     band = height / len(report.by_file)
     borders = "".join(f"M-6 {px(band * i)}H{px(WIDTH)}" for i in range(len(report.by_file) + 1))
     yield f'<path class="border" d="{borders}"/>'
     for i, one in enumerate(report.by_file):
         name = one.file_path.rpartition("/")[2]
         name = name if len(name) <= 30 else "…" + name[-29:]
-        place = f'x="-12" y="{px(band * (i + 0.5) + 4)}" text-anchor="end"'
+        position = f'x="-12" y="{px(band * (i + 0.5) + 4)}" text-anchor="end"'
         text = f"{escape(name)}<title>{escape(one.file_path)}</title>"
-        yield f'<text class="small" {place}>{text}</text>'
+        yield f'<text class="small" {position}>{text}</text>'
     yield (
         f'<text transform="translate(-222 {px(height / 2)}) rotate(-90)" text-anchor="middle">'
         "offset in each file (0 to its size)</text>"
@@ -189,6 +167,5 @@ def _legend(servers: list[str], idle: bool, height: float) -> Iterator[str]:
         width = 44 + 6.8 * len(text)
         if x and x + width > WIDTH:
             x, y = 0.0, y + 20
-        yield f'<rect {paint} x="{px(x)}" y="{px(y)}" width="14" height="12"/>'
-        yield f'<text x="{px(x + 20)}" y="{px(y + 10)}">{escape(text)}</text>'
+        yield legend_entry(paint, x, y, text)
         x += width

@@ -1,4 +1,4 @@
-"""Recording what a job does: every read and every request, in a file that all its processes share."""
+"""Records a job: every read and every request, in one file for all its processes."""
 
 from __future__ import annotations
 
@@ -20,43 +20,46 @@ from ..options.outputs import RECORDING, check_output
 from ..options.whole_file import part_of, take_place
 
 VARIABLE = "SAPWOOD_TRACE"
-"""The environment variable that names the file which a process, and those that it starts, record to."""
+"""The environment variable with the path of the recording, which child processes inherit."""
 MAGIC = b"SWT"
-"""What a recording begins with, of any version."""
+"""The first bytes of a recording, in all versions."""
 
 
 @contextmanager
 def trace(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[Path]:
-    """Records what is read in a ``with`` block: also by threads, and by processes that are started in it.
+    """Records all reads in a ``with`` block, including those of threads and of processes started in it.
 
     >>> import sapwood
     >>> with sapwood.trace("job.swt"):                               # doctest: +SKIP
     ...     sapwood.open("file.root:Events").arrays(["Muon_pt"])
 
-    ``sapwood trace show`` tells what is in the file, ``sapwood replay`` what the same reads would cost over
-    another link or by another policy. It holds URLs without secrets, names of trees and columns, offsets and
-    times: nothing of the data.
+    ``sapwood trace show`` prints the contents of the file, and ``sapwood replay`` computes the cost of the
+    same reads over another link or with another policy. The file contains URLs without secrets, names of
+    trees and columns, offsets and times, but no data.
 
     Args:
-        path: a local path. The recording is there at the end of the block.
-        overwrite: whether an existing file is replaced.
+        path: a local path. The recording is complete at the end of the block.
+        overwrite: whether to replace an existing file.
 
     Yields:
-        The path.
+        The absolute path of the recording.
 
     Raises:
-        UsageError: if this process records already, the file exists and is not to be replaced, or it has the
-            suffix of another format.
+        UsageError: if this process is already recording, if the file exists and ``overwrite`` is False, or if
+            the path has the suffix of another format.
+        ReadError: if the recording is incomplete and would replace an existing file.
     """
     if _core.trace_is_on():
-        raise UsageError("this process records already: one recording holds all that it reads")
-    place = Path(check_output(path, RECORDING, overwrite=overwrite)).absolute()
-    with recording_to(place, overwrite=overwrite) as part:
+        raise UsageError(
+            "this process is already recording; a process can write only one recording at a time"
+        )
+    target = Path(check_output(path, RECORDING, overwrite=overwrite)).absolute()
+    with recording_to(target, overwrite=overwrite) as part:
         before = os.environ.get(VARIABLE)
         begin(part)
         os.environ[VARIABLE] = str(part)
         try:
-            yield place
+            yield target
         finally:
             if before is None:
                 del os.environ[VARIABLE]
@@ -66,21 +69,21 @@ def trace(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[P
 
 
 @contextmanager
-def recording_to(place: Path, *, overwrite: bool) -> Iterator[Path]:
-    """A file beside it to record to, which takes its place at the end, unless nothing was recorded."""
-    part = part_of(place)
+def recording_to(target: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Yields a temporary file, which replaces ``target`` at the end unless nothing was recorded."""
+    part = part_of(target)
     part.touch()
     try:
         yield part
     finally:
-        # What a job read before it failed is worth as much.
+        # The recording of a job that failed is just as useful, so it is kept.
         if not part.stat().st_size:
             part.unlink()
-        elif place.exists() and not _is_whole(part):
-            message = f"{place} is unchanged: the new recording is incomplete, as on a full disk"
-            raise ReadError(f"{message}; what there is of it is in {part}", url=str(place))
+        elif target.exists() and not _is_whole(part):
+            message = f"{target} is unchanged because the new recording is incomplete (is the disk full?)"
+            raise ReadError(f"{message}; the incomplete recording is in {part}", url=str(target))
         else:
-            take_place(part, place, overwrite=overwrite)
+            take_place(part, target, overwrite=overwrite)
 
 
 def _is_whole(recording: Path) -> bool:
@@ -91,46 +94,46 @@ def _is_whole(recording: Path) -> bool:
 
 
 def summary(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a recording tells, process by process: files, operations, requests, bytes and waits."""
+    """The contents of a recording, process by process: files, operations, requests, bytes and waits."""
     with core_errors():
         document: dict[str, Any] = json.loads(_core.trace_summary(os.fspath(path)))
     return document
 
 
 def begin(path: Path) -> None:
-    """Records to a file, behind what is in it, until the process ends; its forks record there, too."""
+    """Appends records to a file until the process ends; forked processes do the same."""
     _core.trace_start(str(path), Path(sys.argv[0]).name if sys.argv else "")
     atexit.register(_core.trace_flush)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_flush_at_the_end_of_workers)
+        os.register_at_fork(after_in_child=_flush_when_workers_end)
 
 
 def follow_environment() -> None:
-    """Records where the environment says, from the first import of sapwood on."""
+    """Starts to record if the environment variable is set; called at the first import of sapwood."""
     path = os.environ.get(VARIABLE)
     if path:
         try:
             _check_continued(Path(path))
             begin(Path(path))
         except (OSError, UsageError) as error:
-            # The core would follow it as well.
+            # Otherwise, the core and child processes would use it.
             del os.environ[VARIABLE]
-            warnings.warn(printable(f"nothing is recorded: {error}"), RuntimeWarning, stacklevel=2)
+            warnings.warn(printable(f"recording is off: {error}"), RuntimeWarning, stacklevel=2)
 
 
 def _check_continued(path: Path) -> None:
-    """Raises a UsageError for a file with other content: a recording would be appended to it."""
+    """Raises a UsageError if an existing file is not a recording, because records would be appended to it."""
     try:
         with path.open("rb") as file:
-            begins = file.read(len(MAGIC))
+            start = file.read(len(MAGIC))
     except FileNotFoundError:
         return
-    if begins not in (b"", MAGIC):
+    if start not in (b"", MAGIC):
         raise UsageError(f"{path} exists and is not a recording")
 
 
-def _flush_at_the_end_of_workers() -> None:
-    """Workers of `multiprocessing` end without `atexit`, but not without their own finalizers."""
+def _flush_when_workers_end() -> None:
+    """Registers a finalizer: workers of ``multiprocessing`` skip ``atexit``, but run their own finalizers."""
     util = sys.modules.get("multiprocessing.util")
     if util is not None and _core.trace_is_on():
         util.register_after_fork(_core, _finalize)

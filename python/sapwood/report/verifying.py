@@ -1,4 +1,4 @@
-"""Whole files checked: what is damaged in them, and which entries of which branches that costs."""
+"""Verifies whole files: finds damage, and the entries and branches that are lost because of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _core
 from ..display.printable import printable
+from ..display.units import counted
 from ..errors import SapwoodError, UsageError
 from ..errors.core import core_errors, translated
 from ..options.paths import CATALOGUED, FileSpec, is_url, several_files
@@ -21,17 +22,18 @@ Ranges = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing in a file that is not as it should be.
+    """One problem in a file.
 
     Attributes:
-        damage: True if something cannot be read, or is not what it says it is; False for a note: something
-            unusual that costs nothing.
-        code: the kind of damage, as exceptions have it: ``"corrupt"``, ``"truncated"``, ``"checksum"``, …
-        message: what is wrong.
-        offset, length: where the damaged record lies in the file, in bytes; None if that is not known.
-        path: the tree, object or directory, with its cycle; empty for the file as such.
-        branch, basket: path of the branch, and number of its basket, if it is one.
-        entries: the entries ``(start, stop)`` that it costs.
+        damage: True if something cannot be read or contradicts its metadata; False for a note about something
+            unusual but harmless.
+        code: the kind of damage, as the ``code`` of exceptions: ``"corrupt"``, ``"truncated"``,
+            ``"checksum"``, …
+        message: a description of the problem.
+        offset, length: the damaged record's offset and length in the file, in bytes; None if unknown.
+        path: the tree, object or directory, with its cycle; empty for the file itself.
+        branch, basket: the path of the branch and the number of its basket; None for anything else.
+        entries: the entries ``(start, stop)`` that are lost, or None.
     """
 
     damage: bool
@@ -46,7 +48,7 @@ class Finding:
 
     @property
     def what(self) -> str:
-        """Tree, branch and basket, or the object, in words."""
+        """The tree, branch and basket, or the object, in words."""
         parts = [self.path or "the file", self.branch or ""]
         basket = "" if self.basket is None else f"basket {self.basket}"
         return " ".join(part for part in [*parts, basket] if part)
@@ -59,15 +61,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class TreeReport:
-    """What was found of one tree.
+    """The result for one tree.
 
     Attributes:
-        path, cycle: its name.
-        entries, branches, baskets: how many it has.
-        lost: entries that are lost, by the path of the branch.
-        lost_in_any: entries that are lost in at least one branch.
-        not_decoded: branches whose type sapwood cannot read, with the reason: their baskets were
-            decompressed, their values not looked at.
+        path, cycle: its path and cycle.
+        entries, branches, baskets: the numbers of its entries, branches and baskets.
+        lost: ranges of entries that are lost, by path of the branch.
+        lost_in_any: ranges of entries that are lost in at least one branch.
+        not_decoded: branches whose type sapwood cannot read, with the reason. Their baskets were
+            decompressed, but their values were not checked.
     """
 
     path: str
@@ -82,23 +84,23 @@ class TreeReport:
 
 @dataclass(frozen=True)
 class FileReport:
-    """What was found in one file.
+    """The result for one file.
 
     Attributes:
-        file: its path or URL, without secrets.
-        size: bytes of the file.
-        checked_bytes: bytes that were read and checked: all of them, unless trees were chosen.
-        checksummed_bytes: bytes of these that a checksum in the file covers. A change in any of them is
-            found; a change in the others is found only if it breaks the structure.
-        fetched_bytes: bytes that were asked of the disk or server.
-        records, baskets: how many were checked.
-        findings: the first findings; all are counted in ``damage_count`` and ``note_count``.
-        trees: what was found of each tree.
-        not_decoded: objects whose content sapwood cannot read, with the reason; their records were
-            decompressed.
-        error: why the file could not be checked, or not to its end: it is not there, the server failed, the
-            deadline passed.
-        seconds: the time it took.
+        file: its path or URL, without passwords, tokens and query values.
+        size: size of the file in bytes.
+        checked_bytes: bytes that were read and checked: all of them, unless you chose trees.
+        checksummed_bytes: the part of ``checked_bytes`` that a checksum in the file covers. Any change in it
+            is found; a change elsewhere is found only if it breaks the structure.
+        fetched_bytes: bytes that were requested from the disk or server.
+        records, baskets: the numbers of records and baskets that were checked.
+        findings: the first findings; ``damage_count`` and ``note_count`` count all of them.
+        trees: the result for each tree.
+        not_decoded: objects whose type sapwood cannot read, with the reason. Their records were
+            decompressed, but their content was not checked.
+        error: the reason why the file was not checked completely, such as a missing file, a server error or
+            a passed deadline; otherwise None.
+        seconds: the time that the check took.
     """
 
     file: str
@@ -118,7 +120,7 @@ class FileReport:
 
     @property
     def ok(self) -> bool:
-        """Whether all of it was checked, and nothing is damaged."""
+        """Whether the file was checked completely and is not damaged."""
         return self.error is None and self.damage_count == 0
 
     @property
@@ -135,7 +137,7 @@ class VerifyReport:
 
     @property
     def ok(self) -> bool:
-        """Whether all files were checked to their end, and none is damaged."""
+        """Whether all files were checked completely and none is damaged."""
         return all(file.ok for file in self.files)
 
     @property
@@ -152,13 +154,13 @@ class VerifyReport:
 
 @dataclass(frozen=True)
 class VerifyProgress:
-    """How far a verification is.
+    """The progress of a verification.
 
     Attributes:
         file: the file that is being checked.
-        number, files: which of how many, counted from 1.
-        done, total: bytes of this file.
-        damage: findings of damage in it so far.
+        number, files: the number of this file, counted from 1, and the number of all files.
+        done, total: the bytes of this file that are checked, and its size.
+        damage: the number of findings of damage in it so far.
     """
 
     file: str
@@ -179,26 +181,26 @@ def verify(
     most_findings: int = 1000,
     **options: Any,
 ) -> VerifyReport:
-    """Reads every byte of files once, and checks all that is in them; memory stays bounded.
+    """Reads every byte of files once, and checks their structure, checksums and values in bounded memory.
 
-    Damage does not raise: it is in the report, with its place in the file and the entries that it costs.
+    Damage does not raise an exception. The report lists it, with the offset and the lost entries.
 
     Args:
         files: a path or URL, a glob, a dict ``{path: tree}``, or a list of these. ``"file.root:Events"``
             checks only that tree.
         trees: paths of the trees to check in every file. Default: whole files.
-        threads: threads that decompress and decode, as in :func:`sapwood.open`.
+        threads: number of threads that decompress and decode, as in :func:`sapwood.open`.
         deadline: seconds that one step may take: opening a file, or fetching the next bytes.
-        progress: called about ten times a second with a :class:`VerifyProgress`.
-        most_findings: findings that are kept per file; all are counted.
+        progress: a function that is called with a :class:`VerifyProgress` about ten times a second.
+        most_findings: maximum number of findings to keep per file; all findings are counted. Default: 1000.
         options: as in :func:`sapwood.open`.
 
     Returns:
-        A :class:`VerifyReport`, which is true if all is sound. A file that cannot be reached has an ``error``
-        there.
+        A :class:`VerifyReport`, which is true if all files are undamaged. If a file cannot be reached, its
+        report has an ``error``.
 
     Raises:
-        UsageError: if a file is a dataset or a file object, or an argument makes no sense.
+        UsageError: if a file is a dataset or a file object, or an argument is invalid.
 
     >>> with sapwood.recreate("checked.root", compression="lz4") as file:
     ...     file["t"] = {"x": np.arange(1000)}
@@ -217,20 +219,21 @@ def verify(
     reports = []
     for number, spec in enumerate(specs, 1):
         if not isinstance(spec.file, str) or spec.file.startswith(CATALOGUED):
-            raise UsageError("verify takes paths and URLs of files; 'sapwood stripe verify' checks datasets")
-        tell = None if progress is None else _teller(progress, _core.redact(spec.file), number, len(specs))
+            raise UsageError(
+                "verify takes paths and URLs of files; to check a dataset, run 'sapwood stripe verify'"
+            )
+        callback = None if progress is None else _callback(progress, spec.file, number, len(specs))
         chosen = named if spec.object_path is None else [spec.object_path]
-        reports.append(_verify_file(spec, chosen, settings, most_findings, tell))
+        reports.append(_verify_file(spec, chosen, settings, most_findings, callback))
     return VerifyReport(tuple(reports))
 
 
-def _teller(
+def _callback(
     progress: Callable[[VerifyProgress], None], file: str, number: int, files: int
 ) -> Callable[[int, int, int], None]:
-    def tell(done: int, total: int, damage: int) -> None:
-        progress(VerifyProgress(file, number, files, done, total, damage))
-
-    return tell
+    """The core's callback for one file."""
+    shown = _core.redact(file)
+    return lambda done, total, damage: progress(VerifyProgress(shown, number, files, done, total, damage))
 
 
 def _verify_file(
@@ -251,7 +254,7 @@ def _verify_file(
                 longest=settings.deadline,
                 most_findings=most_findings,
                 progress=progress,
-                options=settings.for_core() | settings.places_of(where).for_core(),
+                options=settings.for_core(settings.replicas_of(where)),
             )
     except UsageError:
         raise
@@ -293,7 +296,8 @@ def _lines(file: FileReport) -> Iterator[str]:
     if file.error is not None:
         yield f"{file.file}: {file.error}"
     elif file.ok:
-        yield f"{file.file}: sound ({file.checked_bytes} bytes, {file.baskets} baskets)"
+        size = f"{counted(file.checked_bytes, 'byte')}, {counted(file.baskets, 'basket')}"
+        yield f"{file.file}: undamaged ({size})"
     if file.damage_count:
-        yield f"{file.file}: {file.damage_count} damaged"
+        yield f"{file.file}: damaged ({counted(file.damage_count, 'finding')})"
         yield from (f"  {finding}" for finding in file.damage)

@@ -1,4 +1,4 @@
-"""Datasets in an object store or a directory: products that are read and replaced alone, in versions."""
+"""Versioned datasets in an object store or a directory: each product is read and replaced on its own."""
 
 from __future__ import annotations
 

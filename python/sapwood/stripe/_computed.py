@@ -1,4 +1,4 @@
-"""Products that are computed from columns of a dataset, step by step."""
+"""Products computed from columns of a dataset, step by step."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def write_product(
     columns: Sequence[str],
     step_size: int | str,
 ) -> None:
-    """Writes what a function makes of columns to a tree of a new file.
+    """Applies a function to columns, and writes the results to a tree of a new file.
 
     Raises:
-        UsageError: if a column is not called as the product is.
+        UsageError: if the name of a column does not begin with that of the product.
     """
     with recreate(target) as file:
         written = None
@@ -33,7 +33,7 @@ def write_product(
             for column in results:
                 if column != name and not column.startswith(f"{name}_"):
                     raise UsageError(
-                        f"the column '{column}' is not of the product '{name}': call it '{name}_…'"
+                        f"the column '{column}' does not belong to the product '{name}'; call it '{name}_…'"
                     )
             if written is None:
                 file[path] = results

@@ -1,4 +1,4 @@
-"""Datasets that are written: created, appended to, given products, checked, cleared up, exported."""
+"""Changes to datasets: creation, appending, new products, checks, clean-up and export."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..writing.repacking import repack
 from ._computed import write_product
 from ._events import find, select
 from ._results import Collected, Consolidated, Exported, Verified, Written, Wrong
-from ._sources import Sources, remembered
+from ._sources import Sources, recorded_selection
 from ._statistics import Statistics, excluded, statistics
 from ._words import function_name, product_names, version_name, writing_options, written
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 class Dataset:
-    """A dataset in an object store or a directory, to be changed and cared for.
+    """A dataset in an object store or a directory, open for changes and maintenance.
 
-    To read it, open it as any file: ``sapwood.open("s3://bucket/ttbar")``, or :meth:`tree`.
+    To read it, open it like a file with ``sapwood.open("s3://bucket/ttbar")``, or call :meth:`tree`.
     """
 
     def __init__(self, core: Any, place: str, options: OpenOptions, database: DatabaseLog | None) -> None:
@@ -50,11 +50,11 @@ class Dataset:
 
     @property
     def url(self) -> str:
-        """Where it is, without secrets."""
+        """The location of the dataset, without secrets."""
         return str(self._core.url)
 
     def version(self, version: int | str | None = None) -> int:
-        """The number of the newest version, or of one with a tag."""
+        """The number of the newest version, or of a tagged one."""
         with core_errors():
             return int(self._core.version(version_name(version)))
 
@@ -64,31 +64,31 @@ class Dataset:
         Raises:
             KeyInFileError: if there is no such version.
         """
-        asked: dict[str, Any] = {"threads": self._options.threads, **self._again()}
+        options: dict[str, Any] = {"threads": self._options.threads, **self._reopen_options()}
         if self._log is not None:
-            asked["log"] = self._log
-        found = open_file(f"{self._where}@{version_name(version)}", **asked)
+            options["log"] = self._log
+        found = open_file(f"{self._where}@{version_name(version)}", **options)
         return found  # type: ignore[no-any-return]
 
     def describe(self, version: int | str | None = None, *, sizes: bool = True) -> dict[str, Any]:
-        """What a version holds; see :func:`sapwood.stripe.describe`."""
-        return describe(self._where, version=version, sizes=sizes, log=self._log, **self._again())
+        """The content of a version; see :func:`sapwood.stripe.describe`."""
+        return describe(self._where, version=version, sizes=sizes, log=self._log, **self._reopen_options())
 
     def statistics(self, product: str, version: int | str | None = None) -> list[Statistics]:
-        """What is known of the values of each branch of a product, without reading them: cuts use it.
+        """The statistics of each branch of a product, which cuts use to skip entries without reading them.
 
         Raises:
-            KeyInFileError: if there is no such product, or no such version.
+            KeyInFileError: if there is no such product or version.
         """
         return statistics(self.tree(version), product)
 
     def excluded(self, cut: str, version: int | str | None = None) -> tuple[int, int]:
-        """How many entries, and how many whole batches, a cut passes over by what is known of them."""
+        """The numbers of entries and of whole batches that a cut skips by their statistics."""
         return excluded(self.tree(version), cut)
 
     def log(self, after: int = 0) -> list[dict[str, Any]]:
-        """The entries of the log behind version ``after``; see :func:`sapwood.stripe.log`."""
-        return log(self._where, after=after, log=self._log, **self._again())
+        """The entries of the log after version ``after``; see :func:`sapwood.stripe.log`."""
+        return log(self._where, after=after, log=self._log, **self._reopen_options())
 
     def append(
         self,
@@ -98,20 +98,20 @@ class Dataset:
         overwrite: bool = False,
         **writing: Any,
     ) -> Written:
-        """Appends the entries of files, whose trees are like that of the dataset.
+        """Appends the entries of files whose trees match that of the dataset.
 
         Args:
-            sources: as in :func:`create`; the tree is that of the dataset.
-            receipt: a file for what was stored, which is not committed then: :meth:`commit` does, for
-                many workers at once, within seven days. ``job=("name", attempt)`` says what makes it: of
-                all attempts of a job, one is committed, once.
+            sources: as in :func:`create`; the tree must be that of the dataset.
+            receipt: a file that records the stored objects, instead of a commit. Within seven days,
+                :meth:`commit` commits the receipts of many workers at once. Name the worker's job with
+                ``job=("name", attempt)``: of all attempts of a job, only one is committed.
             overwrite: whether an existing receipt is replaced.
-            **writing: as in :func:`create`; also ``base``: the URL of another place that the dataset has
-                (:meth:`add_base`), where the objects go.
+            **writing: as in :func:`create`; also ``base``: the URL of another location of the dataset
+                (:meth:`add_base`) for the objects.
 
         Raises:
-            UnsupportedTypeError: if a tree has other branches, or of other types; it says which.
-            ConflictError: if others changed the products meanwhile.
+            UnsupportedTypeError: if a tree has other branches or types; the message names them.
+            ConflictError: if another writer changed the products meanwhile.
             UsageError: if the receipt exists without ``overwrite``, or is a source.
         """
         if receipt is not None:
@@ -119,32 +119,32 @@ class Dataset:
         opened = Sources(sources, self._options)
         inputs = opened.inputs
         if any(chosen := [writing.pop(name, None) for name in ("keep", "drop", "cut")]):
-            path = str(describe(self._where, sizes=False, log=self._log, **self._again())["tree"])
-            writing["parameters"] = {**remembered(*chosen), **(writing.get("parameters") or {})}
-            made = writing_options(self._options, **writing) | opened.chosen(path, *chosen)
+            path = self._tree_path()
+            writing["parameters"] = {**recorded_selection(*chosen), **(writing.get("parameters") or {})}
+            options = writing_options(self._options, **writing, **opened.chosen(path, *chosen))
         else:
-            made = writing_options(self._options, **writing)
+            options = writing_options(self._options, **writing)
         if receipt is None:
             with core_errors():
-                return written(self._core.append(inputs, made))
+                return written(self._core.append(inputs, options))
         with core_errors():
-            told, text = self._core.write_receipt(inputs, made)
+            result, text = self._core.write_receipt(inputs, options)
         write_whole(receipt, text, overwrite=overwrite)
-        return written(told)
+        return written(result)
 
     def commit(self, receipts: Sequence[str | os.PathLike[str]], who: str | None = None) -> Written:
-        """Commits what workers have stored, as one version.
+        """Commits the results of many workers as one version.
 
-        Jobs that were committed before are passed over, so that it may be done again after any failure;
-        of several attempts of a job, the first is taken.
+        Jobs that were committed before are skipped, so you can repeat the call after any failure. Of several
+        attempts of a job, the first is taken.
 
         Args:
             receipts: the files that :meth:`append` wrote.
-            who: who does it.
+            who: the author, which the version records.
 
         Raises:
-            ConflictError: if a receipt is older than seven days, so that what it names may be gone, or
-                others changed the products meanwhile.
+            ConflictError: if a receipt is older than seven days, so that its objects may have been deleted,
+                or another writer changed the products meanwhile.
             UsageError: if a receipt is for another dataset.
         """
         texts = []
@@ -162,30 +162,30 @@ class Dataset:
         dry_run: bool = False,
         **writing: Any,
     ) -> Consolidated:
-        """Writes entries that lie in many small objects again, in fewer larger ones: a new version.
+        """Rewrites entries that are spread over many small objects into fewer, larger ones: a new version.
 
-        Those of segments are taken whose objects have less than half of the wanted size, on average, where
-        that halves the number of objects; segments that follow each other become one. Nothing is lost:
-        values, order, and what came with the entries stay, and earlier versions read what they did. If
-        there is nothing to gain, there is no new version.
+        It rewrites segments whose objects have, on average, less than half of the target size, if that halves
+        the number of objects; adjacent segments become one. Values, their order and the objects that came
+        with the entries are preserved, and earlier versions stay readable. If there is nothing to gain, there
+        is no new version.
 
-        Of chosen products, only their stripes become fewer: in each segment by itself, as far as its batches
-        reach. Segments and all other products stay as they are.
+        If you name products, only their stripes are merged, within each segment. Segments and all other
+        products stay unchanged.
 
         Args:
-            target: bytes of an object, as the source has them; by default 1 MiB.
-            products: names of those that are written again; by default all, and what is beside them.
-            dry_run: say only what would be done, as far as it is known before.
+            target: size of an object, in bytes that its content takes in the source; by default 1 MiB.
+            products: names of the products to rewrite; by default all, and the objects beside the tree.
+            dry_run: only report what would be done, as far as that can be predicted.
             writing: as in :func:`create`.
 
         Raises:
             KeyInFileError: if there is no such product.
-            ConflictError: if others changed the same segments meanwhile.
+            ConflictError: if another writer changed the same segments meanwhile.
         """
-        made = writing_options(self._options, stripe_size=target, **writing)
+        options = writing_options(self._options, stripe_size=target, **writing)
         with core_errors():
-            told = self._core.consolidate(product_names(products), dry_run, made)
-        return Consolidated(**{**told, "notes": tuple(told["notes"])})
+            result = self._core.consolidate(product_names(products), dry_run, options)
+        return Consolidated(**{**result, "notes": tuple(result["notes"])})
 
     def add(
         self,
@@ -195,30 +195,28 @@ class Dataset:
         by_position: bool = False,
         **writing: Any,
     ) -> Written:
-        """Adds products of a tree to the entries that are there; a product of the same name is replaced.
+        """Adds products of a tree to the existing entries; a product with the same name is replaced.
 
-        Entries are matched by run, luminosity block and event number, in whatever order they come.
+        Entries are matched by run, luminosity block and event number; their order does not matter.
 
         Args:
             source: a file with the tree, such as ``"new.root:Events"``.
-            products: names of the products that are taken; by default all that the tree has.
-            by_position: entries belong together by their position, for trees that do not say which
-                events they have.
+            products: names of the products to add; by default all products of the tree.
+            by_position: match entries by position, for trees without event numbers.
             writing: as in :func:`append`.
 
         Raises:
-            UsageError: if events are missing, there twice, or too many; the numbers are told.
-            ConflictError: if others changed the same product meanwhile.
+            UsageError: if events are missing, duplicate or unknown; the message counts them.
+            ConflictError: if another writer changed the same product meanwhile.
         """
         opened = Sources(source, self._options)
         inputs, tree = opened.inputs, opened.tree
         if len(inputs) != 1:
-            raise UsageError(f"{len(inputs)} files were given: products are added from one")
-        made = writing_options(self._options, **writing)
+            raise UsageError(f"products are added from one file, not from {len(inputs)}")
+        options = writing_options(self._options, **writing)
+        path, names = tree or self._tree_path(), product_names(products)
         with core_errors():
-            tree = tree or str(describe(self._where, sizes=False, log=self._log, **self._again())["tree"])
-            told = self._core.add(inputs[0], tree, product_names(products), by_position, made)
-        return written(told)
+            return written(self._core.add(inputs[0], path, names, by_position, options))
 
     def add_product(
         self,
@@ -229,7 +227,7 @@ class Dataset:
         step_size: int | str = "50 MB",
         **writing: Any,
     ) -> Written:
-        """Adds a product that is computed from columns; one of the same name is replaced.
+        """Adds a product that is computed from columns; a product with the same name is replaced.
 
         >>> with sapwood.recreate("events.root") as file:
         ...     file["Events"] = {"met": np.array([10.0, 20.0, 30.0])}
@@ -239,19 +237,19 @@ class Dataset:
         >>> dataset.tree()["Scaled_met"].array(library="np")
         array([20., 40., 60.])
 
-        What it was made of is remembered: the version that was read, the columns, the function's name and
+        The version records its provenance: the version that was read, the columns, the function's name and
         a checksum of its source.
 
         Args:
-            name: name of the product: what the names of its columns begin with, before ``_``.
-            function: is given the columns of some entries as an Awkward array, and returns a dict of arrays
-                of as many entries, whose keys are ``name``, or begin with ``name_``.
-            columns: what the function reads.
-            step_size: memory of the columns of one call, or their entries.
+            name: name of the product. The names of its columns are ``name``, or begin with ``name_``.
+            function: takes the columns of some entries as an Awkward array, and returns a dict of arrays,
+                one for each new column, with as many entries.
+            columns: the columns that the function takes.
+            step_size: memory of the columns in one call, or a number of entries.
             writing: as in :func:`create`.
 
         Raises:
-            UsageError: if a column is called otherwise.
+            UsageError: if a column has another name.
         """
         version = self.version()
         tree = self.tree(version)
@@ -269,37 +267,37 @@ class Dataset:
             return self.add(f"{made}:{path}", by_position=True, parameters=parameters, **writing)
 
     def add_base(self, url: str, who: str | None = None) -> int:
-        """Makes a version that names another place where objects of the dataset may lie; its number.
+        """Makes a version with another location for objects of the dataset; returns its number.
 
-        How that place is reached is an option of opening, ``bases``; nothing of it is stored.
+        The option ``bases`` of opening says how to access that location; no credentials are stored.
         """
         if _core.redact(url) != url:
-            raise UsageError(f"the URL {_core.redact(url)} holds secrets, which no dataset keeps")
+            raise UsageError(f"the URL {_core.redact(url)} contains secrets, which a dataset never stores")
         with core_errors():
             return int(self._core.add_base(url.rstrip("/"), who))
 
     def drop(self, *products: str, who: str | None = None) -> int:
-        """Makes a version without some products; its number. Earlier versions keep them."""
+        """Makes a version without some products; returns its number. Earlier versions keep them."""
         with core_errors():
             return int(self._core.drop(list(products), who))
 
     def restore(self, version: int | str, who: str | None = None) -> int:
-        """Makes a version that is as an earlier one was; its number."""
+        """Makes a new version with the content of an earlier one; returns its number."""
         with core_errors():
             return int(self._core.restore(self.version(version), who))
 
     def tag(self, name: str, version: int | str | None = None) -> int:
-        """Gives a version a name, by which it is kept, too; its number. A name is given once, for ever."""
+        """Gives a version a name, and returns its number. It does not expire; a name is never reused."""
         with core_errors():
             return int(self._core.tag(name, version_name(version)))
 
     def untag(self, name: str) -> None:
-        """Takes a name away from its version. It is not given again."""
+        """Deletes a tag. Its name cannot be used again."""
         with core_errors():
             self._core.untag(name)
 
     def tags(self) -> dict[str, int]:
-        """The names of versions, and their numbers."""
+        """The tags, and the numbers of their versions."""
         with core_errors():
             return dict(self._core.tags())
 
@@ -308,34 +306,34 @@ class Dataset:
 
         Args:
             version: by default the newest.
-            fraction: the part of the objects that is read, by lot.
-            seed: for the lot.
+            fraction: the fraction of objects that is read, drawn at random.
+            seed: for the random draw.
         """
         with core_errors():
             objects, size, skipped, wrong = self._core.verify(version_name(version), fraction, seed)
         return Verified(objects, size, skipped, tuple(Wrong(*one) for one in wrong))
 
     def expire(self, *, newest: int | None = None, days: float | None = None, dry_run: bool = False) -> int:
-        """Lets old versions expire; the number of the oldest that is kept. Tags keep versions, too.
+        """Expires old versions, and returns the number of the oldest remaining one.
 
-        Nothing is deleted before :meth:`gc`.
+        Tagged versions do not expire. Nothing is deleted before :meth:`gc`.
 
         Args:
-            newest: how many versions are kept.
-            days: versions are kept that were the newest within so many days.
-            dry_run: say it only.
+            newest: the number of versions to keep.
+            days: keep the versions that were the newest within this many days.
+            dry_run: only return the number.
         """
         with core_errors():
             within = None if days is None else days * 86400
             return int(self._core.expire(newest, within, dry_run))
 
     def gc(self, *, dry_run: bool = True, grace_days: float | None = None, alone: bool = False) -> Collected:
-        """Deletes objects that no version needs: of versions that expired, and of writers that were cut off.
+        """Deletes objects that no version needs: those of expired versions and of interrupted writers.
 
         Args:
-            dry_run: say only what would be deleted, which is the default.
-            grace_days: objects that are younger stay; by default seven days.
-            alone: nobody else reads or writes the dataset, so that a shorter grace is safe.
+            dry_run: only report what would be deleted; this is the default.
+            grace_days: younger objects are kept; by default seven days.
+            alone: asserts that no other process is using the dataset, so that a shorter grace is safe.
         """
         with core_errors():
             grace = None if grace_days is None else grace_days * 86400
@@ -344,23 +342,23 @@ class Dataset:
 
     def select(self, mask: Any, *, version: int | str | None = None) -> list[tuple[int, int]]:
         """The ranges of entries whose luminosity blocks are in a mask; see :func:`sapwood.stripe.select`."""
-        return select(self._where, mask, version=version, log=self._log, **self._again())
+        return select(self._where, mask, version=version, log=self._log, **self._reopen_options())
 
     def find(self, run: int, lumi: int, event: int, *, version: int | str | None = None) -> list[int]:
-        """The entries that have an event; see :func:`sapwood.stripe.find`."""
+        """The entries of an event; see :func:`sapwood.stripe.find`."""
         wanted = [(run, lumi, event)]
-        (entries,) = find(self._where, wanted, version=version, log=self._log, **self._again())
+        (entries,) = find(self._where, wanted, version=version, log=self._log, **self._reopen_options())
         return entries
 
     def export(self, target: Any, *, version: int | str | None = None, **chosen: Any) -> Exported:
-        """Writes a version to a ROOT file, with all that the files had which it was made of.
+        """Writes a version to a ROOT file, with all objects of the files that it was made from.
 
         Args:
             target: a local path, a URL in an object store, or an object with ``write`` and ``seek``.
             version: by default the newest.
-            **chosen: what of it, and in which layout: ``keep``, ``drop``, ``cut``, ``entries``, ``follow``,
+            **chosen: the selection and the layout: ``keep``, ``drop``, ``cut``, ``entries``, ``follow``,
                 ``compression``, ``basket_size``, … as in :func:`sapwood.repack`; also ``overwrite``. Default:
-                all, as it is.
+                everything, unchanged.
         """
         tree = self.tree(version)
         with tree.file as file:
@@ -368,17 +366,22 @@ class Dataset:
             return Exported(report.bytes, report.trees[str(file.dataset_tree)], report.notes)
 
     def copy_to(self, url: str | os.PathLike[str]) -> tuple[int, int]:
-        """Copies all versions to another place; the objects and bytes that were not there yet."""
+        """Copies all versions to another location; returns the copied objects and bytes."""
         with core_errors():
-            asked = self._options
-            other = _core.Stripes(place_of(check_name(url, DATASET)), asked.deadline, asked.for_core(), None)
+            opened = self._options
+            place = place_of(check_name(url, DATASET))
+            other = _core.Stripes(place, opened.deadline, opened.for_core(), None)
             objects, size, _ = self._core.copy(other)
         return int(objects), int(size)
 
-    def _again(self) -> dict[str, Any]:
-        """The options by which it is opened once more."""
-        rules = {rule: dict(storage) for rule, storage in self._options.bases}
-        return {"deadline": self._options.deadline, "bases": rules, **self._options.storage}
+    def _tree_path(self) -> str:
+        """The path of the dataset's tree."""
+        return str(self.describe(sizes=False)["tree"])
+
+    def _reopen_options(self) -> dict[str, Any]:
+        """The options for opening the dataset again."""
+        rules = dict(self._options.storage_rules)
+        return {"deadline": self._options.deadline, "storage_rules": rules, **self._options.storage}
 
 
 def create(
@@ -403,7 +406,7 @@ def create(
     parameters: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Dataset:
-    """Makes a dataset of the trees of files, in their order; each file becomes a segment.
+    """Creates a dataset from the trees of files, in their order; each file becomes a segment.
 
     >>> with sapwood.recreate("events.root") as file:
     ...     file["Events"] = {"met": np.array([10.0, 20.0, 30.0])}
@@ -412,42 +415,42 @@ def create(
     3
 
     Args:
-        url: a directory, or a place in a bucket such as ``"s3://bucket/ttbar"``.
+        url: a directory, or a prefix in a bucket such as ``"s3://bucket/ttbar"``.
         sources: a path or URL, such as ``"nano.root:Events"``, a glob, or a list of them; also other
-            datasets, each segment of which becomes one.
+            datasets, whose segments are copied one by one.
         tree: the path of the tree, if the sources do not name it.
-        keep, drop: names, globs or ``"/regex/"`` of branches that are written, and that are not. Branches
-            come with those in them and those that count them.
-        cut: an expression; entries are written for which it is true. What is beside the tree comes along
-            whole.
-        log: where the log is to be, if not beside the objects.
-        deadline: seconds that it may take; by default an hour.
-        threads: threads that work. Default: as in :func:`sapwood.open`.
-        compression: of all baskets, such as ``"zstd:5"``, which is the default.
-        stripe_size: bytes that an object is to have, as the source has them; by default ``"1 MiB"``.
-        batch: entries at whose borders all products begin anew; by default about 32 MB, in whole clusters.
+        keep, drop: names, globs or ``"/regex/"`` of branches to write, and of branches not to write.
+            A branch includes its sub-branches and its counter.
+        cut: an expression; only entries for which it is true are written. All other objects are copied.
+        log: the location of the log, if it should not be beside the objects.
+        deadline: seconds for the whole call; by default an hour.
+        threads: number of threads. Default: as in :func:`sapwood.open`.
+        compression: of all baskets; by default ``"zstd:5"``.
+        stripe_size: size of an object, in bytes that its content takes in the source; by default ``"1 MiB"``.
+        batch: entries of a batch, at whose borders all products start a new stripe; by default about 32 MB,
+            in whole clusters.
         group: whether small products share objects.
-        pad: what the store fills objects up to, in bytes.
-        statistics: whether it is noted of each stripe which values are in it, so that cuts pass over some.
-        who: who writes it, to be remembered.
-        job: name and attempt of a job: what it has committed, it does not commit again.
-        parameters: what else is to be remembered.
-        options: for the sources and the store, as of :func:`sapwood.open`.
+        pad: the size to which the store rounds objects up, in bytes.
+        statistics: whether each stripe records the range of its values, so that cuts can skip it.
+        who: the author, which the version records.
+        job: name and attempt of a job; a job is committed only once.
+        parameters: other information for the version to record.
+        options: for the sources and the store, as in :func:`sapwood.open`.
 
     Raises:
-        UsageError: if there is a dataset with entries already, or no tree is named.
-        UnsupportedTypeError: if the trees differ, or cannot be cut; or if the store cannot hold a dataset.
+        UsageError: if there already is a dataset with entries, or no tree is named.
+        UnsupportedTypeError: if the trees differ or cannot be split, or the store cannot hold a dataset.
     """
-    asked, place = open_options(deadline, threads, options), place_of(check_dataset(url))
-    opened = Sources(sources, asked)
+    opening, place = open_options(deadline, threads, options), place_of(check_dataset(url))
+    opened = Sources(sources, opening)
     path = tree or opened.tree or opened.first().dataset_tree
     if path is None:
-        raise UsageError("the tree is not named: write 'file.root:Events', or give tree=")
+        raise UsageError("no tree is named: write 'file.root:Events', or pass tree=")
     if isinstance(log, (str, os.PathLike)):
-        # Its name in the database is written first: for a tree that is there.
+        # The database records the name of the dataset first, so make sure that the tree exists.
         with core_errors():
             opened.first().item(path)
-    database = log_of(log, place, asked, tree=path)
+    database = log_of(log, place, opening, tree=path)
     dataset = open(url, log=database, deadline=deadline, threads=threads, _exists=False, **options)
     writing = writing_options(
         dataset._options,
@@ -459,10 +462,9 @@ def create(
         statistics=statistics,
         who=who,
         job=job,
-        parameters={**remembered(keep, drop, cut), **(parameters or {})},
+        parameters={**recorded_selection(keep, drop, cut), **(parameters or {})},
+        **(opened.chosen(path, keep, drop, cut) if any((keep, drop, cut)) else {}),
     )
-    if any((keep, drop, cut)):
-        writing |= opened.chosen(path, keep, drop, cut)
     with core_errors():
         dataset._core.create(path, opened.inputs, writing)
     return dataset
@@ -477,21 +479,21 @@ def open(
     _exists: bool = True,
     **options: Any,
 ) -> Dataset:
-    """A dataset that is there, to be changed and cared for; :func:`sapwood.open` reads it.
+    """Opens an existing dataset for changes and maintenance; to read it, use :func:`sapwood.open`.
 
-    One that is in the catalogue of this user may be named: ``"catalog:ttbar"``.
+    A dataset in your catalogue can be given by name: ``"catalog:ttbar"``.
 
     Raises:
-        FileNotFoundError: if there is none.
+        FileNotFoundError: if there is no dataset.
     """
-    asked = open_options(deadline, threads, options)
+    opening = open_options(deadline, threads, options)
     if isinstance(url, str) and url.startswith(CATALOGUED):
         url, known = catalogued(url)
         log = log or known
     place = place_of(url)
-    database = log_of(log, place, asked)
+    database = log_of(log, place, opening)
     with core_errors():
-        core = _core.Stripes(place, asked.deadline, asked.for_core(), database)
+        core = _core.Stripes(place, opening.deadline, opening.for_core(), database)
         if _exists:
             core.version("latest")
-    return Dataset(core, place, asked, database)
+    return Dataset(core, place, opening, database)

@@ -1,4 +1,4 @@
-"""Which entries of a dataset are some events: by luminosity blocks, or by run, block and event number."""
+"""Finds the entries of events in a dataset: by luminosity block, or by run, block and event number."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ def select(
 ) -> list[tuple[int, int]]:
     """The entries of a dataset whose luminosity blocks are in a mask.
 
-    Of the index of events, only the blocks of 65,536 entries are read that may have such entries.
+    The event index has blocks of 65,536 entries; only those that may contain such entries are read.
 
     Args:
-        url: where the dataset is.
-        mask: first and last luminosity blocks of each run, as CMS certifies data:
-            ``{273158: [[1, 12], [14, 20]]}``; or the path of a JSON file that says so.
+        url: the location of the dataset.
+        mask: first and last luminosity blocks of each run, as in the certification files of CMS:
+            ``{273158: [[1, 12], [14, 20]]}``; or the path of such a JSON file.
         version: a number, or a tag; by default the newest.
         log: its log, if that is in a database: a :class:`sapwood.catalog.DatabaseLog`, or the database's URL.
-        deadline: seconds that it may take; by default an hour.
-        options: for object stores, as of :func:`sapwood.open`.
+        deadline: seconds for the whole call; by default an hour.
+        options: for object stores, as in :func:`sapwood.open`.
 
     Returns:
-        Of each range of entries, in order, the first one and the one after the last: what ``entry_start`` and
-        ``entry_stop`` take.
+        The ranges of entries, in order, each as (start, stop): the values for ``entry_start`` and
+        ``entry_stop``.
 
     Raises:
         FileNotFoundError: there is no dataset.
-        KeyInFileError: it has no such version, or does not say which events its entries are.
-        ValueError: the mask is of another form.
+        KeyInFileError: the dataset has no such version, or no event index.
+        ValueError: the mask has another form.
     """
     if isinstance(mask, Mapping):
         text = json.dumps({str(run): [list(blocks) for blocks in ranges] for run, ranges in mask.items()})
@@ -64,22 +64,22 @@ def find(
     deadline: float | None = None,
     **options: Any,
 ) -> list[list[int]]:
-    """The entries of a dataset that are some events.
+    """The entries of given events in a dataset.
 
     Args:
-        url: where the dataset is.
+        url: the location of the dataset.
         events: run, luminosity block and event number of each.
         version: a number, or a tag; by default the newest.
         log: its log, if that is in a database: a :class:`sapwood.catalog.DatabaseLog`, or the database's URL.
-        deadline: seconds that it may take; by default an hour.
-        options: for object stores, as of :func:`sapwood.open`.
+        deadline: seconds for the whole call; by default an hour.
+        options: for object stores, as in :func:`sapwood.open`.
 
     Returns:
-        For each event the entries that are it: one, or none; more, if it is in the dataset more than once.
+        The entries of each event: none, one, or more if the dataset contains the event more than once.
 
     Raises:
         FileNotFoundError: there is no dataset.
-        KeyInFileError: it has no such version, or does not say which events its entries are.
+        KeyInFileError: the dataset has no such version, or no event index.
     """
     with core_errors():
         return _open(url, log, deadline, options).find(version_name(version), [*events])
@@ -88,5 +88,5 @@ def find(
 def _open(
     url: str | os.PathLike[str], log: Log, deadline: float | None, options: dict[str, Any]
 ) -> _core.Stripes:
-    asked, place = open_options(deadline, None, options), place_of(url)
-    return _core.Stripes(place, asked.deadline, asked.for_core(), log_of(log, place, asked))
+    opening, place = open_options(deadline, None, options), place_of(url)
+    return _core.Stripes(place, opening.deadline, opening.for_core(), log_of(log, place, opening))

@@ -1,4 +1,4 @@
-"""What was done to a dataset, as its operations tell it."""
+"""The results of operations on datasets."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Written:
-    """What was written to a dataset.
+    """The result of writing to a dataset.
 
     Attributes:
-        version: the number of the version that has it.
+        version: the number of the version that contains the entries.
         entries: entries that were written.
-        objects, bytes: what was stored for them, besides the snapshot and its entry in the log.
-        already: whether the job had written it before, so that nothing was done now.
-        notes: what is not as one might expect, such as files without entries.
+        objects, bytes: stored objects and their size, without the snapshot and its entry in the log.
+        already: whether an earlier attempt of the job had written it, so that nothing was done now.
+        notes: anything unexpected, such as files without entries.
     """
 
     version: int
@@ -27,7 +27,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Wrong:
-    """An object that is lost or damaged: its URL, whose entries it holds, and what is wrong."""
+    """An object that is lost or damaged: its URL, its product and entries, and the error."""
 
     object: str
     product: str | None
@@ -37,7 +37,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Verified:
-    """What was checked: objects and their bytes, objects that were left out, and what is wrong."""
+    """The result of a check: objects and bytes that were read, objects that were skipped, and errors."""
 
     objects: int
     bytes: int
@@ -47,7 +47,7 @@ class Verified:
 
 @dataclass(frozen=True)
 class Collected:
-    """What no version needs: the keys of the objects, their bytes, and how many objects are needed."""
+    """The result of garbage collection: keys and bytes of unneeded objects, and the number of needed ones."""
 
     objects: tuple[str, ...]
     bytes: int
@@ -56,13 +56,13 @@ class Collected:
 
 @dataclass(frozen=True)
 class Consolidated:
-    """What became larger: of segments and objects, how many there were, and how many are in their stead.
+    """The result of consolidation.
 
     Attributes:
-        version: the version that has it; the newest, if there was nothing to do.
-        segments, objects: before, and after.
+        version: the new version; the newest existing one if there was nothing to do.
+        segments, objects: the numbers before and after.
         read, written: bytes.
-        notes: what was left as it was, and why.
+        notes: what stayed unchanged, and why.
     """
 
     version: int
@@ -75,7 +75,7 @@ class Consolidated:
 
 @dataclass(frozen=True)
 class Exported:
-    """The file that was written: its bytes, the entries of its tree, and what is not as one might expect."""
+    """The result of an export: bytes of the file, entries of its tree, and anything unexpected."""
 
     bytes: int
     entries: int

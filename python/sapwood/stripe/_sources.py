@@ -1,4 +1,4 @@
-"""What datasets are written of: the trees of files and of other datasets, and what is chosen of them."""
+"""The sources of a dataset: trees of files and other datasets, and the branches and entries to take."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ..writing.repacking import branches_of, ranges_of
 
 
 class Sources:
-    """What a dataset is written of, as users name it.
+    """The sources of a dataset, from the names that users give.
 
     Attributes:
-        inputs: what the core opens.
-        tree: the path of the tree that is named; None if none is.
+        inputs: the inputs that the core opens.
+        tree: the path of the tree, if the sources name one.
     """
 
     def __init__(self, named: Any, options: OpenOptions) -> None:
@@ -30,7 +30,7 @@ class Sources:
         if isinstance(named, Mapping) and not _is_tree(named):
             self._specs = [single_file(named)]
         else:
-            self._specs = several_files(named, options.deadline, options.storage)
+            self._specs = several_files(named, options.deadline, options.for_core())
         self.inputs = [core_input(spec, self._options) for spec in self._specs]
         paths = {_path(spec.file) if _is_tree(spec.file) else spec.object_path for spec in self._specs}
         paths.discard(None)
@@ -39,7 +39,7 @@ class Sources:
         self.tree = next(iter(paths), None)
 
     def first(self) -> Any:
-        """The first of them, opened."""
+        """The first source, opened."""
         source = self.inputs[0]
         if not isinstance(source, tuple):
             return source
@@ -47,12 +47,12 @@ class Sources:
             return _core.File.open(source[0], deadline=self._options.deadline, options=source[1])
 
     def chosen(self, path: str, keep: Filter, drop: Filter, cut: str | None) -> dict[str, Any]:
-        """The branches and entries of the tree at a path that are written, in the words of the core."""
+        """The branches and entries of the tree to write, as arguments of the core."""
         branches, entries = None, []
         for spec in self._specs if cut is not None else self._specs[:1]:
             tree = spec.file if _is_tree(spec.file) else open_spec(FileSpec(spec.file, path), self._options)
             if not _is_tree(tree):
-                raise UsageError(f"{path!r} of {spec.file} is no tree")
+                raise UsageError(f"{path!r} in {spec.file} is not a tree")
             branches = branches_of(tree, keep, drop) if branches is None else branches
             entries.append(ranges_of(tree, cut, None))
             if tree is not spec.file:
@@ -60,8 +60,8 @@ class Sources:
         return {"branches": branches, "entries": None if cut is None else entries}
 
 
-def remembered(keep: Filter, drop: Filter, cut: str | None) -> dict[str, str]:
-    """What was chosen, as a version remembers it."""
+def recorded_selection(keep: Filter, drop: Filter, cut: str | None) -> dict[str, str]:
+    """The selection in the form that a version records."""
     chosen = {"keep": keep, "drop": drop, "cut": cut}
     return {name: value if isinstance(value, str) else repr(value) for name, value in chosen.items() if value}
 

@@ -1,4 +1,4 @@
-"""What a dataset knows of its values, and what a cut passes over by that."""
+"""The statistics of a dataset's values, and the entries that a cut can skip by them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _UNKNOWN = 2**64 - 1
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a version knows of the values of a branch.
+    """The statistics of a branch in a version.
 
     Attributes:
         branch: path of the branch.
-        stripes: number of stripes that have it.
-        known: of how many of these the values are known; of objects and text, of none.
-        values: number of values in these; of lists, those of all entries.
-        nans: how many of them are NaN.
-        least, greatest: of all others; None if there are none.
+        stripes: number of stripes that contain the branch.
+        known: number of stripes that have statistics; 0 for objects and text.
+        values: number of values in those stripes, including all items of lists.
+        nans: number of values that are NaN.
+        least, greatest: the range of all other values; None if there are none.
     """
 
     branch: str
@@ -44,7 +44,7 @@ class Statistics:
 
 
 def statistics(tree: Tree, product: str) -> list[Statistics]:
-    """What is known of each branch of a product."""
+    """The statistics of each branch of a product."""
     paths = [branch.path for branch in tree.core.branches]
     products = [tree.core.product(index) or "" for index in range(len(paths))]
     own = [index for index, name in enumerate(products) if name == product]
@@ -68,9 +68,9 @@ def _of(tree: Tree, index: int, path: str, deadline: float | None) -> Statistics
 
 
 def excluded(tree: Tree, cut: str) -> tuple[int, int]:
-    """How many entries a cut passes over, and how many whole batches."""
+    """The numbers of entries and of whole batches that a cut skips without reading them."""
     query = Query(tree, select(tree, [], cut), library_named("np"))
-    # A cut of the items of lists passes over no entry.
+    # A cut on the items of lists skips no entry.
     entries = tree.num_entries if drops_entries(query) else 0
     ranges = excluded_ranges(query, 0, entries, tree.file.options.deadline)
     return tree.core.count_excluded(ranges)

@@ -1,4 +1,4 @@
-"""What datasets ask the core for, and what it answers, in its words."""
+"""Conversion between the arguments and results of datasets and those of the core."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .. import _core
 from ..errors import UsageError
 from ..options.compression import Compression
 from ..options.memory import memory_size
@@ -27,44 +28,48 @@ def writing_options(
     job: tuple[str, int] | None = None,
     parameters: Mapping[str, str] | None = None,
     base: str | None = None,
-) -> dict[str, Any]:
-    """How it is written, in the words of the core."""
+    branches: list[str] | None = None,
+    entries: list[list[tuple[int, int]]] | None = None,
+) -> _core.WriteOptions:
+    """The options of writing, as the core takes them."""
     if batch is not None and batch < 1:
-        raise UsageError(f"a batch of {batch} entries makes no sense")
-    return {
-        "compression": None if compression is None else Compression.of(compression).code,
-        "stripe_size": None if stripe_size is None else memory_size(stripe_size),
-        "batch": batch,
-        "group": group,
-        "pad": pad,
-        "statistics": statistics,
-        "threads": options.threads,
-        "who": who,
-        "job": job,
-        "parameters": dict(parameters or {}),
-        "base": base,
-    }
+        raise UsageError(f"a batch must have at least one entry, not {batch}")
+    return _core.WriteOptions(
+        compression=None if compression is None else Compression.of(compression).code,
+        stripe_size=None if stripe_size is None else memory_size(stripe_size),
+        batch=batch,
+        group=group,
+        pad=pad,
+        statistics=statistics,
+        threads=options.threads,
+        who=who,
+        job=job,
+        parameters=dict(parameters or {}),
+        base=base,
+        branches=branches,
+        entries=entries,
+    )
 
 
-def written(told: dict[str, Any]) -> Written:
-    """What the core tells of something that was written."""
-    return Written(**{**told, "notes": tuple(told["notes"])})
+def written(result: dict[str, Any]) -> Written:
+    """The result of writing, from that of the core."""
+    return Written(**{**result, "notes": tuple(result["notes"])})
 
 
 def product_names(products: str | Sequence[str] | None) -> list[str] | None:
-    """Names of products, as the core is told."""
+    """The names of products, as an argument of the core."""
     return [products] if isinstance(products, str) else None if products is None else list(products)
 
 
 def version_name(version: int | str | None) -> str:
-    """A version, as the core is told."""
+    """A version, as an argument of the core."""
     if version is None:
         return "latest"
     return f"v{version}" if isinstance(version, int) else version
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """The name of a function, and a checksum of its source where that can be seen."""
+    """The name of a function, and a checksum of its source if that is available."""
     name = getattr(function, "__qualname__", repr(function))
     try:
         source = inspect.getsource(function)

@@ -1,4 +1,4 @@
-"""Writing files: trees from arrays, histograms and texts; whole at the end, or not there at all."""
+"""Writes ROOT files: trees from arrays, histograms and texts. A file appears only when it is complete."""
 
 from __future__ import annotations
 

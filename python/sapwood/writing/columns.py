@@ -1,4 +1,4 @@
-"""Data to columns: whatever people hold, as buffers that fit what a branch takes."""
+"""Converts arrays and tables of any library to columns, and columns to the buffers of branches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import UnsupportedTypeError, UsageError
 
 Path = tuple[str, ...]
 Offsets = dict[tuple[int, int], tuple[NDArray[Any], NDArray[Any]]]
-"""Offsets by their place in memory, and the same from 0 on."""
+"""Offsets by address and length, each with a copy that starts at 0."""
 
 NUMBERS = frozenset(
     ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
@@ -24,10 +24,10 @@ NUMBERS = frozenset(
 
 
 def fields_of_table(data: Any) -> dict[str, Any]:
-    """The columns of whatever has columns, by name.
+    """The columns of a table by name.
 
     Raises:
-        UsageError: if it has none.
+        UsageError: the data is not a table.
     """
     if isinstance(data, Mapping):
         return {str(name): array for name, array in data.items()}
@@ -47,7 +47,7 @@ def fields_of_table(data: Any) -> dict[str, Any]:
 
 
 def is_table(data: Any) -> bool:
-    """Whether something has columns, that is, can become a tree."""
+    """Whether the data is a table, which can be written as a tree."""
     try:
         return bool(fields_of_table(data))
     except UsageError:
@@ -55,14 +55,20 @@ def is_table(data: Any) -> bool:
 
 
 def column_of(name: str, data: Any, shared: Offsets | None = None) -> BuiltColumn:
-    """Data of any kind as a column.
+    """Converts an array of any library to a column.
 
-    Numbers in Python lists are ``int64`` or ``float64``. Columns that have their offsets in common keep
-    that, if they are handed the same ``shared``.
+    Numbers in Python lists become ``int64`` or ``float64``.
+
+    Args:
+        name: the name of the column in error messages.
+        data: the array.
+        shared: a cache for the columns of one table, so that those with common offsets keep them in common.
 
     Raises:
-        UsageError: if it is no array at all.
+        UsageError: the data is not an array.
     """
+    if isinstance(data, BuiltColumn):
+        return data
     array = _as_numpy(data)
     if array is not None:
         return _numpy_column(name, array)
@@ -76,7 +82,7 @@ def column_of(name: str, data: Any, shared: Offsets | None = None) -> BuiltColum
 
 
 def _simple_list(layout: Any, shared: Offsets) -> BuiltColumn | None:
-    """What :func:`take_apart` makes of lists of numbers, but faster; None if it is anything else."""
+    """A faster :func:`take_apart` for lists of numbers; None for other data."""
     if not (layout.is_list and hasattr(layout, "offsets") and layout.parameter("__array__") is None):
         return None
     offsets, content = layout.offsets.data, layout.content
@@ -86,14 +92,14 @@ def _simple_list(layout: Any, shared: Offsets) -> BuiltColumn | None:
     if start:
         key = (offsets.ctypes.data, len(offsets))
         if key not in shared:
-            # What is at an address stays there as long as it is held.
+            # Holding the offsets keeps the address valid as a key.
             shared[key] = (offsets, offsets - start)
         offsets, values = shared[key][1], values[start:]
     return BuiltColumn(("list", ("primitive", _name(values.dtype))), len(layout), [offsets, values])
 
 
 def leaves(column: BuiltColumn) -> dict[Path, BuiltColumn]:
-    """The columns of the members of records, by their paths; lists of records become records of lists.
+    """Splits a column into columns of its members by path; lists of records become records of lists.
 
     >>> from ..arrays.column import record_form
     >>> muons = ("list", record_form([("pt", ("primitive", "float32")), ("q", ("primitive", "int8"))]))
@@ -106,30 +112,30 @@ def leaves(column: BuiltColumn) -> dict[Path, BuiltColumn]:
 
 
 def fit(name: str, column: BuiltColumn, wanted: Form) -> list[NDArray[Any]]:
-    """The buffers of a column in the form that is wanted.
+    """Converts a column to the buffers of a form.
 
-    Floating point numbers may be rounded to others; whole ones become whatever holds them exactly.
+    Floating-point numbers may be rounded to a narrower type. Integers are converted only if they stay exact.
 
     Args:
-        name: what errors call it.
+        name: the name of the branch in error messages.
         column: the data.
-        wanted: numbers, text, and lists of these.
+        wanted: the form: numbers, text, or lists of these.
 
     Raises:
-        UsageError: if the data are of another type, or a number does not fit.
-        UnsupportedTypeError: if some are missing.
+        UsageError: the data has another type, or a number does not fit.
+        UnsupportedTypeError: values are missing.
     """
-    # Nearly all columns of a wide tree: they have a quicker way to the same buffers.
+    # A shortcut for nearly all columns of a wide tree.
     if column.form == wanted and is_plain(wanted) and column.buffers[-1].dtype.isnative:
         *offsets, values = column.buffers
         starts = [each[: column.length + 1] for each in offsets]
         buffers = [*starts, values[: int(starts[0][-1]) if starts else column.length]]
     else:
-        buffers = list(_Fitting(name, column.form, wanted).fit(column))
+        buffers = list(_Fitter(name, column.form, wanted).fit(column))
     return [np.ascontiguousarray(buffer) for buffer in buffers]
 
 
-class _Fitting:
+class _Fitter:
     def __init__(self, name: str, given: Form, wanted: Form) -> None:
         self.name, self.given, self.wanted = name, given, wanted
 
@@ -142,9 +148,9 @@ class _Fitting:
         if form[0] == "option":
             if (next(buffers)[:length] < 0).any():
                 raise UnsupportedTypeError(
-                    f"{self.name!r} has missing values, and branches cannot",
+                    f"{self.name!r} has missing values, which branches cannot store",
                     branch=self.name,
-                    hint="replace them first, by ak.fill_none for example",
+                    hint="replace them first, for example with ak.fill_none",
                 )
             yield from self._fit(form[1], buffers, length, wanted)
         elif form[0] == "empty" and length == 0:
@@ -181,15 +187,14 @@ class _Fitting:
             return numbers
         floating = have.kind == "f" and wanted.kind == "f"
         if not floating and (have.kind not in "biu" or wanted.kind == "b"):
-            raise self._unfit(f"convert it: .astype({wanted.name!r})")
+            raise self._unfit(f"convert the data: .astype({wanted.name!r})")
         with np.errstate(over="ignore"):
             converted = numbers.astype(wanted)
         lost = np.isinf(converted) & ~np.isinf(numbers) if floating else _differ(converted, numbers)
         if lost.any():
-            place = int(np.flatnonzero(lost)[0])
+            index = int(np.flatnonzero(lost)[0])
             raise UsageError(
-                f"{self.name!r}: number {place} of what was given is {numbers[place]}, "
-                f"which {wanted.name} cannot hold",
+                f"{self.name!r}: {numbers[index]} (number {index} of the data) does not fit {wanted.name}",
                 branch=self.name,
             )
         return converted
@@ -197,16 +202,16 @@ class _Fitting:
     def _unfit(self, hint: str | None = None) -> UsageError:
         given, wanted = type_string(self.given), type_string(self.wanted)
         return UsageError(
-            f"{self.name!r}: {given} was given, and the branch holds {wanted}", branch=self.name, hint=hint
+            f"{self.name!r}: the data is {given}, but the branch stores {wanted}", branch=self.name, hint=hint
         )
 
 
 def _differ(converted: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where whole numbers became others: 64 bits do not fit in a double, nor negative ones without a sign."""
+    """Where integers changed: 64-bit integers may not fit a double, nor negative ones an unsigned type."""
     with np.errstate(invalid="ignore"):
         differ: NDArray[np.bool_] = converted.astype(numbers.dtype) != numbers
     if converted.dtype.kind == "f":
-        # The nearest double of the largest integers is one that no integer is.
+        # The largest integers round to a double beyond their range, which compares equal after the cast back.
         differ |= converted >= 2.0 ** (63 if numbers.dtype.kind == "i" else 64)
     else:
         differ |= (converted < 0) != (numbers < 0)
@@ -214,76 +219,71 @@ def _differ(converted: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.bool_]
 
 
 def storable(name: str, form: Form) -> Form:
-    """The form that a column without records is stored in: options are none, and lists hold lists or numbers.
+    """The form in which a column without records is stored: without options, and without arrays of lists.
 
     Raises:
-        UnsupportedTypeError: if no branch can hold it.
-        UsageError: if there is no item that could tell the type.
+        UnsupportedTypeError: no branch can store the type.
+        UsageError: there is no item from which the type could be inferred.
     """
     if form[0] == "option":
         return storable(name, form[1])
     if form[0] == "fixed":
         content = storable(name, form[2])
-        return ("fixed", form[1], content) if is_block(content) else ("list", _without_fixed(content))
+        return ("fixed", form[1], content) if is_block(content) else ("list", as_vector(content))
     if form[0] == "list":
         content = storable(name, form[1])
-        return ("list", content if is_block(content) else _without_fixed(content))
+        return ("list", content if is_block(content) else as_vector(content))
     if form[0] == "empty":
         raise UsageError(
-            f"{name!r} has no item that tells its type", branch=name, hint="declare the types with mktree"
+            f"the type of {name!r} is unknown, because it contains no values",
+            branch=name,
+            hint="declare the types with mktree",
         )
     if form[0] == "union":
-        raise UnsupportedTypeError(f"{name!r}: no branch can hold {type_string(form)}", branch=name)
+        raise UnsupportedTypeError(f"{name!r}: no branch can store {type_string(form)}", branch=name)
     if form[0] == "primitive":
         number(name, np.dtype(form[1]))
     return form
 
 
 def number(name: str, dtype: np.dtype[Any]) -> str:
-    """The name of a type of numbers.
+    """The name of a numeric dtype.
 
     Raises:
-        UnsupportedTypeError: if branches cannot hold it.
+        UnsupportedTypeError: branches cannot store it.
     """
     known = _name(dtype)
     if known not in NUMBERS:
         hint = {
-            "m": "write its numbers: .view('int64')",
-            "M": "write its numbers: .view('int64')",
-            "c": "write its parts, .real and .imag, as two branches",
+            "m": "write it as integers: .view('int64')",
+            "M": "write it as integers: .view('int64')",
+            "c": "write .real and .imag as two branches",
             "f": "convert it: .astype('float32') or .astype('float64')",
         }.get(dtype.kind)
-        raise UnsupportedTypeError(f"{name!r}: no branch can hold {known}", branch=name, hint=hint)
+        raise UnsupportedTypeError(f"{name!r}: no branch can store {known}", branch=name, hint=hint)
     return known
 
 
 @cache
 def _name(dtype: np.dtype[Any]) -> str:
-    """The name of a dtype, which NumPy puts together each time."""
+    """The name of a dtype, cached because NumPy builds it at every access."""
     return dtype.name
 
 
 def is_plain(form: Form) -> bool:
-    """Whether it is a number, or a list of numbers: most columns of wide trees are."""
+    """Whether a form is a number or a list of numbers."""
     item = form[1] if form[0] == "list" else form
     return bool(item[0] == "primitive")
 
 
 def is_block(form: Form) -> bool:
-    """Whether it is a number, or a fixed array of them."""
+    """Whether a form is a number or a fixed array of numbers."""
     return form[0] == "primitive" or (form[0] == "fixed" and is_block(form[2]))
 
 
-def _without_fixed(form: Form) -> Form:
-    """Fixed arrays inside of vectors become vectors."""
-    if form[0] in ("list", "fixed"):
-        return ("list", _without_fixed(form[-1]))
-    return form
-
-
 def as_vector(form: Form) -> Form:
-    """The form of a ``std::vector`` with the same items."""
-    return _without_fixed(form)
+    """The form of a ``std::vector`` with the same items: fixed arrays become lists."""
+    return ("list", as_vector(form[-1])) if form[0] in ("list", "fixed") else form
 
 
 def _no_items(form: Form) -> Iterator[NDArray[Any]]:
@@ -317,7 +317,7 @@ def _leaves(form: Form, buffers: Iterator[NDArray[Any]]) -> Iterator[tuple[Path,
 
 
 def _as_numpy(data: Any) -> NDArray[Any] | None:
-    """Data as an array of numbers, if that is what they are."""
+    """Data as a NumPy array if it consists of plain numbers, else None."""
     if isinstance(data, (list, tuple)):
         flat = all(isinstance(item, (bool, int, float, np.number, np.bool_)) for item in data)
         data = np.asarray(data) if data and flat else None
@@ -331,10 +331,12 @@ def _as_numpy(data: Any) -> NDArray[Any] | None:
 def _numpy_column(name: str, array: NDArray[Any]) -> BuiltColumn:
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise UnsupportedTypeError(
-            f"{name!r} has missing values, and branches cannot", branch=name, hint="see numpy.ma.filled"
+            f"{name!r} has missing values, which branches cannot store",
+            branch=name,
+            hint="replace them first, for example with numpy.ma.filled",
         )
     if array.ndim == 0:
-        raise UsageError(f"{name!r} is one value, not one for each entry", branch=name)
+        raise UsageError(f"{name!r} is a single value, but needs one value per entry", branch=name)
     form: Form = ("primitive", number(name, array.dtype.newbyteorder("=")))
     for size in reversed(array.shape[1:]):
         form = ("fixed", size, form)
@@ -347,7 +349,7 @@ def _as_awkward(name: str, data: Any) -> Any:
         import awkward as ak
     except ModuleNotFoundError:
         message = (
-            f"{name!r}: all but NumPy arrays of numbers takes the package 'awkward': pip install awkward"
+            f"{name!r}: writing anything but NumPy arrays of numbers requires 'awkward': pip install awkward"
         )
         raise ModuleNotFoundError(message, name="awkward") from None
     kind = type(data).__module__.partition(".")[0]
@@ -361,5 +363,5 @@ def _as_awkward(name: str, data: Any) -> Any:
         if isinstance(array, ak.Array):
             return ak.to_layout(array)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{name!r} is no array: {error}", branch=name) from None
-    raise UsageError(f"{name!r} is no array, but {type(data).__name__}", branch=name)
+        raise UsageError(f"{name!r} is not an array: {error}", branch=name) from None
+    raise UsageError(f"{name!r} is not an array, but {type(data).__name__}", branch=name)

@@ -1,4 +1,4 @@
-"""A file that is written."""
+"""Creates and updates ROOT files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from .. import _core
 from ..display.printable import shows_printable
 from ..errors import KeyInFileError, UsageError
+from ..errors.closing import Closing
 from ..errors.core import core_errors
 from ..model.file import open_files
 from ..options.compression import Compression
@@ -29,29 +30,29 @@ def recreate(
     title: str = "",
     threads: int | None = None,
 ) -> WritableFile:
-    """Writes a new file; one that is there is replaced, when the new one is complete.
+    """Writes a file. An existing file is replaced once the new one is complete.
 
     >>> with sapwood.recreate("out.root", compression="zstd:5") as file:
     ...     file["Events"] = {"run": np.array([1, 1, 2]), "Muon_pt": ak.Array([[31.5], [], [12.0, 8.5]])}
     >>> sapwood.open("out.root:Events").keys()
     ['run', 'nMuon_pt', 'Muon_pt']
 
-    Nothing is seen of the file before it is complete. At the end of the ``with`` block it is; if that ends
-    with an exception, the file is given up, and what was there before stays.
+    The file becomes visible at the end of the ``with`` block, when it is complete. If the block raises an
+    exception, the new file is discarded and an existing file stays as it was.
 
     Args:
-        path: a path, the URL of an object, or an object with ``write`` and ``seek``. A file that this process
-            has open for reading is not replaced: close it first.
-        compression: algorithm and level, such as ``"zstd:5"``, ``"lz4"`` or ``"none"``, ROOT's number for it,
-            or a :class:`Compression`; that of all that says nothing else.
+        path: a path, the URL of an object, or an object with ``write`` and ``seek``. You cannot replace a
+            file that this process has open for reading; close it first.
+        compression: algorithm and level, such as ``"zstd:5"``, ``"lz4"`` or ``"none"``; ROOT's number for
+            them; or a :class:`Compression`. It applies to all objects, and to branches without their own.
         title: the title of the file.
         threads: threads that compress. Default: the environment variable ``SAPWOOD_THREADS``, else all cores.
 
     Raises:
-        FileNotFoundError: if there is no such directory.
-        PermissionError: if nothing may be written there.
-        UsageError: if an option makes no sense, the file is open for reading, or its name has the suffix of
-            another format.
+        FileNotFoundError: the directory does not exist.
+        PermissionError: you may not write there.
+        UsageError: an option is invalid, the file is open for reading, or its name has the suffix of another
+            format.
     """
     where = _place(path)
     if isinstance(where, str):
@@ -68,10 +69,10 @@ def create(
     title: str = "",
     threads: int | None = None,
 ) -> WritableFile:
-    """As :func:`recreate`, of a file that does not exist yet.
+    """Writes a file as :func:`recreate` does, but never replaces an existing file.
 
     Raises:
-        UsageError: if it exists.
+        UsageError: the file exists.
     """
     where = _place(path)
     if isinstance(where, str):
@@ -82,7 +83,7 @@ def create(
 def update(
     path: Any, *, compression: Compression | str | int | None = "zstd:5", threads: int | None = None
 ) -> WritableFile:
-    """Adds trees and objects to a local file that is there.
+    """Adds trees and objects to an existing local file.
 
     >>> with sapwood.recreate("out.root") as file:
     ...     file["Events"] = {"met": np.zeros(3, "f4")}
@@ -91,30 +92,38 @@ def update(
     >>> sapwood.open("out.root").keys()
     ['Events;1', 'notes;1', 'notes/by;1']
 
-    What is in the file stays as it is, and can be read meanwhile. What is added is there at the end of the
-    ``with`` block; if that ends with an exception, or the process is killed, the file holds what it held
-    before. A second object of a name becomes its next cycle. Entries can be added to trees, also to those of
-    ROOT and uproot, if their branches are of the kinds that are written:
-    ``file["Events"].extend({"met": …})``, with a column for each branch that does not count others.
+    Existing content is not changed and can be read meanwhile. New content becomes visible at the end of the
+    ``with`` block. If the block raises an exception, or the process is killed, the file keeps its previous
+    content. A second object with the same name gets the next cycle. You can also add entries to existing
+    trees, including those written by ROOT and uproot, if sapwood can write their types of branches:
+    ``file["Events"].extend({"met": …})``, with a column for each branch except counters.
 
     Args:
-        path: a path; nobody else may be adding to the file.
-        compression: that of what is added, as in :func:`recreate`.
+        path: a path. No other process may write to the file at the same time.
+        compression: the compression of new content, as in :func:`recreate`.
         threads: as in :func:`recreate`.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        PermissionError: if it may not be written to.
-        UnsupportedTypeError: for URLs, and for files of a ROOT older than 4.
+        FileNotFoundError: the file does not exist.
+        PermissionError: you may not write to the file.
+        UnsupportedTypeError: the path is a URL, or the file was written by a ROOT older than version 4.
     """
     where = _place(path)
     if not isinstance(where, str):
-        raise UsageError("only files at a path can be added to")
+        raise UsageError(f"update requires the path of a file, not {type(where).__name__}")
     return WritableFile(where, compression=compression, title="", threads=threads, _update=True)
 
 
-class WritableFile:
-    """A file that is written, by :func:`recreate`, :func:`create` or :func:`update`."""
+class WritableFile(Closing):
+    """A file that :func:`recreate`, :func:`create` or :func:`update` writes.
+
+    ``file["name"] = …`` writes a tree or an object, and ``file["name"]`` is a tree to which you can add
+    entries. A ``with`` block completes the file at its end, or discards it after an exception.
+
+    Attributes:
+        url: the path or URL.
+        compression: the default :class:`Compression`.
+    """
 
     def __init__(
         self,
@@ -131,7 +140,7 @@ class WritableFile:
         self._items: dict[str, WritableTree | str] = {}
         self._closed = False
         if threads is not None and threads < 1:
-            raise UsageError(f"threads is at least 1, not {threads}")
+            raise UsageError(f"threads must be at least 1, not {threads}")
         name = os.path.basename(self.url)
         code = self.compression.code
         with core_errors():
@@ -146,7 +155,7 @@ class WritableFile:
 
     @property
     def closed(self) -> bool:
-        """Whether it is complete, or was given up."""
+        """Whether the file was completed or discarded."""
         return self._closed
 
     def mktree(
@@ -164,7 +173,7 @@ class WritableFile:
         counter_name: CounterName | None = None,
         records: str | Mapping[str, str] = "columns",
     ) -> WritableTree:
-        """Makes a tree.
+        """Creates a tree.
 
         >>> with sapwood.recreate("out.root") as file:
         ...     types = {"met": "float32", "p4": ("float64", (4,)), "Jet": "var * {pt: float32, id: int8}"}
@@ -173,33 +182,37 @@ class WritableFile:
         ['met', 'p4', 'nJet', 'Jet_pt', 'Jet_id']
 
         Args:
-            path: its path in the file; directories are made.
-            branches: a type for each column: one of NumPy's, a pair of it and a shape, a type of Awkward
-                Array or its words (``"var * float32"``, ``"string"``), or C++'s (``"vector<vector<float>>"``,
-                ``"char*"``); a structured ``dtype``. None: the types of what is added first. A list of
-                numbers is a branch with another one, ``n`` and its name, that counts; a list of records is a
-                branch for each member, with one counter for all. Lists of lists and lists of texts are
+        Args:
+            path: the path in the file; missing directories are created.
+            branches: a dict with a type for each column, or a structured ``dtype``. A type is a NumPy type, a
+                pair of a NumPy type and a shape, a type of Awkward Array or its notation
+                (``"var * float32"``, ``"string"``), or a C++ type (``"vector<vector<float>>"``, ``"char*"``).
+                None: the types of the first data that you add. A list of numbers becomes a branch plus a
+                counter branch, whose name is ``n`` and the name of the column. A list of records becomes one
+                branch per member with one shared counter. Lists of lists and lists of texts become
                 ``std::vector``.
-            title: its title.
-            compression: as in :func:`recreate`; or by the names of branches, which may be patterns. None:
+            title: the title of the tree.
+            compression: as in :func:`recreate`, or a dict of these by name or pattern of branches. Default:
                 that of the file.
-            basket_size: bytes of a basket before compression, or memory such as ``"64 kB"``; or these by the
-                names of branches.
-            cluster_size: bytes after compression that the first cluster has. All others have as many entries.
-            cluster_entries: entries of a cluster, instead.
-            titles: titles of branches.
-            field_name: makes the name of a branch from those of a column and of a member: ``x_y``.
-            counter_name: makes the name of the branch that counts from that of the column; columns for which
-                it makes the same share one. Default: an integer column that is there and is called so, as
-                ``nMuon`` for ``Muon_pt``, else ``n`` and the name of the column.
-            records: what records and lists of records become: ``"columns"``, a branch ``x_y`` for each
-                member; or ``"split"``, objects of a class, or a ``std::vector`` of these, which ROOT splits
-                into a branch ``x.y`` for each member. Or these by the names of columns. The class is called
-                as the record, if that has a name, or else as the column; see the guide on writing.
+            basket_size: bytes of a basket before compression, or text such as ``"64 kB"``; or a dict of these
+                by name or pattern of branches.
+            cluster_size: bytes of the first cluster after compression, or text such as ``"20 MB"``. All other
+                clusters get the same number of entries.
+            cluster_entries: entries per cluster, instead of ``cluster_size``.
+            titles: a dict of titles by branch.
+            field_name: a function that makes the name of a branch from those of a column and a member.
+                Default: ``x_y``.
+            counter_name: a function that makes the name of the counter from that of the column; columns with
+                the same counter name share a counter. Default: an existing integer column with a matching
+                name, such as ``nMuon`` for ``Muon_pt``, else ``n`` and the name of the column.
+            records: how to store records and lists of records: ``"columns"``, one branch ``x_y`` per member;
+                or ``"split"``, objects of a class or a ``std::vector`` of them, which ROOT splits into one
+                branch ``x.y`` per member. Or a dict of these by name or pattern of columns. The class is
+                named after the record, if that has a name, else after the column; see the guide on writing.
 
         Raises:
-            UsageError: if types or options make no sense, or there is something of that name.
-            UnsupportedTypeError: if there are no branches of such a type.
+            UsageError: a type or an option is invalid, or the path is in use.
+            UnsupportedTypeError: no branch can store a type.
         """
         columns = None if branches is None else _declared(branches)
         layout = TreeLayout(
@@ -213,21 +226,22 @@ class WritableFile:
             counter_name=counter_name,
             records=records,
         )
-        path = self._free(path)
+        path = self._unused(path)
         tree = WritableTree(self._core, path, columns, layout, self.compression)
         self._items[path] = tree
         return tree
 
     def mkdir(self, path: str) -> None:
-        """Makes a directory, and those above it; what is there already is left as it is."""
+        """Creates a directory and its parents; existing ones are kept."""
         with core_errors():
             self._core.directory(path.strip("/"))
 
     def __setitem__(self, path: str, value: Any) -> None:
-        """Writes a tree of whatever has columns, or an object: a histogram or a text.
+        """Writes a table as a tree, a histogram, or a text as a ``TObjString``.
 
-        Histograms are those of ``hist``, ``boost-histogram`` and others that follow UHI, those that were read
-        by sapwood, and tuples as from ``numpy.histogram``. A text becomes a ``TObjString``.
+        Tables are dicts of arrays, Awkward Arrays of records, DataFrames and Arrow tables. Histograms are
+        those of ``hist``, ``boost-histogram`` and other libraries that follow UHI, those read by sapwood, and
+        tuples such as ``numpy.histogram`` returns.
         """
         if isinstance(value, str):
             self._object(path, "TObjString", "", {"fString": value})
@@ -239,20 +253,20 @@ class WritableFile:
             self.mktree(path).extend(fields_of_table(value))
         else:
             raise UsageError(
-                f"{type(value).__name__} cannot be written",
-                hint="trees come from a dict of arrays or a DataFrame; histograms and texts are objects",
+                f"{type(value).__name__} cannot be written to a ROOT file",
+                hint="write a dict of arrays, a DataFrame, another table, a histogram or a text",
             )
 
     def __getitem__(self, path: str) -> WritableTree:
-        """A tree that was made before; in a file that is updated, also one that was in it.
+        """A tree that you created, or, after :func:`update`, one that was in the file.
 
         Raises:
-            KeyInFileError: if there is none of that path.
-            UnsupportedTypeError: if it was in the file, and has branches of other kinds than are written.
+            KeyInFileError: there is no tree at this path; the message suggests similar names.
+            UnsupportedTypeError: an existing tree has a branch of a type that sapwood cannot write.
         """
         path = path.strip("/")
         if path in self._before and path not in self._items:
-            self._items[path] = WritableTree.again(self._core, path, self.compression)
+            self._items[path] = WritableTree.reopen(self._core, path, self.compression)
         found = self._items.get(path)
         if isinstance(found, WritableTree):
             return found
@@ -263,32 +277,32 @@ class WritableFile:
         return isinstance(path, str) and path.strip("/") in {*self._before, *self._items}
 
     def keys(self) -> list[str]:
-        """The paths of trees and objects so far, without cycles."""
+        """The paths of the trees and objects so far, without cycles."""
         return list({**self._before, **self._items})
 
     def close(self) -> None:
-        """Completes the file, and puts it in its place. Nothing can be added afterwards."""
+        """Completes the file and moves it to its path. Nothing can be added afterwards."""
         if not self._closed:
             self._closed = True
             with core_errors():
                 self._core.commit()
 
     def abandon(self) -> None:
-        """Gives the file up: what was there before stays."""
+        """Discards the file; an existing file stays as it was."""
         self._closed = True
         self._core.abandon()
 
     def _object(self, path: str, class_name: str, title: str, members: dict[str, Any]) -> None:
-        path = self._free(path)
+        path = self._unused(path)
         with core_errors():
             self._core.object(path.rpartition("/")[0], class_name, self._name(path), title, members)
         self._items[path] = class_name
 
-    def _free(self, path: str) -> str:
-        """A path that nothing has yet."""
+    def _unused(self, path: str) -> str:
+        """The path without slashes at its ends; it must not be in use."""
         path = path.strip("/")
         if not path:
-            raise UsageError("a tree or an object needs a name")
+            raise UsageError("the name of a tree or an object must not be empty")
         if path in self._items:
             raise UsageError(f"{path!r} already exists", url=self.url)
         return path
@@ -296,9 +310,6 @@ class WritableFile:
     @staticmethod
     def _name(path: str) -> str:
         return path.rpartition("/")[2]
-
-    def __enter__(self) -> WritableFile:
-        return self
 
     def __exit__(
         self,
@@ -317,7 +328,7 @@ class WritableFile:
 
 
 def _place(path: Any) -> Any:
-    """A path as a string, or the object that was given."""
+    """A path or URL as text, or the file object that was given."""
     if isinstance(path, (str, os.PathLike)):
         where = os.fspath(path)
         if isinstance(where, bytes):
@@ -325,7 +336,7 @@ def _place(path: Any) -> Any:
         return where if is_url(where) else os.path.expanduser(where)
     if hasattr(path, "write") and hasattr(path, "seek"):
         return path
-    raise TypeError(f"a file is written to a path, or an object with write and seek, not to {path!r}")
+    raise TypeError(f"expected a path, a URL, or an object with write and seek, not {path!r}")
 
 
 def _is_directory(kind: str) -> bool:
@@ -337,5 +348,5 @@ def _declared(branches: Any) -> dict[str, ColumnType]:
     if names is not None and hasattr(branches, "fields") and not isinstance(branches, Mapping):
         branches = {name: branches.fields[name][0] for name in names}
     if not isinstance(branches, Mapping):
-        raise TypeError(f"branches is a dict of types or a structured dtype, not {branches!r}")
+        raise TypeError(f"branches must be a dict of types or a structured dtype, not {branches!r}")
     return {str(name): column_type(str(name), declared) for name, declared in branches.items()}

@@ -1,4 +1,4 @@
-"""Histograms to ROOT's classes: TH1 to TH3, and profiles."""
+"""Converts histograms to ROOT's classes: TH1, TH2, TH3, and profiles."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _STYLE: dict[str, Any] = {
     "fBinStatErrOpt": 0,
     "fStatOverflows": 2,
 }
-# What sums over bins are called, by the powers of the coordinates.
+# Members with sums over bins, and the powers of the coordinates in each sum.
 _MOMENTS: list[dict[str, tuple[int, ...]]] = [
     {"fTsumwx": (1,), "fTsumwx2": (2,)},
     {"fTsumwy": (0, 1), "fTsumwy2": (0, 2), "fTsumwxy": (1, 1)},
@@ -65,11 +65,11 @@ _MOMENTS: list[dict[str, tuple[int, ...]]] = [
 
 
 def as_object(value: Any, name: str) -> Written | None:
-    """The class, title and members of the object that a histogram becomes; None if it is no histogram.
+    """Converts a histogram to the class, title and members of a ROOT object; None for other values.
 
     Raises:
-        UsageError: if its parts do not belong together.
-        UnsupportedTypeError: if it has more than three axes, or axes that ROOT has no word for.
+        UsageError: the number of bins does not match the edges, or edges do not increase.
+        UnsupportedTypeError: the histogram has more than three axes.
     """
     if isinstance(value, Instance):
         return _copied(value, name)
@@ -81,13 +81,13 @@ def as_object(value: Any, name: str) -> Written | None:
 
 
 def _copied(value: Instance, name: str) -> Written:
-    """An object that was read, as it was but for its name."""
+    """An object that was read from a file, under a new name."""
     members = {**_plain(value), "fName": name}
     return value.class_name, value.title or "", members
 
 
 def _plain(value: Any) -> Any:
-    """What the core takes; objects without a place of their own are their members."""
+    """A value as the core expects it: an embedded object is a dict of its members."""
     if isinstance(value, Instance):
         return {member: _member(item) for member, item in value.members.items()}
     return value
@@ -102,7 +102,7 @@ def _member(item: Any) -> Any:
 
 
 def _listed(part: Any) -> tuple[str, Any]:
-    """An object of a list, with its class."""
+    """The class and members of an object in a list."""
     if isinstance(part, Instance):
         return part.class_name, _plain(part)
     return "TObjString", {"fString": str(part), "fUniqueID": getattr(part, "unique_id", 0)}
@@ -114,7 +114,11 @@ def _from_numpy(value: tuple[Any, ...], name: str) -> Written:
         edges = list(edges[0])
     edges = [np.asarray(edge, dtype=np.float64) for edge in edges]
     if [len(edge) - 1 for edge in edges] != list(counts.shape):
-        raise UsageError(f"{name!r}: {counts.shape} bins and edges of {[len(edge) for edge in edges]}")
+        needed = [size + 1 for size in counts.shape]
+        raise UsageError(
+            f"{name!r}: bins of shape {counts.shape} need axes with {needed} edges, "
+            f"not {[len(edge) for edge in edges]}"
+        )
     cells = np.pad(counts, 1)
     axes = [_axis(letter, edge, "", None) for letter, edge in zip(_LETTERS, edges, strict=False)]
     return _histogram(name, "", axes, cells, None)
@@ -122,7 +126,7 @@ def _from_numpy(value: tuple[Any, ...], name: str) -> Written:
 
 def _from_uhi(value: Any, name: str) -> Written:
     if len(value.axes) > len(_LETTERS):
-        raise UnsupportedTypeError(f"{name!r}: ROOT has no histograms of {len(value.axes)} axes")
+        raise UnsupportedTypeError(f"{name!r}: ROOT has no histograms with {len(value.axes)} axes")
     axes, paddings = [], []
     for letter, axis in zip(_LETTERS, value.axes, strict=False):
         traits = getattr(axis, "traits", None)
@@ -142,7 +146,7 @@ def _from_uhi(value: Any, name: str) -> Written:
 
 
 def _labels(axis: Any) -> list[str] | None:
-    """The names of the bins of an axis of categories."""
+    """The names of the bins of a category axis, else None."""
     if not getattr(getattr(axis, "traits", None), "discrete", False):
         return None
     return [str(axis.bin(number)) for number in range(len(axis))]
@@ -150,7 +154,7 @@ def _labels(axis: Any) -> list[str] | None:
 
 def _axis(letter: str, edges: NDArray[np.float64], title: str, labels: list[str] | None) -> dict[str, Any]:
     if len(edges) < 2 or not (np.diff(edges) > 0).all():
-        raise UsageError("the edges of an axis must grow")
+        raise UsageError("the edges of an axis must increase")
     regular = np.allclose(edges, np.linspace(edges[0], edges[-1], len(edges)), rtol=1e-12, atol=0)
     entries = [
         ("TObjString", {"fString": label, "fUniqueID": number})
@@ -178,10 +182,10 @@ def _histogram(
     values: NDArray[Any],
     variances: NDArray[Any] | None,
 ) -> Written:
-    """The members of a TH1, TH2 or TH3; arrays include underflow and overflow."""
+    """A TH1, TH2 or TH3; the arrays include underflow and overflow."""
     dimension = values.ndim
     if not 1 <= dimension <= 3 or len(axes) != dimension:
-        raise UnsupportedTypeError(f"{name!r}: ROOT has no histograms of {dimension} axes")
+        raise UnsupportedTypeError(f"{name!r}: ROOT has no histograms with {dimension} axes")
     letter, dtype = _storage(values.dtype)
     weights = values.astype(np.float64)
     squares = weights if variances is None else variances.astype(np.float64)
@@ -249,7 +253,7 @@ def _storage(dtype: np.dtype[Any]) -> tuple[str, Any]:
 def _moments(
     axes: Sequence[dict[str, Any]], weights: NDArray[np.float64], squares: NDArray[np.float64]
 ) -> dict[str, float]:
-    """The sums that ROOT's means and widths come from, as if all entries were in the middle of their bins."""
+    """The sums from which ROOT computes means and widths, with all entries at the centers of their bins."""
     inside = weights[(slice(1, -1),) * weights.ndim]
     centers = np.meshgrid(*(_centers(axis) for axis in axes), indexing="ij")
     found = {
@@ -273,11 +277,11 @@ def _centers(axis: dict[str, Any]) -> NDArray[np.float64]:
 
 
 def _effective(weights: NDArray[np.float64], squares: NDArray[np.float64]) -> float:
-    """The number of entries, if all had the same weight."""
+    """The effective number of entries."""
     total = squares.sum()
     return float(weights.sum() ** 2 / total) if total > 0 else 0.0
 
 
 def _in_root_order(cells: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """All bins, those of x one after the other."""
+    """All bins as a flat array, with x varying fastest."""
     return np.ascontiguousarray(cells.T.reshape(-1), dtype)

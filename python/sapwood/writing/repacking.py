@@ -1,9 +1,10 @@
-"""Files out of files: repacked, slimmed, skimmed, merged; whatever is in them."""
+"""Rewrites files: repacks, slims, skims and merges them, whatever they contain."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,38 +17,38 @@ from ..integrations.edm.processes import metadata_branch
 from ..model.directory import TREE_CLASSES, split_cycle
 from ..model.file import File
 from ..model.tree import Tree
-from ..opening.single import core_input, is_dataset_tree, open_spec
+from ..opening.single import core_input, is_dataset_tree, open_with_file
 from ..options.compression import Compression
 from ..options.memory import memory_size
 from ..options.outputs import ROOT, check_output, refuse_inputs
 from ..options.paths import several_files, single_file
 from ..options.reading import OpenOptions, open_options
 from ..query.filters import Filter, text_filter
-from .runs import followers, runs_of
+from .runs import followed_entries, runs_of
 
 CMS_SETS = ("MetaData", "ParameterSets", "Parentage")
-"""Trees of CMS files that say how all that is in the file was made: files of one job have the same ones."""
+"""Trees of CMS files with provenance of the whole file, which are identical in all files of a job."""
 
 INDEX_NOTE = (
-    "CMSSW finds events by the index in the first entry of 'MetaData', which is that of {}: cmsRun would "
-    "not process the events of this file rightly, and what it is to read must be written by cmsRun"
+    "cmsRun would not process this file correctly: CMSSW finds events by the index in the first entry of "
+    "'MetaData', which describes {}. Use cmsRun itself to write files that cmsRun reads"
 )
 
 
 @dataclass(frozen=True)
 class RepackReport:
-    """What was written.
+    """The result of :func:`repack` or :func:`merge`.
 
     Attributes:
         bytes: size of the new file.
-        trees: entries of each tree, by its path.
-        copied_baskets: baskets that were copied as they were.
-        recompressed_baskets: baskets that were compressed anew, with the same entries.
-        cut_baskets: baskets that were cut anew.
-        objects: other objects, copied.
-        sums: histograms that are sums of several.
-        decompress_seconds, compress_seconds: processor time of all threads together for that.
-        notes: what is not as one might expect, such as objects of which the first was kept.
+        trees: number of entries of each tree, by path.
+        copied_baskets: baskets that were copied unchanged.
+        recompressed_baskets: baskets that were recompressed with the same entries.
+        cut_baskets: baskets that were re-split, with other entries than in the source.
+        objects: other objects that were copied.
+        sums: histograms that were added up.
+        decompress_seconds, compress_seconds: CPU time, summed over all threads.
+        notes: anything unexpected, such as objects of which only the first was kept.
     """
 
     bytes: int
@@ -82,44 +83,50 @@ def repack(
     deadline: float | None = None,
     **options: Any,
 ) -> RepackReport:
-    """Writes a file or a dataset anew: in another layout, with fewer branches or entries; trees of any class.
+    """Copies a file or a dataset to a new file, optionally with another layout, fewer branches or entries.
 
-    Entries are carried as bytes, so that no branch needs to be understood. Everything else in the file comes
-    along. What is not asked for stays as it is: without options, baskets are copied as they are.
+    Entries are copied as bytes, so branches of any type can be repacked. All other objects are copied as
+    well. Without options, baskets are copied unchanged.
+
+    >>> sapwood.repack("in.root", "out.root", keep=["Muon_*"], cut="nMuon >= 2")          # doctest: +SKIP
 
     Args:
-        source: a path or URL, or an open :class:`sapwood.File`; also that of a dataset, or its open tree: a
-            ROOT file comes of it. It must not be the target.
-        target: a local path, a URL of an object store, or an object with ``write`` and ``seek``. The file is
-            there when it is complete. A run of more than ten seconds that was killed, or failed for a reason
-            that may pass, is gone on with by the same call (but not in an object); the notes say so.
-        compression: of all baskets, such as ``"zstd:5"``, ``"none"`` or ROOT's number.
-        basket_size: bytes of a basket before compression, such as ``"256 KiB"``.
-        cluster_size: bytes of a cluster as they are stored in the source, such as ``"20 MB"``.
-        cluster_entries: entries of a cluster, instead.
-        keep, drop: names, globs or ``"/regex/"`` of branches of ``tree`` to write, and not to write. Branches
-            come with those in them and those that count them.
-        cut: an expression; entries of ``tree`` are written for which it is true.
-        entries: the range of entries of ``tree`` that is written: start and stop, as in a slice.
-        follow: with ``cut`` or ``entries`` of a CMS file: write only those entries of the trees ``Runs`` and
-            ``LuminosityBlocks`` that chosen entries belong to. Default: all, as sums over what was processed
-            need them.
-        tree: the path of the tree that these are about. Default: that of the dataset; of a file, the one with
-            the most bytes.
-        trees: paths of the trees that are written. Default: all.
-        overwrite: whether an existing target is replaced, once the new file is complete.
-        threads: threads that work. Default: as in :func:`sapwood.open`.
-        deadline: seconds that the whole may take. Default: 30 days, and an hour for each step of it.
+        source: a path or URL, or an open :class:`sapwood.File`. If it is a dataset, or the open tree of one,
+            the result is a ROOT file with its content.
+        target: a local path, the URL of an object, or an object with ``write`` and ``seek``; not the source.
+            The file appears once it is complete. To resume a run that was killed or failed temporarily after
+            more than ten seconds, make the same call again; the notes then say so. (Writing to a Python
+            object cannot be resumed.)
+        compression: compression of all baskets, such as ``"zstd:5"``, ``"none"`` or ROOT's number. Default:
+            unchanged.
+        basket_size: bytes of a basket before compression, such as ``"256 KiB"``. Default: unchanged.
+        cluster_size: bytes of a cluster, as compressed in the source, such as ``"20 MB"``. Default:
+            unchanged.
+        cluster_entries: entries of a cluster, instead of ``cluster_size``.
+        keep, drop: names, globs or ``"/regex/"`` of branches of ``tree`` to copy, and to drop. A branch
+            includes its sub-branches and its counter.
+        cut: an expression; only entries of ``tree`` for which it is true are copied.
+        entries: the range of entries of ``tree`` to copy, (start, stop) as in a slice.
+        follow: for CMS files with ``cut`` or ``entries``: copy only the entries of the trees ``Runs`` and
+            ``LuminosityBlocks`` to which selected entries belong. Default: copy all, because they contain
+            sums over all processed events.
+        tree: the path of the tree to which these options apply. Default: the tree of a dataset; in a file,
+            the tree with the most bytes.
+        trees: paths of the trees to copy. Default: all.
+        overwrite: True to replace an existing target once the new file is complete.
+        threads: number of threads. Default: as in :func:`sapwood.open`.
+        deadline: seconds that the call may take. Default: 30 days in all, and one hour for each step.
         options: those of :func:`sapwood.open`.
 
     Raises:
-        UsageError: if the target is the source, exists without ``overwrite``, or has the suffix of another
-            format; or if no branch is left.
-        UnsupportedTypeError: for what cannot be carried, such as an RNTuple.
+        UsageError: the target is the source, exists (without ``overwrite``), or has the suffix of another
+            format; or no branch is left.
+        UnsupportedTypeError: the file contains something that cannot be copied, such as an RNTuple.
+        DeadlineError: the deadline passed.
     """
     opened = open_options(deadline, threads, options)
-    target = _checked(target, [source, options.get("replicas")], overwrite, opened)
-    with _opened(source, opened) as file:
+    target = _check_target(target, [source, options.get("replicas")], overwrite, opened)
+    with _open_file(source, opened) as file:
         _refuse_sources(target, [file])
         choices = []
         if any(option is not None for option in (keep, drop, cut, entries)):
@@ -127,16 +134,16 @@ def repack(
             ranges = ranges_of(main, cut, entries)
             choices = [(path, branches_of(main, keep, drop), None if ranges is None else [ranges])]
             if follow and ranges is not None:
-                followed = followers(file, main, path, ranges)
+                followed = followed_entries(file, main, path, ranges)
                 choices += [
                     (place, None, [own]) for place, own in followed if trees is None or place in trees
                 ]
         layout = _layout(compression, basket_size, cluster_size, cluster_entries)
-        # A dataset is written as the files that it was made of are merged.
+        # Exporting a dataset equals merging the files from which it was made.
         layout["sets"] = list(CMS_SETS)
-        report = _written([file._core], target, choices, layout, trees, opened)
-        chosen = any(ranges is not None for _, _, ranges in choices)
-        return _told(report, file, "the source") if chosen else report
+        report = _write([file._core], target, choices, layout, trees, opened)
+        is_selection = any(ranges is not None for _, _, ranges in choices)
+        return _with_index_note(report, file, "the source") if is_selection else report
 
 
 def merge(
@@ -155,42 +162,48 @@ def merge(
     deadline: float | None = None,
     **options: Any,
 ) -> RepackReport:
-    """Writes several files, or datasets, into one: trees of the same path are joined, in their order.
+    """Merges several files or datasets into one file: trees with the same path are concatenated, in order.
 
-    Compression and baskets stay as they are unless something else is asked for. Histograms and profiles of
-    the same path and binning are added; of other objects that are in several files, the first is
-    kept, and the report says so. Few files are open at the same time.
+    By default, compression and baskets stay unchanged. Histograms and profiles with the same path and binning
+    are added. Of other objects with the same path, the first is kept, and the report says so. Only a few
+    files are open at a time.
+
+    >>> sapwood.merge(["a.root", "b.root"], "all.root", compression="zstd:5")          # doctest: +SKIP
 
     Args:
-        sources: paths or URLs, or globs of them; also of datasets.
-        schema: what to do where the branches of trees differ: ``"strict"`` fails and says where,
-            ``"intersection"`` writes those that all have, of the same type, and notes the others.
-        sets: paths of trees that describe what was processed: of files that have the same entries in one,
-            those of the first are written. Default: those of CMS.
+        sources: paths, URLs or globs of files; also paths or URLs of datasets.
+        schema: how to treat trees with different branches: ``"strict"`` raises an error that names the
+            difference; ``"intersection"`` copies the branches that all trees have with the same type, and
+            lists the others in the notes.
+        sets: paths of trees with provenance; entries that several files share are copied once. Default:
+            those of CMS.
         target, compression, basket_size, cluster_size, cluster_entries: as in :func:`repack`.
         trees, overwrite, threads, deadline, options: as in :func:`repack`.
 
     Raises:
-        UsageError: if the target is one of the sources, exists without ``overwrite``, or has the suffix of
-            another format.
-        UnsupportedTypeError: if trees differ, or for what cannot be carried.
+        UsageError: the target is a source, exists (without ``overwrite``), or has the suffix of another
+            format.
+        UnsupportedTypeError: the trees differ, or a file contains something that cannot be copied.
+        DeadlineError: the deadline passed.
     """
     if schema not in ("strict", "intersection"):
-        raise UsageError(f"schema is 'strict' or 'intersection', not {schema!r}")
+        raise UsageError(f"schema must be 'strict' or 'intersection', not {schema!r}")
     opened = open_options(deadline, threads, options)
-    specs = several_files(sources, deadline, options)
-    target = _checked(target, [*(spec.file for spec in specs), options.get("replicas")], overwrite, opened)
+    specs = several_files(sources, opened.deadline, opened.for_core())
+    target = _check_target(
+        target, [*(spec.file for spec in specs), options.get("replicas")], overwrite, opened
+    )
     inputs = [core_input(spec, opened) for spec in specs]
     layout = _layout(compression, basket_size, cluster_size, cluster_entries)
     layout |= {"intersection": schema == "intersection", "sets": list(sets)}
-    report = _written(inputs, target, [], layout, trees, opened)
+    report = _write(inputs, target, [], layout, trees, opened)
     if len(specs) == 1 or "MetaData" not in report.trees:
         return report
-    with _opened(specs[0].file, opened) as first:
-        return _told(report, first, "the first file")
+    with _open_file(specs[0].file, opened) as first:
+        return _with_index_note(report, first, "the first file")
 
 
-def _written(
+def _write(
     inputs: list[Any],
     target: Any,
     choices: list[Any],
@@ -202,7 +215,7 @@ def _written(
     if isinstance(target, str):
         name = os.path.basename(target)
     with core_errors():
-        told = _core.repack(
+        written = _core.repack(
             inputs,
             target,
             name,
@@ -212,13 +225,13 @@ def _written(
             deadline=options.deadline,
             **layout,
         )
-    seconds = {f"{work}_seconds": told.pop(f"{work}_ns") / 1e9 for work in ("decompress", "compress")}
-    told["trees"], told["notes"] = dict(told["trees"]), tuple(told["notes"])
-    return RepackReport(**told, **seconds)
+    seconds = {f"{work}_seconds": written.pop(f"{work}_ns") / 1e9 for work in ("decompress", "compress")}
+    written["trees"], written["notes"] = dict(written["trees"]), tuple(written["notes"])
+    return RepackReport(**written, **seconds)
 
 
-def _told(report: RepackReport, file: File, whose: str) -> RepackReport:
-    """The report of what has not the entries of ``file``, of which it has the index that EDM files have."""
+def _with_index_note(report: RepackReport, file: File, whose: str) -> RepackReport:
+    """Adds a note if the new file contains the EDM index of ``file``, but other entries."""
     if "MetaData" not in report.trees or metadata_branch(file, "IndexIntoFile") is None:
         return report
     return replace(report, notes=(*report.notes, INDEX_NOTE.format(whose)))
@@ -230,14 +243,14 @@ def _layout(
     cluster_size: int | str | None,
     cluster_entries: int | None,
 ) -> dict[str, Any]:
-    """What is asked for, in the words of the core."""
+    """The layout options as keyword arguments of the core."""
     layout: dict[str, Any] = {}
     if compression is not None:
         layout["compression"] = Compression.of(compression).code
     if basket_size is not None:
         size = memory_size(basket_size)
         if not 0 < size < 1 << 30:
-            raise UsageError(f"a basket of {basket_size} bytes makes no sense: ROOT allows up to 1 GiB")
+            raise UsageError(f"basket_size must be 1 byte to 1 GiB, not {basket_size}")
         layout["basket_size"] = size
     if cluster_size is not None and cluster_entries is not None:
         raise UsageError("give cluster_size or cluster_entries, not both")
@@ -245,38 +258,30 @@ def _layout(
     if asked is not None:
         size = memory_size(asked)
         if size < 1:
-            raise UsageError(f"a cluster of {asked} {unit} makes no sense")
+            raise UsageError(f"a cluster must have at least one entry or byte, not {asked}")
         layout["cluster"] = (unit, size)
     return layout
 
 
-class _opened:
-    """A context with an open file, which is closed at its end if it was opened here."""
-
-    def __init__(self, source: Any, options: OpenOptions) -> None:
-        self._own = not isinstance(source, (File, Tree))
-        found: Any = open_spec(single_file(source), options) if self._own else source
-        if is_dataset_tree(found):
-            found = found.file
-        self._file: File = found
-        if not isinstance(found, File):
-            if self._own:
-                found.file.close()
+@contextmanager
+def _open_file(source: Any, options: OpenOptions) -> Iterator[File]:
+    """The file of a source, which is closed at the end if it was opened here."""
+    is_open = isinstance(source, (File, Tree))
+    file, found = (source.file, source) if is_open else open_with_file(single_file(source), options)
+    try:
+        if not (found is file or is_dataset_tree(found)):
             raise UsageError(
-                f"{source!r} is not a file as a whole",
-                hint="name the tree with tree=, or trees= for it alone",
+                f"{source!r} is an object in a file, but a whole file is required",
+                hint="give the path of the file, and name the tree with tree=; trees= copies only some trees",
             )
-
-    def __enter__(self) -> File:
-        return self._file
-
-    def __exit__(self, *_: object) -> None:
-        if self._own:
-            self._file.close()
+        yield file
+    finally:
+        if not is_open:
+            file.close()
 
 
-def _checked(target: Any, sources: Sequence[Any], overwrite: bool, options: OpenOptions) -> Any:
-    """The target, which may be written: a path, a URL, or a file object."""
+def _check_target(target: Any, sources: Sequence[Any], overwrite: bool, options: OpenOptions) -> Any:
+    """The target (a path, a URL, or a file object), after checking that it may be written."""
     if not isinstance(target, (str, os.PathLike)):
         _refuse_sources(target, sources)
         return target
@@ -293,7 +298,7 @@ def _refuse_sources(target: Any, sources: Sequence[Any]) -> None:
 
 
 def _main_tree(file: File, name: str | None, trees: Sequence[str] | None) -> tuple[str, Tree]:
-    """The tree of a path; by default, of those that are written, the one with the most bytes."""
+    """The path and the tree to which options apply; by default, of the trees to copy, the largest."""
     if name is not None:
         path = split_cycle(name)[0]
         return path, file.tree_at(path)
@@ -304,12 +309,12 @@ def _main_tree(file: File, name: str | None, trees: Sequence[str] | None) -> tup
     paths = [path for path, class_name in classes.items() if class_name in TREE_CLASSES]
     found = [(path, file.tree_at(path)) for path in paths if trees is None or path in trees]
     if not found:
-        raise KeyInFileError(f"there is no tree in {file.file_path}", url=file.file_path)
+        raise KeyInFileError(f"{file.file_path} has no trees to copy", url=file.file_path)
     return max(found, key=lambda pair: pair[1].compressed_bytes)
 
 
 def branches_of(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:
-    """Paths of the branches to write, or None for all."""
+    """Paths of the branches to copy, or None for all."""
     if keep is None and drop is None:
         return None
     keeps, drops = text_filter(keep), text_filter(drop)
@@ -320,16 +325,18 @@ def branches_of(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:
         if kept and not (drops is not None and any(map(drops, names))):
             paths.append(branch.path)
     if drops is not None:
-        # A branch that loses one of those in it is not asked for as a whole: what is left in it is.
+        # A branch that loses a sub-branch must not be selected as a whole, only its remaining sub-branches.
         lost = {branch.path for branch in tree.core.branches} - set(paths)
         paths = [path for path in paths if not any(other.startswith(f"{path}/") for other in lost)]
     if not paths:
-        raise UsageError(f"no branch of {tree.object_path!r} is left", hint="see the names with 'sapwood ls'")
+        raise UsageError(
+            f"'keep' and 'drop' leave no branch of {tree.location}", hint="'sapwood ls' lists the names"
+        )
     return paths
 
 
 def _names(path: str) -> Iterator[str]:
-    """What a pattern may match of a branch: path and name, of it and of those that it is in."""
+    """Iterates over what a pattern is tried on: the path and the name of a branch and of its parents."""
     parts = path.split("/")
     for length in range(1, len(parts) + 1):
         yield "/".join(parts[:length])
@@ -339,7 +346,7 @@ def _names(path: str) -> Iterator[str]:
 def ranges_of(
     tree: Tree, cut: str | None, entries: tuple[int | None, int | None] | None
 ) -> list[tuple[int, int]] | None:
-    """The ranges of entries that are written, or None for all."""
+    """The ranges of entries to copy, or None for all."""
     if cut is None and entries is None:
         return None
     start, stop, _ = slice(*(entries or (None, None))).indices(tree.num_entries)
@@ -352,6 +359,6 @@ def ranges_of(
     for columns, report in steps:
         values = np.asarray(columns[cut])
         if values.ndim != 1 or values.dtype.kind not in "biuf":
-            raise UsageError(f"the cut {cut!r} is not one true or false for each entry")
+            raise UsageError(f"the cut {cut!r} must have one number or boolean per entry")
         passing.append(np.flatnonzero(values) + report.tree_entry_start)
     return runs_of(np.concatenate(passing))

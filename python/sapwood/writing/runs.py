@@ -1,4 +1,4 @@
-"""The trees of runs and luminosity blocks of CMS files: which of their entries belong to chosen events."""
+"""Selects the entries of CMS's run and luminosity block trees that belong to selected events."""
 
 from __future__ import annotations
 
@@ -17,22 +17,31 @@ if TYPE_CHECKING:
     from ..model.tree import Tree
 
 TREES = {"Runs": ("RunAuxiliary", 1), "LuminosityBlocks": ("LuminosityBlockAuxiliary", 2)}
-"""What the trees are called, what holds their numbers in EDM files, and how many these are."""
+"""For each tree: the branch with its numbers in EDM files, and how many numbers identify an entry."""
 
 MEMBERS = (("id_.run_", "run_"), ("id_.luminosityBlock_", "luminosityBlock_", "lumi_"))
-"""Where an auxiliary has the numbers of run and luminosity block, by the versions of its class."""
+"""The members with the run and the luminosity block, in all versions of the class."""
 
 COLUMNS = ("run", "luminosityBlock")
-"""What NanoAOD calls them."""
+"""The branches with the same numbers in NanoAOD."""
 
 
-def followers(
+def followed_entries(
     file: File, events: Tree, path: str, ranges: list[tuple[int, int]]
 ) -> list[tuple[str, list[tuple[int, int]]]]:
-    """For each tree of runs or luminosity blocks beside ``events``: its path, and entries of chosen events.
+    """Selects the entries of runs and luminosity blocks that belong to a selection of events.
+
+    Args:
+        file: the file.
+        events: the tree of events.
+        path: its path; the other trees are in the same directory.
+        ranges: the selected entries of ``events``.
+
+    Returns:
+        The path and the selected ranges of entries of each tree of runs or luminosity blocks.
 
     Raises:
-        UsageError: if there is none, or the numbers are not to be found.
+        UsageError: there is no such tree, or it lacks the numbers.
     """
     folder = path.rpartition("/")[0]
     known = file.classnames(recursive=True, cycle=False)
@@ -40,7 +49,7 @@ def followers(
     found = {place: about for place, about in beside.items() if place in known}
     if not found:
         raise UsageError(
-            f"there are no trees of runs and luminosity blocks beside {path!r}", hint="leave out follow"
+            f"there are no trees {' or '.join(map(repr, TREES))} beside {path!r}", hint="omit 'follow'"
         )
     numbers = _numbers(events, "EventAuxiliary", 2)
     chosen = np.concatenate([np.empty(0, np.int64), *(np.arange(start, stop) for start, stop in ranges)])
@@ -55,13 +64,13 @@ def followers(
 
 
 def runs_of(entries: NDArray[Any]) -> list[tuple[int, int]]:
-    """Rising numbers of entries as ranges: start and stop."""
+    """Converts ascending entry numbers to ranges (start, stop)."""
     breaks = np.flatnonzero(np.diff(entries) != 1) + 1
     return [(int(run[0]), int(run[-1]) + 1) for run in np.split(entries, breaks) if len(run)]
 
 
 def _numbers(tree: Tree, auxiliary: str, count: int) -> NDArray[Any]:
-    """Run, and luminosity block if ``count`` is 2, of each entry: an array of shape (entries, count)."""
+    """Run numbers, and for ``count`` 2 luminosity blocks, as int64 of shape (entries, count)."""
     holder = tree.get(auxiliary)
     if holder is None:
         columns = [tree.get(name) for name in COLUMNS[:count]]
@@ -70,14 +79,13 @@ def _numbers(tree: Tree, auxiliary: str, count: int) -> NDArray[Any]:
     branches = [column for column in columns if column is not None]
     if len(branches) < count:
         raise UsageError(
-            f"the numbers of runs and luminosity blocks are not in {tree.object_path!r}",
-            hint="leave out follow",
+            f"{tree.location} has no branches with run and luminosity block numbers", hint="omit 'follow'"
         )
     read = read_together(branches, None, None, library="np")
     numbers = np.stack([np.asarray(column, np.int64) for column in read], axis=1)
     beside = member(holder, "luminosityBlock_") if holder is not None and count == 2 else None
     if beside is not None and not numbers[:, 1].all():
-        # EventID got its luminosity block in CMSSW 3_8; before (and, as 0, after) it is beside the EventID.
+        # EventID has a luminosity block since CMSSW 3_8. If it is missing or 0, it is stored beside EventID.
         other = np.asarray(read_together([beside], None, None, library="np")[0], np.int64)
         numbers[:, 1] = np.where(numbers[:, 1] == 0, other, numbers[:, 1])
     return numbers

@@ -1,4 +1,4 @@
-"""Columns to branches: names, counters, and how each branch stores what it holds."""
+"""Plans the branches of a tree: their names, counters, and how each stores its values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..arrays.column import BuiltColumn, Form, empty_column, type_string
 from ..errors import KeyInFileError, UsageError
 from .columns import Offsets, Path, as_vector, column_of, fit, is_block, is_plain, leaves, storable
-from .records import split_parts
+from .records import block_storage, split_parts, vector_item
 from .types import ColumnType
 
 FieldName = Callable[[str, str], str]
@@ -20,22 +20,22 @@ CounterName = Callable[[str], str]
 
 
 def join_names(outer: str, inner: str) -> str:
-    """``x_y``: the branch of the member ``y`` of the column ``x``."""
+    """The default name of the branch for the member ``y`` of the column ``x``: ``x_y``."""
     return f"{outer}_{inner}" if outer else inner
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A branch of a tree that is written.
+class BranchPlan:
+    """A branch of a tree to be written.
 
     Attributes:
-        name: its name.
-        storage: what the core is told, see ``_core.Writer.tree``.
-        form: shape and type of its entries.
-        column: the column that it takes; None for one that counts items of others and is made from these, and
-            for one that has no values because all are in the branches below it.
-        path: the members that lead to it within that column.
-        counts: of a branch that is made, the first one that it counts.
+        name: the name.
+        storage: how the core stores it; see ``_core.Writer.tree``.
+        form: the form of its entries.
+        column: the column that provides its values; None for a counter, which is computed, and for a branch
+            that only groups the branches below it.
+        path: the members that lead from the column to the values.
+        counts: for a computed counter, the first branch that it counts.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Planned:
 
 
 class Schema:
-    """The branches of a tree, and the way from columns to them."""
+    """The branches of a tree, and the conversion of columns to their buffers."""
 
     def __init__(
         self,
@@ -60,38 +60,38 @@ class Schema:
         self._split = frozenset(split)
         self._field_name = field_name
         self._counter_name = counter_name
-        self.branches: list[Planned] = []
-        self._places: dict[str, int] = {}
+        self.branches: list[BranchPlan] = []
+        self._indices: dict[str, int] = {}
         self._paths: dict[str, list[Path]] = {}
         self._given_counters = set(self._counters_among_columns())
         for name, kind in self.columns.items():
-            if name not in self._places:
+            if name not in self._indices:
                 self._plan(name, kind)
 
     @classmethod
     def of_branches(cls, stored: Sequence[tuple[str, tuple[Any, ...]]]) -> Schema:
-        """That of a tree that was written before: a column for each branch, but for those that count."""
+        """The schema of an existing tree: one column for each branch that is not a counter."""
         schema = cls({})
         counts: dict[int, str] = {}
         for name, storage in stored:
             if storage[0] == "counted":
                 counts.setdefault(storage[3], name)
-        for place, (name, storage) in enumerate(stored):
+        for index, (name, storage) in enumerate(stored):
             form = _form(storage)
-            if place in counts:
-                schema._add(Planned(name, storage, form, None, counts=counts[place]))
+            if index in counts:
+                schema._add(BranchPlan(name, storage, form, None, counts=counts[index]))
             else:
                 schema.columns[name] = ColumnType(form, stored=_stored(storage))
-                schema._add(Planned(name, storage, form, name))
+                schema._add(BranchPlan(name, storage, form, name))
         return schema
 
     def buffers(self, data: Mapping[str, Any]) -> tuple[int, list[list[NDArray[Any]]]]:
-        """The number of entries, and the buffers of each branch as bytes.
+        """Converts columns to the number of entries and the buffers of each branch, as bytes.
 
         Raises:
-            UsageError: if columns are missing, have different lengths, or other types.
-            KeyInFileError: if there are others.
-            UnsupportedTypeError: if there are missing values.
+            UsageError: columns are missing, differ in length, or have another type.
+            KeyInFileError: there are undeclared columns.
+            UnsupportedTypeError: values are missing.
         """
         self._check_names(data)
         length, first = 0, None
@@ -101,28 +101,28 @@ class Schema:
             column = column_of(name, data[name], shared)
             if first is not None and column.length != length:
                 raise UsageError(
-                    f"{name!r} has {column.length} entries, and {first!r} has {length}", branch=name
+                    f"{name!r} has {column.length} entries, but {first!r} has {length}", branch=name
                 )
             length, first = column.length, first or name
             parts[name] = self._parts(name, column)
-        made: dict[str, list[NDArray[Any]]] = {}
+        found: dict[str, list[NDArray[Any]]] = {}
         for branch in self.branches:
             if branch.column is not None:
                 part = parts[branch.column][branch.path]
-                made[branch.name] = fit(branch.name, part, branch.form)
+                found[branch.name] = fit(branch.name, part, branch.form)
         for branch in self.branches:
             if branch.counts is not None:
-                counts = np.diff(made[branch.counts][0])
-                made[branch.name] = [counts.astype(np.int32)]
+                counts = np.diff(found[branch.counts][0])
+                found[branch.name] = [counts.astype(np.int32)]
             elif branch.column is None:
-                made[branch.name] = []
-        return length, [[buffer.view(np.uint8) for buffer in made[branch.name]] for branch in self.branches]
+                found[branch.name] = []
+        return length, [[buffer.view(np.uint8) for buffer in found[branch.name]] for branch in self.branches]
 
     def _check_names(self, data: Mapping[str, Any]) -> None:
         for name in self.columns:
             if name not in data:
                 raise UsageError(f"the column {name!r} is missing", branch=name)
-        # A counter that is made here may be given, too: it was read from such a file.
+        # A computed counter may be given, too: data that was read from such a file contains it.
         counters = {branch.name for branch in self.branches if branch.counts is not None}
         for name in data:
             if name not in self.columns and name not in counters:
@@ -132,11 +132,11 @@ class Schema:
         if is_plain(column.form) and self._paths[name] == [()]:
             return {(): column}
         parts = leaves(column)
-        found = {path: _given(path, parts) for path in self._paths[name]}
+        found = {path: _path_in_data(path, parts) for path in self._paths[name]}
         if None in found.values() or set(parts) != set(found.values()):
             raise UsageError(
-                f"{name!r}: {type_string(column.form)} was given, "
-                f"and the tree holds {type_string(self.columns[name].form)}",
+                f"{name!r}: the data is {type_string(column.form)}, "
+                f"but the tree stores {type_string(self.columns[name].form)}",
                 branch=name,
             )
         return {path: parts[given] for path, given in found.items() if given is not None}
@@ -155,7 +155,7 @@ class Schema:
     def _plan(self, column: str, kind: ColumnType) -> None:
         if column in self._given_counters:
             form: Form = ("primitive", "uint32" if kind.form[1] == "uint32" else "int32")
-            self._add(Planned(column, _storage(form, None), form, column))
+            self._add(BranchPlan(column, _storage(form, None), form, column))
             return
         if column in self._split:
             self._plan_split(column, kind.form)
@@ -164,26 +164,26 @@ class Schema:
             name = self._branch_name(column, path)
             form = storable(name, part.form)
             if form[0] != "list":
-                self._add(Planned(name, _storage(form, kind.stored), form, column, path))
+                self._add(BranchPlan(name, _storage(form, kind.stored), form, column, path))
             elif kind.stored == "vector" or not is_block(form[1]):
                 form = as_vector(form)
-                self._add(Planned(name, ("vector", _item(form[1])), form, column, path))
+                self._add(BranchPlan(name, ("vector", vector_item(form[1])), form, column, path))
             else:
                 counter = self._counter(self._group(column, path, kind), name)
-                storage = ("counted", *_numbers(form[1]), counter)
-                self._add(Planned(name, storage, form, column, path))
+                storage = ("counted", *block_storage(form[1]), counter)
+                self._add(BranchPlan(name, storage, form, column, path))
 
     def _plan_split(self, column: str, form: Form) -> None:
-        # The dot with which the branch of one object ends stands in the names of what was read from such.
+        # Names of columns that were read from the branch of a single object end in a dot.
         parts = split_parts(column.rstrip("."), form, len(self.branches))
         for part, following in zip(parts, [*parts[1:], None], strict=True):
-            takes = column if part.holds == "values" else None
-            # The first member tells how many objects there are.
+            source = column if part.holds == "values" else None
+            # The offsets of the first member give the number of objects.
             counts = following.name if part.holds == "counts" and following is not None else None
-            self._add(Planned(part.name, part.storage, part.form, takes, part.path, counts))
+            self._add(BranchPlan(part.name, part.storage, part.form, source, part.path, counts))
 
     def _group(self, column: str, path: Path, kind: ColumnType) -> str:
-        """What the lists that a member is in are called: those of records have one name for all members."""
+        """The name of the lists around a member, which all members of a list of records share."""
         return self._branch_name(column, path[: _depth(kind.form, path)])
 
     def _branch_name(self, column: str, path: Path) -> str:
@@ -193,15 +193,15 @@ class Schema:
         return name
 
     def _counter(self, group: str, counted: str) -> int:
-        """The place of the branch that counts the items of a group of branches."""
+        """The index of the branch that counts the items of a group of branches."""
         name = self._counter_of(group)
-        if name not in self._places:
+        if name not in self._indices:
             if name in self._given_counters:
                 self._plan(name, self.columns[name])
             else:
                 form = ("primitive", "int32")
-                self._add(Planned(name, _storage(form, None), form, None, counts=counted))
-        return self._places[name]
+                self._add(BranchPlan(name, _storage(form, None), form, None, counts=counted))
+        return self._indices[name]
 
     def _counter_of(self, group: str) -> str:
         if self._counter_name is not None:
@@ -212,27 +212,27 @@ class Schema:
         kind = self.columns.get(name)
         return kind is not None and kind.form[0] == "primitive" and np.dtype(kind.form[1]).kind in "iu"
 
-    def _add(self, branch: Planned) -> None:
-        self._places.setdefault(branch.name, len(self.branches))
+    def _add(self, branch: BranchPlan) -> None:
+        self._indices.setdefault(branch.name, len(self.branches))
         if branch.column is not None:
             self._paths.setdefault(branch.column, []).append(branch.path)
         self.branches.append(branch)
 
 
 def columns_of(data: Mapping[str, Any]) -> dict[str, ColumnType]:
-    """The types that data have."""
+    """The types of the columns of a table."""
     return {name: ColumnType(column_of(name, array).form) for name, array in data.items()}
 
 
 def _beginnings(name: str) -> Iterator[str]:
-    """``a_b_c``, ``a_b``, ``a``."""
+    """Iterates over the name and its beginnings: ``a_b_c``, ``a_b``, ``a``."""
     while name:
         yield name
         name = name.rpartition("_")[0]
 
 
 def _depth(form: Form, path: Path) -> int:
-    """How many records are around the first list on a path: their members have nothing in common."""
+    """The number of records around the first list on a path."""
     for depth, name in enumerate(path):
         if form[0] == "record":
             form = dict(form[1])[name]
@@ -243,8 +243,8 @@ def _depth(form: Form, path: Path) -> int:
     return len(path)
 
 
-def _given(path: Path, parts: Mapping[Path, BuiltColumn]) -> Path | None:
-    """Where the values of a member are among what was given: lists that are all empty tell no members."""
+def _path_in_data(path: Path, parts: Mapping[Path, BuiltColumn]) -> Path | None:
+    """The path to the values of a member in the data, which is shorter if all lists on the way are empty."""
     if path in parts:
         return path
     above = (path[:depth] for depth in range(len(path)))
@@ -260,19 +260,11 @@ def _is_unknown(form: Form) -> bool:
 def _storage(form: Form, stored: str | None) -> tuple[Any, ...]:
     if form[0] == "string":
         return ("text",) if stored == "text" else ("string",)
-    return ("numbers", *_numbers(form))
-
-
-def _numbers(form: Form) -> tuple[str, list[int]]:
-    dims = []
-    while form[0] == "fixed":
-        dims.append(form[1])
-        form = form[2]
-    return form[1], dims
+    return ("numbers", *block_storage(form))
 
 
 def _form(storage: tuple[Any, ...]) -> Form:
-    """The form of what a branch holds that is stored so: the way back from :func:`_storage`."""
+    """The form of a branch with this storage: the inverse of :func:`_storage`."""
     kind = storage[0]
     if kind in ("text", "string"):
         return ("string",)
@@ -290,9 +282,3 @@ def _form_of_item(item: Any) -> Form:
 
 def _stored(storage: tuple[Any, ...]) -> str | None:
     return storage[0] if storage[0] in ("text", "vector") else None
-
-
-def _item(form: Form) -> Any:
-    if form[0] == "list":
-        return ("vector", _item(form[1]))
-    return ("string",) if form[0] == "string" else form[1]

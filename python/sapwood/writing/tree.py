@@ -1,4 +1,4 @@
-"""A tree that is written."""
+"""Trees that are being written."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from .. import _core
 from ..arrays.column import type_string
 from ..display.printable import shows_printable
-from ..errors import UsageError
+from ..errors import UsageError, did_you_mean, nearest
 from ..errors.core import core_errors
 from ..options.compression import Compression
 from ..options.memory import memory_size
 from .columns import fields_of_table
 from .records import has_records
-from .schema import CounterName, FieldName, Planned, Schema, columns_of, join_names
+from .schema import BranchPlan, CounterName, FieldName, Schema, columns_of, join_names
 from .types import ColumnType
 
 _SMALLEST_BASKET = 1000
@@ -25,7 +25,7 @@ _LARGEST_BASKET = 1_000_000_000
 
 @dataclass(frozen=True)
 class TreeLayout:
-    """How a tree is written; see :meth:`WritableFile.mktree`."""
+    """The options of :meth:`WritableFile.mktree`."""
 
     title: str
     compression: Compression | str | int | Mapping[str, Any] | None
@@ -38,37 +38,37 @@ class TreeLayout:
     records: str | Mapping[str, str] = "columns"
 
     def split(self, columns: Mapping[str, ColumnType]) -> set[str]:
-        """The columns whose records are split objects."""
+        """The columns whose records are stored as split objects."""
         chosen = _by_branch("records", self.records, list(columns), what="column")
         for setting in chosen.values():
             if setting not in ("columns", "split"):
-                raise UsageError(f'records are "columns" or "split", not {setting!r}')
+                raise UsageError(f'records must be "columns" or "split", not {setting!r}')
         split = {name for name, setting in chosen.items() if setting == "split"}
         found = {name for name in split if has_records(columns[name].form)}
         named = self.records if isinstance(self.records, Mapping) else ()
         for name in sorted((split - found).intersection(named)):
-            raise UsageError(f"{name!r} has no records that could be split", branch=name)
+            raise UsageError(f"{name!r} has no records to split", branch=name)
         return found
 
     def cluster(self) -> tuple[str, int]:
-        """What the core is told of clusters."""
+        """The unit and size of clusters, as the core expects them."""
         unit, size = "bytes", 0
         if self.cluster_entries is not None:
             unit, size = "entries", self.cluster_entries
             if isinstance(size, bool) or not hasattr(size, "__index__"):
-                raise TypeError(f"cluster_entries is a whole number, not {size!r}")
+                raise TypeError(f"cluster_entries must be an integer, not {size!r}")
         else:
             size = memory_size(self.cluster_size)
         if size < 1:
-            raise UsageError(f"a cluster has at least one entry or byte, not {size}")
+            raise UsageError(f"a cluster must have at least one entry or byte, not {size}")
         return unit, int(size)
 
 
 class WritableTree:
-    """A tree that is written; it comes from :meth:`WritableFile.mktree`, or was in the file before.
+    """A tree to which you can add entries: a new one from :meth:`WritableFile.mktree`, or an existing one.
 
     Attributes:
-        path: its path in the file.
+        path: the path in the file.
     """
 
     def __init__(
@@ -91,60 +91,62 @@ class WritableTree:
             self._begin(columns)
 
     @classmethod
-    def again(cls, core: _core.Writer, path: str, compression: Compression) -> WritableTree:
-        """A tree that was in the file before."""
+    def reopen(cls, core: _core.Writer, path: str, compression: Compression) -> WritableTree:
+        """A tree that is already in the file."""
         layout = TreeLayout("", None, DEFAULT_BASKET, DEFAULT_CLUSTER, None, {})
         tree = cls(core, path, None, layout, compression)
         with core_errors():
-            tree._number, tree._entries, stored = core.tree_again(path)
+            tree._number, tree._entries, stored = core.existing_tree(path)
         tree._schema = Schema.of_branches(stored)
         return tree
 
     @property
     def name(self) -> str:
-        """Its name: the last part of its path."""
+        """The name: the last part of the path."""
         return self.path.rpartition("/")[2]
 
     @property
     def title(self) -> str:
-        """Its title."""
+        """The title."""
         return self._layout.title
 
     @property
     def num_entries(self) -> int:
-        """How many entries it has so far."""
+        """Number of entries so far."""
         return self._entries
 
     def keys(self) -> list[str]:
-        """The names of its branches, those that count others included; none before its types are known."""
+        """The names of the branches, including counters; empty until the types are known."""
         return [branch.name for branch in self._schema.branches] if self._schema else []
 
     def typenames(self) -> dict[str, str]:
-        """The type of each branch, as Awkward Array spells it."""
+        """The type of each branch in the notation of Awkward Array."""
         branches = self._schema.branches if self._schema else []
         return {branch.name: type_string(branch.form) for branch in branches}
 
     def extend(self, arrays: Any) -> None:
         """Adds entries.
 
-        Baskets and clusters do not depend on how many are added at once, the time that it takes does: 10,000
-        are better than 10.
+        The layout of baskets and clusters does not depend on how many entries you add at a time, but the
+        speed does: prefer 10,000 to 10.
 
         >>> with sapwood.recreate("out.root") as file:
         ...     tree = file.mktree("Events", {"met": "float32", "Jet_pt": "var * float32"})
         ...     tree.extend({"met": np.zeros(2, "f4"), "Jet_pt": [[40.5, 20.25], []]})
 
         Args:
-            arrays: a column for each that was declared, and as many entries in all: a dict of NumPy or
-                Awkward arrays, Arrow arrays, Series or lists; an Awkward Array of records, a structured
-                array, a DataFrame, or an Arrow table. Whole numbers may come in another type if all of
-                them fit, floating point numbers are rounded where the branch is narrower.
+            arrays: a table with all declared columns, which have the same length: a dict of NumPy, Awkward or
+                Arrow arrays, Series or lists; an Awkward Array of records; a structured array; a DataFrame;
+                or an Arrow table. Integers are converted if all values fit; floating-point numbers are
+                rounded if the branch has a narrower type.
 
         Raises:
-            UsageError: if columns are missing, differ in length, or have another type; nothing was added.
-            KeyInFileError: if there are other columns; nothing was added.
-            UnsupportedTypeError: if values are missing, or no branch can hold them; nothing was added.
-            ClosedFileError: if the file is complete, or was given up.
+            UsageError: columns are missing, differ in length, or have another type.
+            KeyInFileError: there are undeclared columns.
+            UnsupportedTypeError: values are missing, or no branch can store their type.
+            ClosedFileError: the file was completed or discarded.
+
+        After an error, no entry was added.
         """
         data = fields_of_table(arrays)
         if self._schema is None:
@@ -166,20 +168,20 @@ class WritableTree:
             self._number = self._core.tree(directory, name, self._layout.title, branches, self._cluster)
         self._schema = schema
 
-    def _branches(self, planned: Sequence[Planned]) -> list[tuple[str, str | None, Any, int, int]]:
+    def _branches(self, planned: Sequence[BranchPlan]) -> list[tuple[str, str | None, Any, int, int]]:
         names = [branch.name for branch in planned]
         settings = _by_branch("compression", self._layout.compression, names)
         sizes = _by_branch("basket_size", self._layout.basket_size, names)
         for name in self._layout.titles:
             if name not in names:
-                raise UsageError(f"titles names {name!r}, and no branch is called so")
+                raise _unknown("titles", "branch", name, names)
         found = []
         for branch in planned:
             chosen = settings.get(branch.name)
             setting = self._compression if chosen is None else Compression.of(chosen)
             size = memory_size(sizes.get(branch.name, DEFAULT_BASKET))
             if not _SMALLEST_BASKET <= size <= _LARGEST_BASKET:
-                raise UsageError(f"a basket has between 1 kB and 1 GB, not {size} bytes", branch=branch.name)
+                raise UsageError(f"basket_size must be 1 kB to 1 GB, not {size} bytes", branch=branch.name)
             title = self._layout.titles.get(branch.name)
             found.append((branch.name, title, branch.storage, setting.code, size))
         return found
@@ -193,18 +195,23 @@ DEFAULT_BASKET = 262_144
 """Bytes of a basket before compression."""
 
 DEFAULT_CLUSTER = "20 MB"
-"""What a cluster has after compression."""
+"""Size of a cluster after compression."""
 
 
 def _by_branch(option: str, value: Any, names: Sequence[str], what: str = "branch") -> dict[str, Any]:
-    """What a setting, or settings by name or pattern, say of each branch; the first that fits counts."""
+    """The value of an option for each branch: one for all, or by name or pattern; the first match wins."""
     if not isinstance(value, Mapping):
         return dict.fromkeys(names, value)
     found: dict[str, Any] = {}
     for pattern, setting in value.items():
         matching = fnmatch.filter(names, pattern)
         if not matching:
-            raise UsageError(f"{option} names {pattern!r}, and no {what} is called so")
+            raise _unknown(option, what, pattern, names)
         for name in matching:
             found.setdefault(name, setting)
     return found
+
+
+def _unknown(option: str, what: str, name: str, names: Sequence[str]) -> UsageError:
+    near = nearest(name, names)
+    return UsageError(f"{option}: no {what} is named {name!r}{f'; {did_you_mean(near)}' if near else ''}")

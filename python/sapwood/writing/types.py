@@ -1,4 +1,4 @@
-"""Types of columns in the words of people: what a branch shall hold."""
+"""Parses declared types of columns: NumPy, Awkward Array and C++ notation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..arrays.column import Form, record_form
 from ..errors import UsageError
 from .columns import column_of, number
 
-# Names of C++ that NumPy does not know, or takes for something else.
+# Names of C++ types that NumPy does not know, or interprets differently.
 _CPP_NUMBERS = {
     "char": "int8",
     "unsigned char": "uint8",
@@ -29,19 +29,19 @@ _CPP_NUMBERS = {
     "float": "float32",
     "double": "float64",
 }
-# `Jet[pt: float32]`; `datetime64[ns]` is none.
+# Matches `Jet[pt: float32]`, but not `datetime64[ns]`.
 _NAMED_RECORD = re.compile(r"\w+\[[^\]]*:")
 _VECTOR = re.compile(r"\s*(?:std::)?vector\s*<(.*)>\s*")
 
 
 @dataclass(frozen=True)
 class ColumnType:
-    """What a column holds: its form, and how it is stored where there is a choice.
+    """The type of a column, and how it is stored if there is a choice.
 
     Attributes:
-        form: shape and type.
+        form: the form of the column.
         stored: ``"vector"`` for a ``std::vector``, ``"text"`` for a string of the leaf type ``C``; None for
-            what is usual: numbers that another branch counts, and ``std::string``.
+            the default: a variable-size array with a counter branch, or a ``std::string``.
     """
 
     form: Form
@@ -49,7 +49,7 @@ class ColumnType:
 
 
 def column_type(name: str, declared: Any) -> ColumnType:
-    """The type that was declared for a column.
+    """Parses the declared type of a column.
 
     >>> column_type("x", "float32").form, column_type("x", ("f8", (3,))).form
     (('primitive', 'float32'), ('fixed', 3, ('primitive', 'float64')))
@@ -57,8 +57,8 @@ def column_type(name: str, declared: Any) -> ColumnType:
     ColumnType(form=('list', ('list', ('primitive', 'float32'))), stored='vector')
 
     Raises:
-        UsageError: if it is no type.
-        UnsupportedTypeError: if it is one that branches cannot have.
+        UsageError: the declaration is not a type.
+        UnsupportedTypeError: no branch can store the type.
     """
     if declared is str:
         return ColumnType(("string",))
@@ -85,9 +85,9 @@ def _numpy_form(name: str, declared: Any) -> Form:
         dtype = np.dtype(declared)
     except (TypeError, ValueError, SyntaxError):
         raise UsageError(
-            f"{name!r}: {declared!r} is no type of a column",
+            f"{name!r}: {declared!r} is not a type of a column",
             branch=name,
-            hint='types are such as "float32", ("float32", (3,)), "var * float32", "string", "vector<float>"',
+            hint='use "float32", ("float32", (3,)), "var * float32", "string", "vector<float>" or similar',
         ) from None
     if dtype.kind in "US":
         return ("string",)
@@ -119,6 +119,6 @@ def _awkward_form(name: str, declared: Any) -> Form:
         form = ak.forms.from_type(kind) if isinstance(kind, ak.types.Type) else kind
         array = ak.Array(form.length_zero_array(highlevel=False))
     except Exception as error:
-        # Which exceptions its parser has is not said anywhere.
-        raise UsageError(f"{name!r}: {declared!r} is no type of a column: {error}", branch=name) from None
+        # The exceptions of Awkward Array's parser are undocumented.
+        raise UsageError(f"{name!r}: {declared!r} is not a type of a column: {error}", branch=name) from None
     return column_of(name, array).form

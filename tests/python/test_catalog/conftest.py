@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,11 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
+import postgres_server
+
 from sapwood import catalog
 from sapwood.catalog import _source
 from sapwood.errors import FileNotFoundError
-
-sys.path.append(str(Path(__file__).resolve().parents[3] / "scripts"))
-import postgres_server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

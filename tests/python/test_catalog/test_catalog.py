@@ -1,4 +1,4 @@
-"""What is in a catalogue: added, looked at again, found, and forgotten; in both databases."""
+"""The catalogue: adding, refreshing, searching and forgetting datasets, in SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def names(found: list[Any]) -> list[str]:
     return [one.name for one in found]
 
 
-def test_a_dataset_is_known_by_what_it_says_of_itself(family: Any, catalogue: Catalog) -> None:
+def test_a_dataset_is_recognised_by_its_identity(family: Any, catalogue: Catalog) -> None:
     data = catalogue["data"]
     assert (data.tree, data.version, data.entries, data.products) == ("Events", 3, 3000, 3)
     assert data.nbytes == 3000 * (10 + 17 + 24) and data.objects == 9
@@ -32,7 +32,7 @@ def test_a_dataset_is_known_by_what_it_says_of_itself(family: Any, catalogue: Ca
     json.dumps(data.to_dict())
 
 
-def test_what_an_older_version_had(family: Any, catalogue: Catalog) -> None:
+def test_products_of_an_older_version(family: Any, catalogue: Catalog) -> None:
     assert {one.name: one.version for one in catalogue.products("data", version=2)} == {
         "Muon": 1,
         "Jet": 1,
@@ -83,7 +83,7 @@ def test_which_datasets_have_a_product_at_a_version(family: Any, catalogue: Cata
     assert [one.dataset for one in catalogue.having("Jet*")] == ["trained"]
 
 
-def test_what_depends_on_what(family: Any, catalogue: Catalog) -> None:
+def test_dependencies_of_datasets(family: Any, catalogue: Catalog) -> None:
     below = [(one.steps, one.dataset, one.version, one.of_version) for one in catalogue.descendants("data")]
     assert below == [(1, "dimuon", "v1", "v3"), (1, "trained", "v1", "spring"), (2, "trained", "v1", "v1")]
     above = [
@@ -99,7 +99,7 @@ def test_what_depends_on_what(family: Any, catalogue: Catalog) -> None:
     ]
 
 
-def test_datasets_that_were_made_of_each_other_are_told_once(datasets: Any, catalogue: Catalog) -> None:
+def test_datasets_made_of_each_other_are_listed_once(datasets: Any, catalogue: Catalog) -> None:
     datasets.commit("/a", "create", {"x": 1}, inputs=("/b@v1",))
     datasets.commit("/b", "create", {"x": 1}, inputs=("/a@v1",))
     catalogue.add("/a"), catalogue.add("/b")
@@ -177,14 +177,14 @@ def test_another_history_is_refused(family: Any, catalogue: Catalog) -> None:
 
 def test_names_are_not_given_twice(family: Any, catalogue: Catalog) -> None:
     family.commit("/other/data", "create", {"x": 1})
-    with pytest.raises(ConflictError, match="another dataset called 'data'"):
+    with pytest.raises(ConflictError, match="another dataset named 'data'"):
         catalogue.add("/other/data")
     assert catalogue.add("/other/data", name="other").name == "other"
     assert len(catalogue.datasets()) == 4
     assert catalogue.add("/other/data").name == "other"
 
 
-def test_what_is_forgotten_leaves_nothing_behind(family: Any, catalogue: Catalog) -> None:
+def test_forgotten_datasets_leave_nothing_behind(family: Any, catalogue: Catalog) -> None:
     catalogue.forget("data")
     with pytest.raises(KeyInFileError, match="no dataset 'data' in the catalogue"):
         catalogue["data"]

@@ -1,4 +1,4 @@
-"""Databases: many at once, older and newer tables, failures; and the logs of datasets in them."""
+"""Databases of catalogues: concurrency, older and newer tables, failures, and logs of datasets."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class TestFailures:
         with second.writing():
             pass
 
-    def test_what_fails_changes_nothing(self, family: Any, catalogue: Catalog) -> None:
+    def test_failed_refreshes_change_nothing(self, family: Any, catalogue: Catalog) -> None:
         family.commit(DATA, "append", {"Muon": 1, "Jet": 3, "run": 1})
         family.histories[DATA][-1][1]["segments"] = [{"id": 9, "entries": None, "batch": 1}]
         failed = catalogue.refresh("data")[0]
@@ -195,7 +195,7 @@ class TestFailures:
         assert "hunter2" not in str(told.value)
 
     @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
-    def test_who_may_only_read_reads(self, family: Any, database: str, postgres: Any) -> None:
+    def test_read_only_users_can_read(self, family: Any, database: str, postgres: Any) -> None:
         import psycopg
 
         with psycopg.connect(database, autocommit=True) as connection:
@@ -217,7 +217,7 @@ class TestFailures:
             catalogue.count()
 
     @pytest.mark.parametrize("url", ["mysql://u:hunter2@h/x", "sqlite://", "x://"])
-    def test_what_is_no_catalogue(self, url: str) -> None:
+    def test_urls_that_name_no_catalogue(self, url: str) -> None:
         with pytest.raises(UsageError) as told:
             Catalog(url)
         assert "hunter2" not in str(told.value)
@@ -236,7 +236,7 @@ class TestLog:
         assert other.newest() is None and other.create(1, b"of another dataset")
         assert log.create(2, bytes(range(256))) and log.newest() == (2, bytes(range(256)))
 
-    def test_of_all_who_make_the_same_entry_one_does(self, database: str) -> None:
+    def test_one_of_many_writers_of_an_entry_succeeds(self, database: str) -> None:
         logs = [DatabaseLog(database, "a") for _ in range(AT_ONCE)]
         for number in range(1, 6):
 

@@ -1,4 +1,4 @@
-"""Real datasets: in the catalogue, and with their log in a database."""
+"""Real datasets in the catalogue, and with their log in a database."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def dataset(events: str, tmp_path: Path) -> stripe.Dataset:
     return stripe.create(tmp_path / "events", events, batch=100, who="ada", parameters={"campaign": "spring"})
 
 
-def test_what_a_dataset_says_of_itself(dataset: stripe.Dataset, tmp_path: Path, events_file: Path) -> None:
+def test_the_description_of_a_dataset(dataset: stripe.Dataset, tmp_path: Path, events_file: Path) -> None:
     dataset.tag("spring")
     told = stripe.describe(tmp_path / "events")
     newest = told["version"]
@@ -93,7 +93,7 @@ def test_a_copy_is_the_same_dataset(dataset: stripe.Dataset, tmp_path: Path, dat
         assert copied.name == "events" and len(copied.locations) == 2
 
 
-def test_the_log_of_a_dataset_may_lie_in_a_database(tmp_path: Path, database: str, events: str) -> None:
+def test_the_log_of_a_dataset_may_be_in_a_database(tmp_path: Path, database: str, events: str) -> None:
     place = str(tmp_path / "events")
     with DatabaseLog(database, "events") as log:
         dataset = stripe.create(place, events, log=log)
@@ -171,7 +171,7 @@ def test_a_catalogue_of_the_second_version_learns_of_logs(tmp_path: Path, events
         assert catalogue.refresh()[0].error is None and catalogue.place("events") == (str(place), {})
 
 
-def test_a_log_that_is_not_the_one_of_the_dataset_is_told_so(
+def test_the_log_of_another_dataset_is_reported(
     dataset: stripe.Dataset, tmp_path: Path, database: str
 ) -> None:
     with pytest.raises(FileNotFoundError, match="log of this dataset is in its store"):

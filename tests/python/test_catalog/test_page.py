@@ -1,4 +1,4 @@
-"""The page of a catalogue: what it shows, and what it never does."""
+"""The web page of a catalogue: its content, and its security."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_datasets_are_listed_and_searched(family: Any, page: CatalogPage) -> Non
     found = ask(page, "/?q=bucket&product=Jet&at_least=2")[2]
     assert "1 dataset found" in found and "Jet v3" in found and "dimuon" not in found
     assert 'value="bucket"' in found
-    assert "No dataset is like that" in ask(page, "/?q=nothing")[2]
+    assert "No matching datasets" in ask(page, "/?q=nothing")[2]
 
 
 def test_an_empty_catalogue_says_how_to_fill_it(page: CatalogPage) -> None:
@@ -77,7 +77,7 @@ def test_lists_that_are_long_are_turned_over(datasets: Any, catalogue: Catalog, 
     assert ">100<" in ask(page, "/?q=data&page=1")[2]
 
 
-def test_what_names_say_is_text_only(datasets: Any, catalogue: Catalog, page: CatalogPage) -> None:
+def test_names_are_shown_as_text_only(datasets: Any, catalogue: Catalog, page: CatalogPage) -> None:
     datasets.commit(f"/{HOSTILE}", HOSTILE, {HOSTILE: 1}, inputs=(HOSTILE,), who=HOSTILE)
     datasets.tags[f"/{HOSTILE}"] = {HOSTILE: 1}
     catalogue.add(f"/{HOSTILE}", name=HOSTILE)
@@ -125,7 +125,7 @@ def test_odd_questions(family: Any, page: CatalogPage, path: str, expected: int 
     assert ask(page, path)[0] in ((200, 503) if expected is None else (expected,))
 
 
-def test_a_database_that_is_gone_is_told_without_its_password(
+def test_a_database_that_is_gone_is_reported_without_its_password(
     postgres: Any, datasets: Any, tmp_path: Path
 ) -> None:
     with postgres.database() as url, Catalog(url) as catalogue:

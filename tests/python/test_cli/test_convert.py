@@ -1,4 +1,4 @@
-"""`convert` keeps every value, in bounded steps, and leaves nothing half-written behind."""
+"""`convert` keeps every value, works in bounded steps, and leaves no partial files."""
 
 from __future__ import annotations
 

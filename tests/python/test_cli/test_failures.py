@@ -1,4 +1,4 @@
-"""Failures are one line on standard error and an exit code that scripts can use."""
+"""A failure prints one line on standard error and sets an exit code for scripts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_damaged_and_foreign_files(sapwood: Callable[..., Any], damaged: Path, t
         assert file.name in done.err
 
 
-def test_nobody_listens(sapwood: Callable[..., Any]) -> None:
+def test_connection_refused(sapwood: Callable[..., Any]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The picture shows every basket in its place, and what a read touched."""
+"""`layout` draws every basket in its place, and marks those that a read touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`convert` holds a few steps, not the tree."""
+"""`convert` holds a few steps in memory, not the whole tree."""
 
 from __future__ import annotations
 

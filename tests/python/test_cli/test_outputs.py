@@ -1,4 +1,4 @@
-"""No command destroys a file: all of them are walked, and each follows the one rule for outputs."""
+"""No command destroys a file: every command follows the rules for outputs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from output_safety import OLD, no_room, unchanged
 from typer.main import get_command
 
 from sapwood.cli._app import app
 from sapwood.lazy.profile import Profile
-
-sys.path.append(str(Path(__file__).parents[1]))
-from harm import OLD, no_room, unchanged
 
 READ_IT = "import sapwood, sys; sapwood.open(sys.argv[1]).arrays(['run'])"
 TUNE = [
@@ -69,6 +67,7 @@ OUTPUTS = {
     ),
     ("layout", "output"): Output("layout SOURCE:Events OUT", ".svg", standard_output=True),
     ("report", "svg"): Output("report SOURCE:Events run --svg OUT", ".svg"),
+    ("example", "target"): Output("example OUT -n 10", ".root", wrong=".svg"),
     ("repack", "target"): Output("repack SOURCE OUT", ".root", wrong=".svg"),
     ("slim", "target"): Output("slim SOURCE OUT --keep run", ".root", wrong=".parquet"),
     ("skim", "target"): Output("skim SOURCE OUT --cut run<10", ".root", wrong=".csv"),
@@ -136,7 +135,7 @@ NO_FILE = {
 SIZES = {("stripe consolidate", "target"), ("bench chain", "target"), ("stripe log", "database")}
 
 
-def test_every_parameter_that_may_name_an_output_is_known() -> None:
+def test_every_parameter_that_may_name_an_output_is_listed() -> None:
     parameters = {(name, one.name) for name, command in commands(get_command(app)) for one in command.params}
     unknown = {one for one in parameters - set(OUTPUTS) - KEPT - SIZES if one[1] not in NO_FILE}
     assert not unknown, "say here whether these name a file that is written, and test it"
@@ -327,7 +326,7 @@ def test_a_process_that_is_killed_leaves_the_old_file(
     assert all(name.endswith(".part") for name in beside), beside
 
 
-def test_what_physicists_type_by_mistake(
+def test_common_mistakes(
     sapwood: Callable[..., Any], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Commands that were tried on a file that was all there was."""

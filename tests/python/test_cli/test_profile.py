@@ -55,7 +55,7 @@ def test_one_that_is_not_there(sapwood: Run, command: list[str]) -> None:
 def test_one_that_is_damaged(sapwood: Run, profiles: Path) -> None:
     (profiles / "one.json").write_text("{")
     outcome = sapwood("profile", "show", "one")
-    assert outcome.code == 0 and "is not used" in outcome.err
+    assert outcome.code == 0 and "ignored the profile" in outcome.err
 
 
 def test_a_name_that_is_none(sapwood: Run) -> None:

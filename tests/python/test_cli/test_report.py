@@ -1,4 +1,4 @@
-"""`sapwood report` reads columns and tells what it cost."""
+"""`sapwood report` reads columns and prints what that cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sapwood --help` is there at once, and the entry point says what it lacks."""
+"""`sapwood --help` starts fast, and the entry point names missing packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sapwood stripe`: a dataset's life, told in lines and in JSON."""
+"""`sapwood stripe`: the life of a dataset, as text and as JSON."""
 
 from __future__ import annotations
 

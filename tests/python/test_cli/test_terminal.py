@@ -1,4 +1,4 @@
-"""On a terminal there is colour and progress; in a pipe there is neither."""
+"""Colours and progress bars appear on a terminal, but not in a pipe."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> str:
     return written.decode()
 
 
-def test_colour_unless_told_not_to(path: Path) -> None:
+def test_colour_unless_disabled(path: Path) -> None:
     shown = on_a_terminal("show", f"{path}:Events")
     assert "Muon_pt" in shown and "\x1b[36m" in shown
     assert "\x1b[36m" not in on_a_terminal("show", f"{path}:Events", NO_COLOR="1")

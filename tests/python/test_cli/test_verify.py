@@ -1,4 +1,4 @@
-"""`sapwood verify`: what it prints, as text and as JSON, and its exit codes."""
+"""`sapwood verify`: output as text and as JSON, and exit codes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_sound_file_is_one_line_and_exit_code_0(sapwood: Callable[..., Any], p
     assert outcome.out.startswith(f"{path}: sound (") and outcome.out.count("\n") == 2
 
 
-def test_damage_is_told_with_place_and_cost_and_exit_code_4(
+def test_damage_is_reported_with_place_and_cost_and_exit_code_4(
     sapwood: Callable[..., Any], path: Path, broken: Path
 ) -> None:
     outcome = sapwood("verify", path, broken)
@@ -39,7 +39,7 @@ def test_damage_is_told_with_place_and_cost_and_exit_code_4(
     assert f"{path}: sound" in outcome.out and f"{broken}: DAMAGED (1 place)" in outcome.out
     assert "Events;1 run basket 0" in outcome.out and "0:250" in outcome.out
     assert "0:250 (250 of 1,000)" in outcome.out
-    assert "2 files, 1 damaged, 0 not checked" in outcome.out
+    assert "2 files, 1 damaged, 0 not fully checked" in outcome.out
 
 
 def test_json_has_findings_and_lost_entries(sapwood: Callable[..., Any], broken: Path) -> None:

@@ -1,4 +1,4 @@
-//! What is compressed comes back.
+//! Compressed payloads decompress to the original bytes.
 
 use crate::golden;
 use sapwood_codec::{Algorithm, BlockEncoding, Compression, Decoder, Encoder, Search, blocks, is_of_stripes};

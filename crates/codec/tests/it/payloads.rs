@@ -1,4 +1,4 @@
-//! Sound payloads give their object.
+//! Valid payloads decompress to their object.
 
 use crate::golden;
 use sapwood_codec::{Algorithm, BlockEncoding, BlockHeader, Decoder, blocks, is_compressed, with_decoder};

@@ -1,35 +1,35 @@
-//! What all passes of one verification add up, and what could not be decoded until all of its kind were tried.
+//! Totals of all passes of a verification, and failures that are judged when their whole group was tried.
 
-use super::index::Item;
-use super::report::Findings;
+use super::index::IndexItem;
+use super::report::FindingList;
 use sapwood_core::Error;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Failures that are kept of one group; further ones are of the same kind.
+/// Most failures of one group that are kept.
 const MOST_FAILURES: usize = 1000;
 
-/// What all passes of one verification add to.
+/// The totals of all passes of a verification.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) findings: Findings,
-    /// Tree, branch and entries.
+pub(super) struct VerifyTally {
+    pub(super) findings: FindingList,
+    /// Lost entries: tree, branch and entries.
     pub(super) lost: Vec<(u32, u32, Range<u64>)>,
     pub(super) not_decoded: Vec<(String, String)>,
-    pub(super) attempts: Attempts,
+    pub(super) attempts: AttemptsByGroup,
     pub(super) checked_bytes: u64,
     pub(super) checksummed_bytes: u64,
     pub(super) records: u64,
     pub(super) baskets: u64,
 }
 
-impl Found {
-    pub(super) fn new(most: usize) -> Found {
-        Found {
-            findings: Findings::new(most),
+impl VerifyTally {
+    pub(super) fn new(most: usize) -> VerifyTally {
+        VerifyTally {
+            findings: FindingList::new(most),
             lost: Vec::new(),
             not_decoded: Vec::new(),
-            attempts: Attempts::default(),
+            attempts: AttemptsByGroup::default(),
             checked_bytes: 0,
             checksummed_bytes: 0,
             records: 0,
@@ -38,19 +38,19 @@ impl Found {
     }
 }
 
-/// Things of one type.
+/// Items of one type.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Group {
+pub(super) enum ItemGroup {
     /// The baskets of a branch, by tree and branch.
     Branch(u32, u32),
     /// The objects of a class.
     Class(String),
 }
 
-/// An attempt to decode something.
+/// An attempt to decode an item.
 #[derive(Debug)]
-pub(super) struct Attempt {
-    pub(super) item: Item,
+pub(super) struct DecodeAttempt {
+    pub(super) item: IndexItem,
     /// True if a checksum covers its bytes.
     pub(super) covered: bool,
     /// Why it failed.
@@ -59,18 +59,18 @@ pub(super) struct Attempt {
 
 /// The attempts of one group.
 #[derive(Debug, Default)]
-pub(super) struct Tried {
+pub(super) struct GroupAttempts {
     /// True if one succeeded.
     pub(super) decoded: bool,
-    pub(super) failed: Vec<Attempt>,
+    pub(super) failed: Vec<DecodeAttempt>,
 }
 
 /// The attempts of all groups.
 #[derive(Debug, Default)]
-pub(super) struct Attempts(BTreeMap<Group, Tried>);
+pub(super) struct AttemptsByGroup(BTreeMap<ItemGroup, GroupAttempts>);
 
-impl Attempts {
-    pub(super) fn add(&mut self, group: Group, attempt: Attempt) {
+impl AttemptsByGroup {
+    pub(super) fn add(&mut self, group: ItemGroup, attempt: DecodeAttempt) {
         let tried = self.0.entry(group).or_default();
         if attempt.error.is_none() {
             tried.decoded = true;
@@ -80,7 +80,7 @@ impl Attempts {
     }
 
     /// The groups with failures.
-    pub(super) fn failed(self) -> impl Iterator<Item = (Group, Tried)> {
+    pub(super) fn failed(self) -> impl Iterator<Item = (ItemGroup, GroupAttempts)> {
         self.0.into_iter().filter(|(_, tried)| !tried.failed.is_empty())
     }
 }

@@ -8,19 +8,19 @@ use sapwood_tfile::Key;
 use sapwood_ttree::integers;
 use sapwood_ttree::{
     BasketBytes, BasketHeader, BasketRef, Counts, Entries, Interpretation, Layout, Meaning, References,
-    decode, inflated,
+    decode, uncompressed_record,
 };
 
-/// What became of the attempt to read something.
+/// The result of checking an item.
 #[derive(Debug)]
 pub(super) enum Verdict {
     /// It was decompressed and decoded.
     Decoded,
     /// It was decompressed; sapwood cannot read its type.
     Opaque,
-    /// It was decompressed, and is not what the file says of its class. That is damage, or a class that streams itself.
+    /// It was decompressed, but differs from the description of its class: it is damaged, or its class streams itself.
     Undecodable(Error),
-    /// It cannot be read, or is not what it should be.
+    /// It cannot be read, or contradicts the file's own description of it.
     Damaged(Error),
 }
 
@@ -31,12 +31,12 @@ pub(super) struct StoredBasket<'a> {
     pub(super) branch: usize,
     pub(super) basket: &'a BasketRef,
     pub(super) bytes: &'a Bytes,
-    /// The baskets that count its items, where its values cannot be found without them.
+    /// The baskets that count its items.
     pub(super) counts: Option<&'a CountBaskets>,
 }
 
 impl StoredBasket<'_> {
-    /// Looks whether the basket is what the tree says, and can be read.
+    /// Checks that the basket agrees with the tree, and can be read.
     pub(super) fn check(&self, counters: &Counters) -> Verdict {
         if let Err(error) = self.check_structure() {
             return Verdict::Damaged(error);
@@ -54,7 +54,7 @@ impl StoredBasket<'_> {
         }
     }
 
-    /// Checks the key, and that the header has the entries that the tree announces.
+    /// Checks the key, and that the header has the number of entries given by the tree.
     fn check_structure(&self) -> Result<()> {
         if self.basket.embedded.is_none() {
             self.check_key()?;
@@ -62,48 +62,51 @@ impl StoredBasket<'_> {
         let header = BasketHeader::parse(self.bytes)?;
         if header.entries as u64 != self.basket.entries {
             return Err(Error::corrupt(format!(
-                "the basket holds {} entries, the tree announces {}",
+                "the basket has {} entries, but the tree says {}",
                 header.entries, self.basket.entries
             )));
         }
         if self.interpretation().is_none() { self.check_content() } else { Ok(()) }
     }
 
-    /// Decompresses the content, and checks where entries begin, as far as it says so itself.
+    /// Decompresses the content, and checks the offsets of entries if there are any.
     fn check_content(&self) -> Result<()> {
         match Entries::parse(self.bytes, self.basket.embedded.is_some(), &References::None) {
             Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
-            Err(_) if self.basket.embedded.is_none() => inflated(self.bytes).map(drop),
+            Err(_) if self.basket.embedded.is_none() => uncompressed_record(self.bytes).map(drop),
             _ => Ok(()),
         }
     }
 
-    /// The key must be that of a basket, of this place and length, and name the branch.
+    /// The key must be that of a basket at this offset, with this length and the name of the branch.
     fn check_key(&self) -> Result<()> {
         let key = Key::parse_at(self.bytes, self.basket.offset)?;
         if !key.class_name.starts_with("TBasket") {
             return Err(Error::corrupt(format!(
-                "a record of class {} lies in place of the basket",
+                "there is a record of class {} in place of the basket",
                 key.class_name
             )));
         }
         if u64::from(key.nbytes) != self.basket.len {
             return Err(Error::corrupt(format!(
-                "the basket has {} bytes, the tree announces {}",
+                "the basket has {} bytes, but the tree says {}",
                 key.nbytes, self.basket.len
             )));
         }
         let branches = self.tree.tree.branches();
         let own = branches.get(self.branch).is_none_or(|branch| branch.name == key.name);
-        // Branches and trees can be renamed after their baskets were written: only a name that is in use is wrong.
+        // Branches can be renamed after their baskets were written, so only the name of another branch is wrong.
         if !own && branches.iter().any(|branch| branch.name == key.name && !branch.baskets.is_empty()) {
-            return Err(Error::corrupt(format!("a basket of the branch '{}' lies in its place", key.name)));
+            return Err(Error::corrupt(format!(
+                "there is a basket of the branch '{}' in its place",
+                key.name
+            )));
         }
         Ok(())
     }
 
     fn interpretation(&self) -> Option<&Interpretation> {
-        match &self.tree.tree.outcomes().get(self.branch)?.meaning {
+        match &self.tree.tree.branch_types().get(self.branch)?.meaning {
             Meaning::Column(interpretation) => Some(interpretation),
             Meaning::Group | Meaning::Unsupported(_) => None,
         }
@@ -115,15 +118,18 @@ impl StoredBasket<'_> {
         let needed = self.counts.filter(|counts| counts.needed);
         let counted = needed.map(|counts| counts.decode(self.tree, &entries, counters)).transpose();
         let counted = counted.map_err(|error| {
-            Error::new(error.kind(), format!("what counts its items cannot be read: {}", error.message()))
+            Error::new(
+                error.kind(),
+                format!("the basket that counts its items cannot be read: {}", error.message()),
+            )
         })?;
-        let widened = match &counted {
-            Some(column) => Some(
-                integers(column)
-                    .ok_or_else(|| Error::corrupt("items are counted by a branch that holds no integers"))?,
-            ),
-            None => None,
-        };
+        let widened =
+            match &counted {
+                Some(column) => Some(integers(column).ok_or_else(|| {
+                    Error::corrupt("the branch that counts the items does not hold integers")
+                })?),
+                None => None,
+            };
         let counts = widened.as_ref().map(|(offsets, values)| Counts {
             first_entry: entries.start,
             offsets: *offsets,
@@ -133,7 +139,7 @@ impl StoredBasket<'_> {
         self.check_lengths(&column, counters)
     }
 
-    /// The lengths of lists must be those that another branch counts.
+    /// The lengths of lists must agree with the count branch.
     fn check_lengths(&self, column: &Column, counters: &Counters) -> Result<()> {
         let (Form::List(_), Some(offsets), Some(counts)) =
             (&column.form, column.buffers.first(), self.counts)
@@ -144,7 +150,7 @@ impl StoredBasket<'_> {
         match counts.differ(self.tree, first, offsets.view(), counters) {
             None => Ok(()),
             Some(entry) => Err(Error::corrupt(format!(
-                "entry {entry} has another number of items than '{}' counts",
+                "the number of items of entry {entry} differs from '{}'",
                 self.tree.branch_path(counts.branch)
             ))),
         }

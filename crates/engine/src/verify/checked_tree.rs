@@ -1,10 +1,10 @@
-//! A tree that is verified, with what its report says so far.
+//! A tree that is verified, with its report so far.
 
 use super::report::TreeReport;
 use sapwood_root::Tree;
 use sapwood_ttree::BasketRef;
 
-/// A tree, with all that is known of it.
+/// A tree and its report.
 #[derive(Debug)]
 pub(super) struct CheckedTree {
     pub(super) tree: Tree,

@@ -1,7 +1,7 @@
-//! Baskets of branches that count the items of others: held while those pass, so that they are read once.
+//! Baskets of count branches: cached while the baskets that need them are checked, so that they are read once.
 
 use super::checked_tree::CheckedTree;
-use super::index::Index;
+use super::index::FileIndex;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Column, Counters, Error, Result};
 use sapwood_ttree::integers;
@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Bytes that such baskets may take, with the counts that are in them.
+/// Most bytes of cached baskets, including their decoded counts.
 const MOST_HELD: usize = 32 << 20;
 
 /// A basket of a count branch.
@@ -19,7 +19,7 @@ pub(super) struct CountBasket {
     /// Its number in the branch.
     number: usize,
     bytes: Bytes,
-    /// The counts in it, once somebody asked; none if it cannot be read.
+    /// Its counts, decoded on first use; none if they cannot be read.
     values: OnceLock<Option<Vec<i64>>>,
 }
 
@@ -29,7 +29,7 @@ impl CountBasket {
     }
 }
 
-/// The baskets of a count branch that hold the entries of a basket, as far as they are at hand.
+/// The available baskets of a count branch that hold the entries of a basket.
 #[derive(Debug)]
 pub(super) struct CountBaskets {
     /// The branch.
@@ -40,7 +40,7 @@ pub(super) struct CountBaskets {
 }
 
 impl CountBaskets {
-    /// What they say of some entries.
+    /// The counts of some entries.
     pub(super) fn decode(
         &self,
         tree: &CheckedTree,
@@ -56,8 +56,8 @@ impl CountBaskets {
         decode(interpretation, &baskets.collect::<Vec<_>>(), entries.clone(), None, None, counters)
     }
 
-    /// Compares the lengths of lists, the first of which is that of the entry `first`, with what is counted. Answers the
-    /// first entry where these differ.
+    /// Compares the lengths of lists, beginning with that of the entry `first`, with the counts. Returns the first entry
+    /// where they differ.
     pub(super) fn differ(
         &self,
         tree: &CheckedTree,
@@ -81,7 +81,7 @@ impl CountBaskets {
     }
 }
 
-/// The counts in a basket, if there is one to an entry.
+/// The counts in a basket, if it has one for each entry.
 fn values(
     tree: &CheckedTree,
     branch: usize,
@@ -96,13 +96,13 @@ fn values(
 }
 
 fn column(tree: &CheckedTree, branch: usize) -> Option<&Interpretation> {
-    match &tree.tree.outcomes().get(branch)?.meaning {
+    match &tree.tree.branch_types().get(branch)?.meaning {
         Meaning::Column(interpretation) => Some(interpretation),
         Meaning::Group | Meaning::Unsupported(_) => None,
     }
 }
 
-/// The branch that counts the items of another; true if the values of that cannot be found without it.
+/// The branch that counts the items of another, and whether the values of the other cannot be found without it.
 pub(super) fn counted_by(tree: &CheckedTree, branch: usize) -> Option<(usize, bool)> {
     let interpretation = column(tree, branch)?;
     let features = tree.tree.branches().get(branch)?.io_bits != 0;
@@ -125,28 +125,28 @@ pub(super) fn baskets_of<'t>(
     baskets.iter().enumerate().skip(from).take_while(move |(_, basket)| basket.first_entry < entries.end)
 }
 
-/// Baskets that passed and may be needed, up to a number of bytes; the oldest make room.
+/// Baskets that later ones may need, up to a number of bytes; the oldest are evicted.
 #[derive(Debug)]
-pub(super) struct Held {
-    /// Branches that others need.
+pub(super) struct CountBasketCache {
+    /// Branches that others need, by tree.
     counting: HashSet<(u32, u32)>,
     bytes: usize,
     by_offset: HashMap<u64, Arc<CountBasket>>,
     order: VecDeque<(u64, usize)>,
 }
 
-impl Held {
-    pub(super) fn new(index: &Index) -> Held {
+impl CountBasketCache {
+    pub(super) fn new(index: &FileIndex) -> CountBasketCache {
         let counting = index.trees.iter().zip(0..).flat_map(|(tree, number)| {
             let branches = 0..tree.tree.branches().len();
             let counts = branches.filter_map(|branch| counted_by(tree, branch));
             counts.filter_map(move |(count, _)| Some((number, u32::try_from(count).ok()?)))
         });
         let counting = counting.collect();
-        Held { counting, bytes: 0, by_offset: HashMap::new(), order: VecDeque::new() }
+        CountBasketCache { counting, bytes: 0, by_offset: HashMap::new(), order: VecDeque::new() }
     }
 
-    /// True if nothing needs another basket than its own.
+    /// True if no basket needs another one.
     pub(super) fn is_idle(&self) -> bool {
         self.counting.is_empty()
     }
@@ -156,9 +156,9 @@ impl Held {
     }
 
     pub(super) fn hold(&mut self, basket: &BasketRef, number: usize, bytes: &Bytes) {
-        // A copy: a slice would hold on to all of the window.
-        let held = Arc::new(CountBasket::new(number, Bytes::copy_from_slice(bytes)));
-        if self.by_offset.insert(basket.offset, held).is_none() {
+        // A copy, because a slice would keep the whole window in memory.
+        let cached = Arc::new(CountBasket::new(number, Bytes::copy_from_slice(bytes)));
+        if self.by_offset.insert(basket.offset, cached).is_none() {
             self.order.push_back((basket.offset, weight(basket)));
             self.bytes += weight(basket);
         }
@@ -176,12 +176,12 @@ impl Held {
     }
 }
 
-/// Bytes that a basket takes with the counts that are in it.
+/// Bytes that a basket takes, including its decoded counts.
 fn weight(basket: &BasketRef) -> usize {
     usize::try_from(basket.len.saturating_add(basket.entries.saturating_mul(8))).unwrap_or(usize::MAX / 2)
 }
 
-/// Where a basket lies.
+/// The bytes of a basket in the file.
 pub(super) fn range_of(basket: &BasketRef) -> ByteRange {
     ByteRange { start: basket.offset, len: basket.len }
 }

@@ -1,30 +1,30 @@
-//! What a file says that it holds, and where: the header's own records, directories, objects, trees and their baskets.
+//! The records that a file refers to: those of its header, directories, objects, trees and their baskets.
 
 use super::checked_tree::CheckedTree;
-use super::report::{Finding, Findings, Place, TreeReport};
+use super::report::{FindingList, FindingLocation, TreeReport, VerifyFinding};
 use super::structure::check_branches;
 use sapwood_core::{ByteRange, Call, Error, ErrorKind, ParseStep, Result, Segments};
 use sapwood_root::{File, Tree};
 use sapwood_root::{RNTUPLES, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
-use sapwood_tfile::{Key, KeyEntry, Record, StreamerInfos, Survey, TFile};
+use sapwood_tfile::{Key, KeyEntry, PartialListing, Record, StreamerInfos, TFile};
 use std::collections::HashSet;
 
-/// Most bytes of what was read to make the index that are held, so that they are not read again.
+/// Most bytes, of those read to make the index, to keep so that they are not read again.
 const MOST_HELD: usize = 32 << 20;
 
-/// Something that must lie at a place of the file.
+/// A record that must be at an offset of the file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Item {
+pub(super) struct IndexItem {
     pub(super) offset: u64,
     pub(super) len: u64,
-    pub(super) what: What,
+    pub(super) kind: ItemKind,
 }
 
-/// What must lie there. Numbers are places in the [`Index`].
+/// What the record must be. Numbers are indices in the [`FileIndex`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum ItemKind {
     /// The root directory, the list of free segments, or the streamer information.
     Bookkeeping(&'static str),
     /// The key list of a directory.
@@ -35,49 +35,49 @@ pub(super) enum What {
     Basket { tree: u32, branch: u32, basket: u32 },
 }
 
-/// All of that.
+/// All records that a file refers to.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct FileIndex {
     pub(super) entries: Vec<KeyEntry>,
     pub(super) key_lists: Vec<String>,
     pub(super) trees: Vec<CheckedTree>,
-    /// Where the records of trees lie, also of those that cannot be read.
+    /// Offsets of the records of trees, including trees that cannot be read.
     pub(super) tree_records: HashSet<u64>,
-    /// What lies in the file, by offset.
-    pub(super) items: Vec<Item>,
-    /// Baskets that lie in other files, by the names that the branches have for them.
-    pub(super) elsewhere: Vec<(String, Vec<Item>)>,
+    /// The items in the file, by offset.
+    pub(super) items: Vec<IndexItem>,
+    /// Baskets in other files, by the file names in the branches.
+    pub(super) elsewhere: Vec<(String, Vec<IndexItem>)>,
     /// Free segments, by offset.
     pub(super) free: Vec<ByteRange>,
-    /// What compiles the classes of objects.
+    /// Compiles the classes of objects.
     pub(super) compiler: Option<Compiler>,
-    /// Objects that are not looked into.
+    /// Objects whose content is not checked: name and reason.
     pub(super) not_decoded: Vec<(String, String)>,
-    /// What was read of the file.
+    /// The bytes of the file that were read.
     pub(super) known: Segments,
-    /// True if nothing else in the file is in use: all directories and trees were read, and there are no RNTuples.
+    /// True if nothing else is in use: all directories and trees were read, and there are no RNTuples.
     pub(super) is_complete: bool,
 }
 
-impl Index {
-    /// True if there is a tree of this path, or one that is damaged.
+impl FileIndex {
+    /// True if there is a tree at this path, damaged or not.
     pub(super) fn has_tree(&self, path: &str) -> bool {
         self.entries.iter().any(|entry| is_named(entry, path))
     }
 }
 
-/// What is needed to read the structure of a file.
-pub(super) struct Structure<'f> {
+/// Makes the index of a file.
+pub(super) struct IndexBuilder<'f> {
     file: &'f File,
     tfile: TFile,
     known: Segments,
 }
 
-impl<'f> Structure<'f> {
-    pub(super) fn new(file: &'f File, call: &mut Call<'_>) -> Result<Structure<'f>> {
+impl<'f> IndexBuilder<'f> {
+    pub(super) fn new(file: &'f File, call: &mut Call<'_>) -> Result<IndexBuilder<'f>> {
         let found = file.root().tfile(call)?;
         let (tfile, known) = &*found;
-        Ok(Structure { file, tfile: tfile.clone(), known: known.clone() })
+        Ok(IndexBuilder { file, tfile: tfile.clone(), known: known.clone() })
     }
 
     fn parse<T>(
@@ -91,32 +91,32 @@ impl<'f> Structure<'f> {
         pool::wait(parse, call)
     }
 
-    /// Makes the index. What is broken becomes a finding; errors are those of the source.
+    /// Makes the index. Damage becomes a finding; errors are those of the source.
     pub(super) fn index(
         mut self,
         trees: Option<&[String]>,
-        findings: &mut Findings,
+        findings: &mut FindingList,
         call: &mut Call<'_>,
-    ) -> Result<Index> {
-        let mut index = Index { is_complete: true, ..Index::default() };
-        let survey = damage(self.parse(call, TFile::survey))?.unwrap_or_else(|error| {
-            findings.add(Finding::damage(None, Place::of("/"), &error));
+    ) -> Result<FileIndex> {
+        let mut index = FileIndex { is_complete: true, ..FileIndex::default() };
+        let listing = damage(self.parse(call, TFile::list_partial))?.unwrap_or_else(|error| {
+            findings.add(VerifyFinding::damage(None, FindingLocation::of("/"), &error));
             index.is_complete = false;
-            Survey::default()
+            PartialListing::default()
         });
         let streamers = damage(self.parse(call, TFile::streamers))?;
         let streamers = streamers.unwrap_or_else(|error| {
             let range = self.of_header("the streamer information");
-            findings.add(Finding::damage(range, Place::of("StreamerInfo"), &error));
+            findings.add(VerifyFinding::damage(range, FindingLocation::of("StreamerInfo"), &error));
             StreamerInfos::default()
         });
         if trees.is_none() {
-            self.bookkeeping(&mut index, &survey, findings, call)?;
+            self.bookkeeping(&mut index, &listing, findings, call)?;
         }
         index.compiler = Some(Compiler::with_identities(streamers.clone()));
-        let mut elsewhere: Vec<(String, Vec<Item>)> = Vec::new();
+        let mut elsewhere: Vec<(String, Vec<IndexItem>)> = Vec::new();
         let mut left = self.tfile.size;
-        for entry in survey.entries {
+        for entry in listing.entries {
             let chosen = trees.is_none_or(|trees| trees.iter().any(|tree| is_named(&entry, tree)));
             let class = entry.key.class_name.as_str();
             let holds_tree = is_tree(class, &streamers);
@@ -126,19 +126,19 @@ impl<'f> Structure<'f> {
             let name = format!("{};{}", entry.path, entry.key.cycle);
             if let Err(error) = self.tfile.record_range(&entry.key) {
                 let range = ByteRange { start: entry.key.offset, len: u64::from(entry.key.nbytes) };
-                findings.add(Finding::damage(Some(range), Place::of(name), &error));
+                findings.add(VerifyFinding::damage(Some(range), FindingLocation::of(name), &error));
                 continue;
             }
             if RNTUPLES.contains(&class) {
                 index.is_complete = false;
                 index.not_decoded.push((name, format!("{class}: pages are not checked")));
             } else if holds_tree && index.tree_records.insert(entry.key.offset) {
-                // The records of a sound file do not overlap: together they are smaller than the file.
+                // Records of a sound file do not overlap, so together they are smaller than the file.
                 let Some(rest) = left.checked_sub(u64::from(entry.key.nbytes)) else {
                     let error = Error::corrupt("the records of the trees overlap");
-                    findings.add(Finding::damage(
+                    findings.add(VerifyFinding::damage(
                         self.tfile.record_range(&entry.key).ok(),
-                        Place::of(name),
+                        FindingLocation::of(name),
                         &error,
                     ));
                     continue;
@@ -158,13 +158,13 @@ impl<'f> Structure<'f> {
                     Err(error) => {
                         index.is_complete = false;
                         let range = self.tfile.record_range(&entry.key).ok();
-                        findings.add(Finding::damage(range, Place::of(name), &error));
+                        findings.add(VerifyFinding::damage(range, FindingLocation::of(name), &error));
                     }
                 }
             }
             let number = u32::try_from(index.entries.len()).unwrap_or(u32::MAX);
             let (offset, len) = (entry.key.offset, u64::from(entry.key.nbytes));
-            index.items.push(Item { offset, len, what: What::Object(number) });
+            index.items.push(IndexItem { offset, len, kind: ItemKind::Object(number) });
             index.entries.push(entry);
         }
         index.items.sort_by_key(|item| item.offset);
@@ -177,49 +177,53 @@ impl<'f> Structure<'f> {
         Ok(index)
     }
 
-    /// Adds the records that the header and the directories name, and the free segments.
+    /// Adds the records named by the header and the directories, and the free segments.
     fn bookkeeping(
         &mut self,
-        index: &mut Index,
-        survey: &Survey,
-        findings: &mut Findings,
+        index: &mut FileIndex,
+        listing: &PartialListing,
+        findings: &mut FindingList,
         call: &mut Call<'_>,
     ) -> Result<()> {
         let header = self.tfile.header.clone();
         if header.end > self.tfile.size {
             let message =
-                format!("the file ends at byte {}, its header announces {}", self.tfile.size, header.end);
+                format!("the file ends at byte {}, but its header says {}", self.tfile.size, header.end);
             let range = ByteRange { start: self.tfile.size, len: header.end - self.tfile.size };
             let error = Error::new(ErrorKind::Truncated, message);
-            findings.add(Finding::damage(Some(range), Place::default(), &error));
+            findings.add(VerifyFinding::damage(Some(range), FindingLocation::default(), &error));
         }
-        index.is_complete &= survey.broken.is_empty();
-        for (path, error) in &survey.broken {
+        index.is_complete &= listing.broken.is_empty();
+        for (path, error) in &listing.broken {
             let range = error.offset().map(|start| ByteRange { start, len: 0 });
-            findings.add(Finding::damage(range, Place::of(format!("{path}/")), error));
+            findings.add(VerifyFinding::damage(range, FindingLocation::of(format!("{path}/")), error));
         }
-        for (number, (path, range)) in survey.key_lists.iter().enumerate() {
-            let what = What::KeyList(u32::try_from(number).unwrap_or(u32::MAX));
-            index.items.push(Item { offset: range.start, len: range.len, what });
+        for (number, (path, range)) in listing.key_lists.iter().enumerate() {
+            let kind = ItemKind::KeyList(u32::try_from(number).unwrap_or(u32::MAX));
+            index.items.push(IndexItem { offset: range.start, len: range.len, kind });
             index.key_lists.push(path.clone());
         }
         let free = damage(self.parse(call, TFile::free_segments))?;
         index.free = free.unwrap_or_else(|error| {
             let range = self.of_header("the list of free segments");
-            findings.add(Finding::damage(range, Place::of("the list of free segments"), &error));
+            findings.add(VerifyFinding::damage(
+                range,
+                FindingLocation::of("the list of free segments"),
+                &error,
+            ));
             Vec::new()
         });
         index.free.sort_by_key(|range| range.start);
         for name in ["the list of free segments", "the streamer information"] {
             if let Some(range) = self.of_header(name) {
-                let what = What::Bookkeeping(name);
-                index.items.push(Item { offset: range.start, len: range.len, what });
+                let kind = ItemKind::Bookkeeping(name);
+                index.items.push(IndexItem { offset: range.start, len: range.len, kind });
             }
         }
         Ok(())
     }
 
-    /// Where the header says that a record of its own lies, if that is inside of the file.
+    /// The range of a record named by the header, if it is inside the file.
     fn of_header(&self, name: &str) -> Option<ByteRange> {
         let header = &self.tfile.header;
         let (start, len) = match name {
@@ -230,7 +234,7 @@ impl<'f> Structure<'f> {
         (start > header.begin && len > 0 && range.end() <= self.tfile.size).then_some(range)
     }
 
-    /// A tree; inside, why its record cannot be understood.
+    /// A tree, or the reason why its record cannot be parsed.
     fn tree(
         &mut self,
         entry: &KeyEntry,
@@ -247,9 +251,9 @@ impl<'f> Structure<'f> {
 
     fn parsed(&self, entry: &KeyEntry, record: &Record, streamers: &StreamerInfos) -> Result<CheckedTree> {
         let class = entry.key.class_name.as_str();
-        // Baskets behind the end of the file are reported one by one; a bound would give up their branches as a whole.
+        // No bound, so that baskets beyond the end of the file are reported one by one, not with their whole branch.
         let (payload, len, size) = (&record.payload, record.key_len, u64::MAX);
-        let meta = sapwood_ttree::Tree::parse(class, payload, len, size, streamers)?;
+        let meta = sapwood_ttree::TTree::parse(class, payload, len, size, streamers)?;
         let baskets: usize = meta.stored_branches().map(|branch| branch.baskets.len()).sum();
         let report = TreeReport {
             path: entry.path.clone(),
@@ -265,7 +269,12 @@ impl<'f> Structure<'f> {
 }
 
 /// Adds the baskets of a tree.
-fn baskets(tree: &CheckedTree, number: u32, items: &mut Vec<Item>, elsewhere: &mut Vec<(String, Vec<Item>)>) {
+fn baskets(
+    tree: &CheckedTree,
+    number: u32,
+    items: &mut Vec<IndexItem>,
+    elsewhere: &mut Vec<(String, Vec<IndexItem>)>,
+) {
     for (branch, described) in tree.tree.metadata().stored_branches().enumerate() {
         let of_file = match described.file_name.as_str() {
             "" => &mut *items,
@@ -282,17 +291,17 @@ fn baskets(tree: &CheckedTree, number: u32, items: &mut Vec<Item>, elsewhere: &m
         for (basket, found) in baskets.filter(|(_, found)| found.embedded.is_none()) {
             let (offset, len) = (found.offset, found.len);
             let [branch, basket] = [branch, basket].map(|place| u32::try_from(place).unwrap_or(u32::MAX));
-            of_file.push(Item { offset, len, what: What::Basket { tree: number, branch, basket } });
+            of_file.push(IndexItem { offset, len, kind: ItemKind::Basket { tree: number, branch, basket } });
         }
     }
 }
 
-/// True if an entry is what a path means: its own, with or without its cycle.
+/// True if a path names an entry, with or without its cycle.
 fn is_named(entry: &KeyEntry, path: &str) -> bool {
     path == entry.path || path == format!("{};{}", entry.path, entry.key.cycle)
 }
 
-/// Tells damage of the file, which is a finding, from errors of the source, which end the verification.
+/// Separates damage of the file, which is a finding, from errors of the source, which end the verification.
 pub(super) fn damage<T>(result: Result<T>) -> Result<Result<T>> {
     match result {
         Ok(value) => Ok(Ok(value)),

@@ -1,6 +1,6 @@
-//! What is fetched together: windows of the whole file, or only the places of some items.
+//! Which bytes to fetch together: windows of the whole file, or only the records of some items.
 
-use super::index::Item;
+use super::index::IndexItem;
 use sapwood_core::{ByteRange, Segments};
 use sapwood_fetch::Job;
 use std::ops::Range;
@@ -8,8 +8,8 @@ use std::ops::Range;
 /// Bytes that are fetched and checked together.
 pub(super) const WINDOW: u64 = 8 << 20;
 
-/// The places of items, each with the items that lie there.
-pub(super) fn places(items: &[Item]) -> Vec<Job<Vec<Range<usize>>>> {
+/// The records of items, each with the indices of its items.
+pub(super) fn records(items: &[IndexItem]) -> Vec<Job<Vec<Range<usize>>>> {
     let mut jobs: Vec<Job<Vec<Range<usize>>>> = Vec::new();
     let mut bytes = u64::MAX;
     let mut from = 0;
@@ -31,7 +31,7 @@ pub(super) fn places(items: &[Item]) -> Vec<Job<Vec<Range<usize>>>> {
     jobs
 }
 
-/// The windows of a file, each in pieces that are either known or not.
+/// The windows of a file, each in pieces that are entirely known or unknown.
 pub(super) fn windows(size: u64, known: &Segments) -> Vec<Job<Vec<ByteRange>>> {
     let mut borders: Vec<u64> = known.ranges().flat_map(|range| [range.start, range.end()]).collect();
     borders.extend((0..size.div_ceil(WINDOW)).map(|window| window * WINDOW));

@@ -1,4 +1,4 @@
-//! How a file is verified, and how far that is.
+//! Options of a verification.
 
 use sapwood_core::{Call, Deadline};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// How to verify.
 #[derive(Debug, Clone)]
 pub struct VerifyOptions {
-    /// Paths of the trees to check, with or without cycles. Default: all of the file, every byte of it.
+    /// Paths of the trees to check, with or without cycles. Default: every byte of the file.
     pub trees: Option<Vec<String>>,
     /// Number of computing threads, as in [`ReadOptions`](sapwood_root::ReadOptions).
     pub threads: Option<usize>,
@@ -23,19 +23,8 @@ impl Default for VerifyOptions {
 }
 
 impl VerifyOptions {
-    /// When a step that begins now is given up.
+    /// A call for a step that begins now.
     pub(super) fn step<'c>(&self, call: &'c mut Call<'_>) -> Call<'c> {
         call.until(Deadline::after(self.longest))
     }
-}
-
-/// How far a verification is.
-#[derive(Debug, Clone, Copy)]
-pub struct Progress {
-    /// Bytes that were checked.
-    pub done: u64,
-    /// Bytes that are to be checked.
-    pub total: u64,
-    /// Findings of damage so far.
-    pub damage: u64,
 }

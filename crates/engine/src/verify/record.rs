@@ -1,4 +1,4 @@
-//! One record that is not a basket in use: an object, a key list, or something that nothing refers to.
+//! One record that is not a basket of a tree: an object, a key list, or a record that nothing refers to.
 
 use super::basket::Verdict;
 use bytes::Bytes;
@@ -8,10 +8,10 @@ use sapwood_root::Object;
 use sapwood_root::RNTUPLES;
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Key, KeyEntry, Record};
-use sapwood_ttree::inflated;
+use sapwood_ttree::uncompressed_record;
 
-/// Looks whether a record is what its key in a directory says, and whether the object in it can be read; `inside` is
-/// false where the content is checked elsewhere.
+/// Checks that a record agrees with its key in a directory, and that its object can be read; `inside` is false if the
+/// content is checked elsewhere.
 pub(super) fn object(entry: &KeyEntry, bytes: &Bytes, compiler: Option<&Compiler>, inside: bool) -> Verdict {
     let record = match check_record(entry, bytes) {
         Ok(record) => record,
@@ -26,34 +26,34 @@ pub(super) fn object(entry: &KeyEntry, bytes: &Bytes, compiler: Option<&Compiler
     }
 }
 
-/// The record of a key, if it is the one that the key describes.
+/// The record of a key, checked against the key.
 fn check_record(entry: &KeyEntry, bytes: &Bytes) -> Result<Record> {
     let (key, own) = (&entry.key, Key::parse_at(bytes, entry.key.offset)?);
     let same_class = own.class_name == key.class_name || (own.is_directory() && key.is_directory());
     if !same_class || own.name != key.name || own.cycle != key.cycle {
         return Err(Error::corrupt(format!(
-            "the key names '{}' ({}, cycle {}), its record is '{}' ({}, cycle {})",
+            "the key names '{}' ({}, cycle {}), but its record is '{}' ({}, cycle {})",
             key.name, key.class_name, key.cycle, own.name, own.class_name, own.cycle
         )));
     }
     Record::decode(key, bytes)
 }
 
-/// Looks whether a record that nothing refers to is sound in itself.
+/// Checks that a record that nothing refers to is sound in itself.
 ///
 /// # Errors
 /// What is wrong with it.
 pub(super) fn unowned(offset: u64, bytes: &Bytes) -> Result<()> {
     let key = Key::parse_at(bytes, offset)?;
     match key.class_name.as_str() {
-        "TBasket" => inflated(bytes).map(drop),
-        // The pages of RNTuples are not compressed as records are.
+        "TBasket" => uncompressed_record(bytes).map(drop),
+        // Pages of RNTuples are compressed differently.
         "RBlob" => Ok(()),
         _ => Record::decode(&key, bytes).map(drop),
     }
 }
 
-/// True if a checksum covers all of a record's payload: what was decompressed is what was written.
+/// True if a checksum covers all of a record's payload, so that it certainly was written so.
 pub(super) fn is_covered(offset: u64, bytes: &[u8]) -> bool {
     let Ok(key) = Key::parse_at(bytes, offset) else { return false };
     let payload = bytes.get(key.key_len as usize..key.nbytes as usize).unwrap_or_default();

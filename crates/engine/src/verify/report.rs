@@ -1,4 +1,4 @@
-//! What a verification found: findings, the entries that they cost, and what was looked at.
+//! The result of a verification: findings, lost entries, and what was checked.
 
 use sapwood_core::{ByteRange, Error, ErrorKind};
 use std::collections::BTreeMap;
@@ -11,33 +11,33 @@ pub struct VerifyReport {
     pub url: String,
     /// Size of the file in bytes.
     pub size: u64,
-    /// Bytes of the file that were read and looked at; each counts once.
+    /// Bytes of the file that were checked; each counts once.
     pub checked_bytes: u64,
-    /// Bytes of these that a checksum in the file covers. In all others, a change can go unnoticed as long as the
-    /// structure stays sound.
+    /// Of these, bytes covered by a checksum in the file. In all others, a change that leaves the structure sound can go
+    /// unnoticed.
     pub checksummed_bytes: u64,
-    /// Bytes that came from the source, over-read and repeated bytes included.
+    /// Bytes fetched from the source, including over-read and repeated bytes.
     pub fetched_bytes: u64,
-    /// Records that were checked: baskets, objects, directories, free segments excluded.
+    /// Records that were checked: baskets, objects, directories; not free segments.
     pub records: u64,
-    /// Baskets of trees among them, and baskets inside the records of trees.
+    /// Baskets among them, and baskets inside the records of trees.
     pub baskets: u64,
-    /// The first findings, in the order in which they were met.
-    pub findings: Vec<Finding>,
-    /// Number of all findings that are damage.
+    /// The first findings, in the order in which they were found.
+    pub findings: Vec<VerifyFinding>,
+    /// Number of all findings of damage.
     pub damage_count: u64,
-    /// Number of all findings that are only worth knowing.
+    /// Number of all other findings.
     pub note_count: u64,
-    /// What was found of each tree, by path and cycle.
+    /// The report of each tree, by path and cycle.
     pub trees: Vec<TreeReport>,
-    /// Objects whose content sapwood cannot read: path, and class or reason. Their records were decompressed.
+    /// Objects that sapwood cannot read: path, and class or reason. Their records were decompressed.
     pub not_decoded: Vec<(String, String)>,
     /// Why the verification ended before the end of the file.
     pub error: Option<Error>,
 }
 
 impl VerifyReport {
-    /// True if all was checked, and nothing is damaged.
+    /// True if everything was checked, and nothing is damaged.
     pub fn is_sound(&self) -> bool {
         self.damage_count == 0 && self.error.is_none()
     }
@@ -46,87 +46,98 @@ impl VerifyReport {
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// Something cannot be read, or is not what it says.
+    /// Something cannot be read, or contradicts itself.
     Damage,
-    /// Something is unusual, and costs nothing.
+    /// Something is unusual, but nothing is lost.
     Note,
 }
 
-/// One thing that is not as it should be.
+/// A problem in a file.
 #[derive(Debug, Clone)]
-pub struct Finding {
+pub struct VerifyFinding {
     /// How bad it is.
     pub severity: Severity,
-    /// What kind of error it is.
+    /// The kind of error.
     pub kind: ErrorKind,
-    /// Where the damaged part lies in the file: usually that of a record. `None` if it is not known.
+    /// The damaged bytes of the file, usually a record. `None` if they are not known.
     pub range: Option<ByteRange>,
-    /// What lies there.
-    pub place: Place,
-    /// The entries that it costs.
+    /// What is there.
+    pub location: FindingLocation,
+    /// The entries that are lost.
     pub entries: Option<Range<u64>>,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
 }
 
-/// What a finding is about.
+/// The part of a file that a finding is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
-    /// Path of the tree, object or directory, with its cycle if it has one. Empty for the file as such.
+pub struct FindingLocation {
+    /// Path of the tree, object or directory, with its cycle if it has one. Empty for the file itself.
     pub path: String,
     /// Path of the branch in the tree.
     pub branch: Option<String>,
-    /// Number of the basket among those of the branch that hold entries.
+    /// Number of the basket in the branch; baskets without entries do not count.
     pub basket: Option<usize>,
 }
 
-impl Place {
+impl FindingLocation {
     /// A tree, an object or a directory.
-    pub(super) fn of(path: impl Into<String>) -> Place {
-        Place { path: path.into(), ..Place::default() }
+    pub(super) fn of(path: impl Into<String>) -> FindingLocation {
+        FindingLocation { path: path.into(), ..FindingLocation::default() }
     }
 }
 
-impl Finding {
-    /// What an error says about a range of the file.
-    pub(super) fn damage(range: Option<ByteRange>, place: Place, error: &Error) -> Finding {
-        Finding {
+impl VerifyFinding {
+    /// Damage, described by an error.
+    pub(super) fn damage(
+        range: Option<ByteRange>,
+        location: FindingLocation,
+        error: &Error,
+    ) -> VerifyFinding {
+        VerifyFinding {
             severity: Severity::Damage,
             kind: error.kind(),
             range,
-            place,
+            location,
             entries: None,
             message: error.message().to_owned(),
         }
     }
 
-    /// What is worth knowing.
-    pub(super) fn note(range: Option<ByteRange>, place: Place, message: impl Into<String>) -> Finding {
-        Finding { severity: Severity::Note, ..Finding::damage(range, place, &Error::corrupt(message.into())) }
+    /// Something unusual.
+    pub(super) fn note(
+        range: Option<ByteRange>,
+        location: FindingLocation,
+        message: impl Into<String>,
+    ) -> VerifyFinding {
+        VerifyFinding {
+            severity: Severity::Note,
+            ..VerifyFinding::damage(range, location, &Error::corrupt(message.into()))
+        }
     }
 }
 
-/// What was found of one tree.
+/// The report of one tree.
 #[derive(Debug, Clone, Default)]
 pub struct TreeReport {
     /// Path.
     pub path: String,
     /// Cycle.
     pub cycle: u16,
-    /// Entries, as the tree says.
+    /// Entries, according to the tree.
     pub entries: u64,
     /// Branches.
     pub branches: usize,
     /// Baskets.
     pub baskets: u64,
-    /// Branches whose entries were decompressed, but not decoded: path and reason.
+    /// Branches that were decompressed, but not decoded: path and reason.
     pub not_decoded: Vec<(String, String)>,
-    /// Entries that are lost, by branch; ascending, and merged where they touch.
+    /// Lost entries, by branch; ascending, and merged where they touch.
     pub lost: BTreeMap<String, Vec<Range<u64>>>,
 }
 
 impl TreeReport {
-    /// Entries that are lost in any branch; ascending, and merged where they touch.
+    /// Entries lost in any branch; ascending, and merged where they touch.
     pub fn lost_in_any(&self) -> Vec<Range<u64>> {
         let mut all: Vec<Range<u64>> = self.lost.values().flatten().cloned().collect();
         merge(&mut all);
@@ -147,21 +158,21 @@ pub(super) fn merge(ranges: &mut Vec<Range<u64>>) {
     *ranges = merged;
 }
 
-/// Findings while they are made: the first ones are kept, all are counted.
+/// Collects findings: the first ones are kept, all are counted.
 #[derive(Debug)]
-pub(super) struct Findings {
-    pub(super) kept: Vec<Finding>,
+pub(super) struct FindingList {
+    pub(super) kept: Vec<VerifyFinding>,
     pub(super) damage: u64,
     pub(super) notes: u64,
     most: usize,
 }
 
-impl Findings {
-    pub(super) fn new(most: usize) -> Findings {
-        Findings { kept: Vec::new(), damage: 0, notes: 0, most }
+impl FindingList {
+    pub(super) fn new(most: usize) -> FindingList {
+        FindingList { kept: Vec::new(), damage: 0, notes: 0, most }
     }
 
-    pub(super) fn add(&mut self, finding: Finding) {
+    pub(super) fn add(&mut self, finding: VerifyFinding) {
         match finding.severity {
             Severity::Damage => self.damage += 1,
             Severity::Note => self.notes += 1,
@@ -171,7 +182,7 @@ impl Findings {
         } else if finding.severity == Severity::Damage
             && let Some(note) = self.kept.iter().rposition(|kept| kept.severity == Severity::Note)
         {
-            // Notes make room: what costs entries is what people look for.
+            // Damage is more important than notes.
             self.kept.remove(note);
             self.kept.push(finding);
         }
@@ -191,11 +202,11 @@ mod tests {
 
     #[test]
     fn damage_is_kept_rather_than_notes() {
-        let mut findings = Findings::new(2);
+        let mut findings = FindingList::new(2);
         for _ in 0..3 {
-            findings.add(Finding::note(None, Place::default(), "odd"));
+            findings.add(VerifyFinding::note(None, FindingLocation::default(), "odd"));
         }
-        findings.add(Finding::damage(None, Place::default(), &Error::corrupt("broken")));
+        findings.add(VerifyFinding::damage(None, FindingLocation::default(), &Error::corrupt("broken")));
         assert_eq!((findings.damage, findings.notes), (1, 3));
         let kept: Vec<_> = findings.kept.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(kept, ["odd", "broken"]);

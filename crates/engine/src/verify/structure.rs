@@ -1,24 +1,25 @@
-//! Whether the entries of a tree, of its branches and of their baskets agree.
+//! Checks that the entries of a tree, of its branches and of their baskets agree.
 
 use super::checked_tree::CheckedTree;
-use super::report::{Finding, Findings, Place, Severity};
+use super::report::{FindingList, FindingLocation, Severity, VerifyFinding};
 use sapwood_core::{ByteRange, Error};
 use sapwood_ttree::{Branch, Meaning};
 use std::ops::Range;
 
-/// Something that is wrong with a branch, and the entries that it costs.
-type Fault = (String, Range<u64>, Severity);
+/// A problem of a branch, and the entries that are lost.
+type BranchFault = (String, Range<u64>, Severity);
 
-/// Checks a tree by what its record says.
-pub(super) fn check_branches(tree: Option<&mut CheckedTree>, findings: &mut Findings) {
+/// Checks the record of a tree.
+pub(super) fn check_branches(tree: Option<&mut CheckedTree>, findings: &mut FindingList) {
     let Some(checked) = tree else { return };
     let (name, entries, record) = (checked.name(), checked.tree.entries(), checked.tree.record_offset());
     let mut lost = Vec::new();
-    for (branch, outcome) in checked.tree.branches().iter().zip(checked.tree.outcomes()) {
+    for (branch, outcome) in checked.tree.branches().iter().zip(checked.tree.branch_types()) {
         let group = matches!(outcome.meaning, Meaning::Group) || !branch.children.is_empty();
         for (message, entries, severity) in faults(branch, entries, group) {
-            let place = Place { branch: Some(branch.path.clone()), ..Place::of(&name) };
-            let mut finding = Finding::damage(None, place, &Error::corrupt(message));
+            let location =
+                FindingLocation { branch: Some(branch.path.clone()), ..FindingLocation::of(&name) };
+            let mut finding = VerifyFinding::damage(None, location, &Error::corrupt(message));
             finding.severity = severity;
             if severity == Severity::Damage {
                 lost.push((branch.path.clone(), entries.clone()));
@@ -39,8 +40,8 @@ pub(super) fn check_branches(tree: Option<&mut CheckedTree>, findings: &mut Find
     check_entries(checked, findings);
 }
 
-/// A tree whose number of entries is that of none of its branches has a wrong number.
-fn check_entries(checked: &mut CheckedTree, findings: &mut Findings) {
+/// The number of entries of a tree must be that of one of its branches.
+fn check_entries(checked: &mut CheckedTree, findings: &mut FindingList) {
     let entries = checked.tree.entries();
     let with_data = checked.tree.branches().iter().filter(|branch| !branch.baskets.is_empty());
     let ends: Vec<u64> = with_data.map(end_of).collect();
@@ -48,13 +49,13 @@ fn check_entries(checked: &mut CheckedTree, findings: &mut Findings) {
         return;
     }
     let most = ends.iter().copied().max().unwrap_or(0);
-    let message = format!(
-        "the tree announces {entries} entries, and none of its branches has so many (at most {most})"
-    );
+    let message =
+        format!("the tree says {entries} entries, but none of its branches has as many (at most {most})");
     let range = Some(ByteRange { start: checked.tree.record_offset(), len: 0 });
-    let mut finding = Finding::damage(range, Place::of(checked.name()), &Error::corrupt(message));
+    let mut finding =
+        VerifyFinding::damage(range, FindingLocation::of(checked.name()), &Error::corrupt(message));
     finding.entries = (most < entries).then_some(most..entries);
-    // Some frameworks fill branches, and never tell the tree.
+    // Some frameworks fill branches without updating the tree.
     if entries == 0 {
         finding.severity = Severity::Note;
     }
@@ -65,8 +66,8 @@ fn end_of(branch: &Branch) -> u64 {
     branch.first_entry.saturating_add(branch.entries)
 }
 
-/// What is wrong with a branch of a tree with so many entries.
-fn faults(branch: &Branch, entries: u64, group: bool) -> Vec<Fault> {
+/// The problems of a branch of a tree with this many entries.
+fn faults(branch: &Branch, entries: u64, group: bool) -> Vec<BranchFault> {
     let end = end_of(branch);
     if let Some(why) = &branch.broken {
         return vec![(
@@ -91,14 +92,14 @@ fn faults(branch: &Branch, entries: u64, group: bool) -> Vec<Fault> {
         next = basket.end();
     }
     if next < end {
-        let message = format!("the baskets end at entry {next}, the branch announces {end}");
+        let message = format!("the baskets end at entry {next}, but the branch says {end}");
         faults.push((message, next..end, Severity::Damage));
     } else if next > end {
-        let message = format!("the baskets hold entries up to {next}, the branch announces {end}");
+        let message = format!("the baskets have entries up to {next}, but the branch says {end}");
         faults.push((message, end..next, Severity::Damage));
     }
     if end < entries && branch.entries > 0 {
-        let message = format!("the branch has entries up to {end}, the tree {entries}");
+        let message = format!("the branch has entries up to {end}, but the tree {entries}");
         faults.push((message, end..entries, Severity::Note));
     }
     faults

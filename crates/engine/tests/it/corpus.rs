@@ -1,10 +1,10 @@
-//! Every file of the corpus opens, and every branch that claims to be readable is read, unless its data name
-//! a class that the file does not describe.
+//! Every file of the corpus opens, and every branch with a form is readable, unless its data name a class that the file
+//! does not describe.
 
 use crate::inputs::{column, corpus, open, readable, trees};
 use sapwood::ErrorKind;
 
-/// Never closed by its writer: it has no list of keys.
+/// Its writer never closed it: it has no list of keys.
 const NEVER_CLOSED: &str = "coffea__bad_delphes.root";
 
 #[test]

@@ -1,4 +1,4 @@
-//! A cut gives what a whole read and a mask give, and costs no more.
+//! A cut delivers the same as a whole read with a mask, and costs no more.
 
 use crate::inputs::{MIXED, never, open, open_distant, readable, trees};
 use sapwood::{
@@ -7,7 +7,7 @@ use sapwood::{
 };
 use std::ops::Range;
 
-/// Two stages wherever that is possible: the files of tests are too small for them to be worth it.
+/// Forces two stages wherever possible; for small files they are not worth it by default.
 const ALWAYS: CutCosts = CutCosts { least_bytes: 0, many_percent: 200 };
 /// One stage.
 const NEVER: CutCosts = CutCosts { least_bytes: u64::MAX, many_percent: 5 };
@@ -43,7 +43,7 @@ fn read(tree: &Tree, range: Range<u64>, passes: impl Fn(i64) -> bool, options: C
     tree.read_where(&queries, range, &[number(tree)], cut, options, &mut call).unwrap()
 }
 
-/// The entries are those that pass, and the columns what a whole read gives of them.
+/// Checks that the entries are those that pass, and that the columns equal those of a whole read.
 fn assert_passing(found: &PassingEntries, whole: &[Column], expected: &[u64]) {
     assert_eq!(found.entries, expected);
     let places: Vec<usize> = expected.iter().map(|entry| usize::try_from(*entry).unwrap()).collect();

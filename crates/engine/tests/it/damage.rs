@@ -6,7 +6,7 @@ use std::panic::catch_unwind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Small, quick, good enough to choose bytes: xorshift.
+/// A small and fast generator that is good enough to choose bytes: xorshift.
 struct Dice(u64);
 
 impl Dice {
@@ -18,13 +18,13 @@ impl Dice {
     }
 }
 
-/// Kinds of errors that damage may cause; anything else would hide where the fault lies.
+/// Kinds of errors that damage may cause.
 fn is_about_the_file(kind: ErrorKind) -> bool {
     use ErrorKind::{Checksum, Corrupt, Limit, Missing, NotRoot, Truncated, Unsupported};
     matches!(kind, Checksum | Corrupt | Limit | Missing | NotRoot | Truncated | Unsupported)
 }
 
-/// Opens whatever it is and reads all that claims to be readable.
+/// Opens a file and reads everything that claims to be readable.
 fn read_everything(content: &[u8]) {
     let file = match open(content) {
         Ok(file) => file,
@@ -35,7 +35,7 @@ fn read_everything(content: &[u8]) {
     };
     for tree in trees(&file) {
         let options = ReadOptions { threads: Some(1) };
-        // A hostile number of entries is refused by the baskets; asking for fewer is quicker.
+        // The baskets refuse a hostile number of entries; requesting fewer is faster.
         let entries = tree.entries().min(100_000);
         for branch in readable(&tree) {
             let whole = tree.read(&[branch], 0..entries, &options, call!());
@@ -65,7 +65,7 @@ fn members(form: &Form) -> Vec<String> {
     }
 }
 
-/// Files of objects, and of trees that hold objects, that ROOT wrote.
+/// Files by ROOT, with objects and with trees of objects.
 fn objects() -> Vec<(String, Vec<u8>)> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
     let folders = ["objects", "edm", "xaod", "trees"].map(|folder| data.join(folder).read_dir().unwrap());
@@ -95,7 +95,7 @@ fn damaged(content: &[u8], dice: &mut Dice) -> Vec<u8> {
 
 #[test]
 fn damaged_files_end_in_typed_errors() {
-    // Debug builds are slow; what counts is that every file gets its share.
+    // Debug builds are slow, so each file gets a share of the attempts.
     let patience = Duration::from_secs(25);
     let mut inputs = corpus(200_000);
     inputs.push(("mixed.root".to_owned(), MIXED.to_vec()));

@@ -1,30 +1,28 @@
-//! Datasets of product stripes, made of files by copying their baskets: what is read is what the files hold.
+//! Datasets made by copying the baskets of files read like those files.
 
 use crate::inputs::{MIXED, corpus, open, readable, trees};
 use bytes::Bytes;
 use sapwood::{Column, Deadline, Error, ErrorKind, OpenOptions, ReadOptions, Tree};
-use sapwood_store::MemoryStore;
-use sapwood_store::{CountingStore, Store, StoreOperation};
+use sapwood_store::Store;
 use sapwood_stripe::{
     Change, Dataset, Id, ListBuilder, NewProduct, NewSegment, ObjectBuilder, ObjectName, Provenance,
     StripeList, Version, keys,
 };
+use sapwood_testkit::{InstrumentedStore, MemoryStore, StoreOperation};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 
-type Counted = CountingStore<MemoryStore>;
-
 /// Stripes in an object.
 const GROUPED: usize = 3;
-/// Baskets of fewer bytes stand in the list.
+/// Smaller baskets are stored in the list.
 const INLINE: u64 = 150;
 
 fn now<T>(future: impl Future<Output = sapwood::Result<T>>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future).unwrap()
 }
 
-fn put(store: &Counted, key: &str, content: Bytes) {
+fn put(store: &InstrumentedStore, key: &str, content: Bytes) {
     now(store.put(key, content, Deadline::default()));
 }
 
@@ -48,7 +46,7 @@ fn large(tree: &Tree) -> String {
 }
 
 /// The stripes of one branch: one for each of its baskets.
-fn stripes(store: &Counted, tree: &Tree, content: &[u8], branch: usize) -> StripeList {
+fn stripes(store: &InstrumentedStore, tree: &Tree, content: &[u8], branch: usize) -> StripeList {
     let branch = &tree.branches()[branch];
     let mut list = StripeList::new(1);
     if branch.baskets.is_empty() {
@@ -82,7 +80,7 @@ fn product(tree: &Tree, content: &[u8], branch: usize) -> NewProduct {
 }
 
 /// The entries of a tree, whose baskets are stored; each branch is a product.
-fn segment(store: &Counted, tree: &Tree, content: &[u8]) -> NewSegment {
+fn segment(store: &InstrumentedStore, tree: &Tree, content: &[u8]) -> NewSegment {
     let object = Id::random();
     let mut builder = ListBuilder::new(object);
     let lists = whole(tree).into_iter().map(|branch| {
@@ -95,7 +93,7 @@ fn segment(store: &Counted, tree: &Tree, content: &[u8]) -> NewSegment {
 }
 
 /// A dataset with the entries of a tree, twice.
-fn dataset(store: &Arc<Counted>, tree: &Tree, content: &[u8]) -> Dataset {
+fn dataset(store: &Arc<InstrumentedStore>, tree: &Tree, content: &[u8]) -> Dataset {
     let products = whole(tree).into_iter().map(|branch| product(tree, content, branch)).collect();
     let segments = vec![segment(store, tree, content), segment(store, tree, content)];
     let (path, deadline) = (tree.path(), Deadline::default());
@@ -113,8 +111,8 @@ fn commit(dataset: &Dataset, change: &Change) -> Dataset {
     now(dataset.commit(change, Provenance::default(), Deadline::default())).dataset
 }
 
-fn counted(url: &str) -> Arc<Counted> {
-    Arc::new(CountingStore::new(MemoryStore::new(url)))
+fn counted(url: &str) -> Arc<InstrumentedStore> {
+    Arc::new(InstrumentedStore::new(Arc::new(MemoryStore::new(url))))
 }
 
 fn open_tree(dataset: &Dataset) -> Tree {
@@ -136,7 +134,7 @@ pub(crate) fn tree_of_dataset(url: &str) -> Tree {
     open_tree(&dataset(&counted(url), &mixed(), MIXED))
 }
 
-/// Compares all branches of a tree with those of a dataset made of it; how many there were.
+/// Compares all branches of a tree with those of a dataset made of it; returns their number.
 fn compare(name: &str, tree: &Tree, content: &[u8], url: &str) -> usize {
     if whole(tree).is_empty() {
         return 0;
@@ -150,7 +148,7 @@ fn compare(name: &str, tree: &Tree, content: &[u8], url: &str) -> usize {
         if other.branches()[own].broken.as_ref().is_some_and(|why| why.contains("is in no product")) {
             continue;
         }
-        assert_eq!(other.outcomes()[own].typename, tree.outcomes()[index].typename, "{name}: {path}");
+        assert_eq!(other.branch_types()[own].typename, tree.branch_types()[index].typename, "{name}: {path}");
         let (Ok(expected), found) = (read(tree, &[index]), read(&other, &[own])) else { continue };
         let expected = Column::concat(vec![expected[0].clone(), expected[0].clone()]).unwrap();
         assert_eq!(found.unwrap()[0], expected, "{name}: {path}");
@@ -204,7 +202,7 @@ fn a_read_asks_for_the_lists_once_and_for_each_stripe_once() {
 }
 
 /// The first stripe of a branch in the store: its key and content.
-fn first_object(store: &Counted, tree: &Tree, content: &[u8], name: &str) -> (String, Vec<u8>) {
+fn first_object(store: &InstrumentedStore, tree: &Tree, content: &[u8], name: &str) -> (String, Vec<u8>) {
     let basket = &tree.branches()[tree.find_branch(name).unwrap()].baskets[0];
     let record = &content[basket.offset as usize..(basket.offset + basket.len) as usize];
     let objects = now(store.list(keys::DATA, Deadline::default()));
@@ -221,7 +219,7 @@ fn failure(dataset: &Dataset, name: &str) -> Error {
 }
 
 #[test]
-fn what_is_lost_or_damaged_is_told_by_product_entries_and_object() {
+fn damage_is_reported_by_product_entries_and_object() {
     for url in ["memory:near", "memory://far"] {
         let (tree, store) = (mixed(), counted(url));
         let whole = dataset(&store, &tree, MIXED);
@@ -244,7 +242,7 @@ fn what_is_lost_or_damaged_is_told_by_product_entries_and_object() {
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         assert!(error.to_string().contains(&format!("{of_product} are lost")), "{error}");
         assert!(error.url_str().unwrap().ends_with(&key), "{error:?}");
-        // All others are read as before.
+        // All others can still be read.
         let number = open_tree(&whole);
         let small = if name == "number" { "flag" } else { "number" };
         read(&number, &[number.find_branch(small).unwrap()]).unwrap();
@@ -261,7 +259,7 @@ fn products_of_other_schemas_stand_beside_those_of_the_first() {
     let (tree, store) = (mixed(), counted("memory:near"));
     let first = dataset(&store, &tree, MIXED);
     let branch = tree.find_branch("jagged").unwrap();
-    // The same file with other bytes behind its end is another schema.
+    // The same file with other bytes after its end is another schema.
     let other = [MIXED, &[0]].concat();
     let object = Id::random();
     let mut builder = ListBuilder::new(object);

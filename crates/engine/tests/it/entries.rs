@@ -1,9 +1,9 @@
-//! Chosen entries are those of the whole column, and cost only the baskets that hold them.
+//! Reading an entry list gives these entries of the whole column, and fetches only their baskets.
 
 use crate::inputs::{MIXED, column, corpus, open, open_distant, readable, trees};
 use sapwood::{Column, Deadline, ErrorKind, ReadOptions, Tree};
 
-/// Large enough to meet every kind of branch, small enough to be quick.
+/// Large enough for every kind of branch, small enough to be fast.
 const SMALL: u64 = 150_000;
 
 fn options() -> ReadOptions {
@@ -27,7 +27,7 @@ fn lists(entries: u64) -> Vec<Vec<u64>> {
     ]
 }
 
-/// The same items; what only the data tell of a form may be less where there are fewer of them.
+/// The same items; parts of a form that only the data reveal may be missing when there are fewer items.
 fn assert_same(read: Column, whole: &Column, entries: &[u64], what: &str) {
     let indices: Vec<usize> = entries.iter().map(|entry| usize::try_from(*entry).unwrap()).collect();
     let form = whole.take(&[]).unwrap();
@@ -42,7 +42,7 @@ fn chosen_entries_are_those_of_the_whole_column() {
             let all = 0..near.entries();
             let mut wholes: Vec<(usize, Column)> = Vec::new();
             for branch in readable(&near) {
-                // What only the data show to be unreadable, the test of the corpus judges.
+                // Branches that only their data show to be unreadable are checked by the test of the corpus.
                 let Ok(whole) = column(&near, branch, all.clone()) else { continue };
                 if whole.length as u64 == near.entries() && !all.is_empty() {
                     wholes.push((branch, whole));
@@ -92,7 +92,7 @@ fn only_baskets_with_chosen_entries_are_read() {
 }
 
 #[test]
-fn a_read_that_was_started_is_fetched_while_nobody_waits() {
+fn a_started_read_is_fetched_in_the_background() {
     let tree = mixed(true);
     let branch = in_baskets(&tree);
     let started = tree.start_entries(&[branch], &[0], 0..tree.entries(), &options(), call!()).unwrap();

@@ -1,4 +1,4 @@
-//! What the tests read: `data/mixed.root`, and the small files of the corpus where it is at hand.
+//! The inputs of the tests: `data/mixed.root`, and the small files of the corpus if it is available.
 
 use sapwood::{Column, File, Meaning, ReadOptions, Tree};
 use sapwood_source::{DelayedSource, MemorySource};
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Made by `data/make_mixed.py`.
 pub(crate) const MIXED: &[u8] = include_bytes!("../data/mixed.root");
 
-/// Files of the corpus of at most `most` bytes: name and content. None, and it says so, where there is no corpus.
+/// Files of the corpus of at most `most` bytes: name and content. Without a corpus, none, with a message.
 pub(crate) fn corpus(most: u64) -> Vec<(String, Vec<u8>)> {
     let folder = std::env::var_os("SAPWOOD_CORPUS").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"),
@@ -38,7 +38,7 @@ pub(crate) fn open(content: &[u8]) -> sapwood::Result<File> {
     File::from_source(Arc::new(source), call!())
 }
 
-/// A file behind a source that has to be waited for.
+/// A file behind a source with a delay.
 pub(crate) fn open_distant(content: &[u8]) -> sapwood::Result<File> {
     let source = MemorySource::named("distant.root", None, content.to_vec());
     let distant = DelayedSource::new(Arc::new(source), Duration::ZERO, None);
@@ -56,7 +56,7 @@ pub(crate) fn trees(file: &File) -> Vec<Tree> {
 
 /// Indices of the branches that can be read.
 pub(crate) fn readable(tree: &Tree) -> Vec<usize> {
-    let outcomes = tree.outcomes().iter().enumerate();
+    let outcomes = tree.branch_types().iter().enumerate();
     outcomes
         .filter(|(_, outcome)| matches!(outcome.meaning, Meaning::Column(_)))
         .map(|(index, _)| index)

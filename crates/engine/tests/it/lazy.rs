@@ -94,7 +94,7 @@ fn the_first_touch_brings_all_columns_and_the_second_window_what_was_used() {
     assert_eq!(lazy.learned(), [(1, 2, 2), (4, 2, 2), (6, 2, 2)]);
     let after = tree.file().counters().snapshot();
     assert_eq!((after.round_trips - before.round_trips, after.unplanned_reads), (2, 0));
-    // The windows share baskets: these are fetched once.
+    // The windows share baskets, which are fetched once.
     let mut offsets: Vec<_> = lazy.fetches().into_iter().flat_map(|fetch| fetch.ranges).collect();
     let all = offsets.len();
     offsets.sort_unstable();

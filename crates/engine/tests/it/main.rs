@@ -8,19 +8,19 @@ macro_rules! call {
     };
 }
 
-mod care;
 mod corpus;
-mod counted;
+mod counted_collections;
 mod cuts;
 mod damage;
+mod dataset_maintenance;
 mod datasets;
 mod entries;
-mod going_on;
 mod inputs;
 mod lazy;
 mod members;
 mod ranges;
 mod reading;
+mod resume;
 mod scans;
 mod table;
 mod verify;

@@ -1,4 +1,4 @@
-//! Members of objects, and baskets in another file, on files that ROOT wrote.
+//! Members of objects, and baskets in another file, in files that ROOT wrote.
 
 use sapwood::{Column, ErrorKind, Form, OpenOptions, Primitive, Query, ReadOptions, Tree};
 use std::path::Path;

@@ -1,17 +1,17 @@
-//! However a tree is read, the values are the same.
+//! Every way of reading a tree gives the same values.
 
 use crate::inputs::{MIXED, column, corpus, open, open_distant, readable, trees};
 use sapwood::{Column, File, ReadOptions, Tree};
 use std::ops::Range;
 
-/// Large enough to meet every kind of branch, small enough to be quick.
+/// Large enough for every kind of branch, small enough to be fast.
 const SMALL: u64 = 150_000;
 
 fn files() -> impl Iterator<Item = (String, Vec<u8>)> {
     corpus(SMALL).into_iter().chain([("mixed.root".to_owned(), MIXED.to_vec())])
 }
 
-/// Ranges that cut baskets anywhere, some more than once.
+/// Ranges that split baskets anywhere, some more than once.
 fn cuts(entries: u64) -> Vec<Range<u64>> {
     let (tenth, third, rest) = (entries / 10, entries / 3, entries - entries / 3);
     vec![0..tenth, tenth..third, third..third, third..rest.max(third), rest.max(third)..entries]
@@ -26,7 +26,7 @@ fn for_each_column(work: impl Fn(&File, &Tree, usize, &Column)) {
         let Ok(file) = open(&content) else { continue };
         for tree in trees(&file) {
             for branch in readable(&tree) {
-                // What only the data show to be unreadable, the test of the corpus judges.
+                // Branches that only their data show to be unreadable are checked by the test of the corpus.
                 let Ok(whole) = column(&tree, branch, 0..tree.entries()) else { continue };
                 work(&file, &tree, branch, &whole);
             }

@@ -1,4 +1,4 @@
-//! Values, errors of usage, counters, cancelling.
+//! Values, usage errors, counters, cancellation.
 
 use crate::inputs::{MIXED, column, open, open_distant, readable};
 use sapwood::{Deadline, ErrorKind, ReadOptions, Tree};
@@ -102,7 +102,7 @@ fn a_deadline_that_has_passed_is_an_error_that_names_the_file() {
     let mut never = || false;
     let mut late = sapwood::Call::new(Deadline::after(Duration::ZERO), &mut never);
     match tree.read(&readable(&tree), 0..500, &ReadOptions::default(), &mut late) {
-        // What lies in the tail that came with opening needs no request.
+        // Bytes in the tail fetched while opening need no request.
         Ok(columns) => assert_eq!(columns[0].length, 500),
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::Timeout);

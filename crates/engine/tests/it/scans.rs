@@ -1,4 +1,4 @@
-//! What a scan does beside its user's work.
+//! The background work of a scan.
 
 use crate::inputs::{MIXED, open, readable, trees};
 use sapwood::{Call, Deadline, ErrorKind, File, ReadOptions, Scan, Tree};
@@ -15,7 +15,7 @@ fn scan(tree: &Tree, threads: usize) -> Scan {
     tree.scan(&readable(tree)[..1], ranges.collect(), &options, call!()).unwrap()
 }
 
-/// Whether so many bytes are decoded before `patience` ends.
+/// Whether this many bytes are decoded within `patience`.
 fn decodes(tree: &Tree, bytes: u64, patience: Duration) -> bool {
     let until = Instant::now() + patience;
     while Instant::now() < until {
@@ -49,7 +49,7 @@ fn the_next_range_is_decoded_before_it_is_asked_for_if_there_is_more_than_one_th
     assert_eq!(tree.file().counters().decompressed_bytes.get(), 2 * all);
 }
 
-/// A file whose answers take so long.
+/// A file whose answers take this long.
 fn slow(round_trip: Duration) -> File {
     let source = MemorySource::named("slow.root", None, MIXED.to_vec());
     let slow = DelayedSource::new(Arc::new(source), round_trip, None);

@@ -5,18 +5,18 @@ use crate::inputs::{MIXED, column, corpus, open, readable, trees};
 use sapwood::Tree;
 use sapwood_testkit::table::{Subject, check};
 
-/// Branches of a tree that are checked: those with the most baskets.
+/// Most branches of a tree to check: those with the most baskets.
 const BRANCHES: usize = 6;
-/// Entries of a tree that is checked.
+/// Most entries of a tree to check.
 const ENTRIES: u64 = 3000;
 
-/// A tree, and some of its branches as they are read whole from memory.
+/// A tree, and some of its branches, read whole from memory.
 fn subject(name: &str, tree: &Tree) -> Subject {
     let mut branches = readable(tree);
     branches.sort_by_key(|branch| std::cmp::Reverse(tree.branches()[*branch].baskets.len()));
     let mut columns = Vec::new();
     for branch in branches {
-        // What only the data show to be unreadable, the test of the corpus judges.
+        // Branches that only their data show to be unreadable are checked by the test of the corpus.
         if let Ok(whole) = column(tree, branch, 0..tree.entries()) {
             columns.push((branch, whole));
         }

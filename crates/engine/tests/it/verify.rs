@@ -1,7 +1,7 @@
-//! `verify`: sound files are sound, and damage anywhere ends in findings: no panic, no hang, no other kind of error.
+//! `verify` accepts sound files, and reports any damage as findings: no panic, no hang, no other kind of error.
 
 use crate::inputs::{MIXED, corpus, open, open_distant};
-use sapwood::verify::{Progress, Severity, VerifyOptions, VerifyReport, verify_open};
+use sapwood::verify::{Severity, VerifyOptions, VerifyProgress, VerifyReport, verify_open};
 use sapwood::{ErrorKind, File};
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ fn any_changed_bytes_end_in_findings_and_nothing_else() {
 #[test]
 fn progress_ends_with_all_bytes() {
     let mut last = None;
-    let mut tell = |now: Progress| last = Some(now);
+    let mut tell = |now: VerifyProgress| last = Some(now);
     verify_open(&open(MIXED).unwrap(), &VerifyOptions::default(), &mut tell, call!()).unwrap();
     let last = last.unwrap();
     assert_eq!((last.done, last.total, last.damage), (MIXED.len() as u64, MIXED.len() as u64, 0));

@@ -2,13 +2,14 @@
 //! read from there afterwards. Scattered reads at high latency become few large ones.
 //!
 //! Blocks are kept in a temporary file, or in a directory that processes share and that outlives them, as
-//! [`BlockOptions`](sapwood_source::BlockOptions) says. In both cases, reading continues without them when
+//! [`BlockOptions`] says. In both cases, reading continues without them when
 //! the disk is full.
 
 mod cache;
 mod claims;
 mod grid;
 mod opening;
+mod options;
 mod origin;
 mod reading;
 mod scratch;
@@ -17,6 +18,7 @@ mod trouble;
 
 pub use cache::{Cache, CacheCheck, CachedFile, make_private};
 pub use opening::{name_of, open};
+pub use options::{BlockOptions, CacheOptions};
 pub use origin::Reopen;
 
 use origin::Origin;

@@ -2,12 +2,13 @@
 
 use super::Blocks;
 use super::cache::{Cache, Shelf};
+use super::options::{BlockOptions, CacheOptions};
 use super::origin::{Origin, Reopen, fetcher_of};
 use super::scratch::Scratch;
 use super::store::BlockStore;
 use super::trouble::Trouble;
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, redact};
-use sapwood_source::{BlockOptions, CacheOptions, Identity, OpenedSource};
+use sapwood_source::{Identity, OpenedSource};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::spawn_blocking;
@@ -82,11 +83,11 @@ fn wrapped(
     counters: Arc<Counters>,
     known: Segments,
 ) -> OpenedSource {
-    let block = options.block.max(1);
+    let block = options.block_size.max(1);
     let url = origin.identity().url.clone();
     let store: Box<dyn BlockStore> = match shelf {
         Some(shelf) => Box::new(shelf),
-        None => Box::new(Scratch::new(block, options.scratch, Trouble::new(url))),
+        None => Box::new(Scratch::new(block, options.scratch_size, Trouble::new(url))),
     };
     OpenedSource { source: Arc::new(Blocks::new(origin, block, store, counters)), known }
 }

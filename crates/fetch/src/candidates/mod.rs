@@ -7,7 +7,9 @@ use candidate::{Candidate, CandidateState, is_known, next, sites};
 use sapwood_core::BoxFuture;
 use sapwood_core::redact;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{Checksum, OpenOptions, OpenedSource, Redirector, Replica, ReplicaList, open, site_of};
+use sapwood_source::{
+    Checksum, OpenedSource, Redirector, Replica, ReplicaList, SourceOptions, open, site_of,
+};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,7 +21,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(60);
 /// sites that are not in use. A candidate behind a redirector can lead to more than one source.
 #[derive(Debug)]
 pub struct ReplicaCandidates {
-    options: OpenOptions,
+    options: SourceOptions,
     state: Mutex<CandidateList>,
 }
 
@@ -44,7 +46,7 @@ struct AskedRedirector {
 
 impl ReplicaCandidates {
     /// No candidate yet.
-    pub fn new(options: OpenOptions) -> ReplicaCandidates {
+    pub fn new(options: SourceOptions) -> ReplicaCandidates {
         ReplicaCandidates { options, state: Mutex::default() }
     }
 
@@ -257,7 +259,7 @@ impl Drop for OpenAttempt<'_> {
 impl OpenAttempt<'_> {
     /// Opens the file there. `None` if that server is read already, or if it was only a guess.
     async fn open(mut self, known: &[KnownReplica], deadline: Deadline) -> Result<Option<OpenedSource>> {
-        let mut options = OpenOptions { deadline, ..self.places.options.clone() };
+        let mut options = SourceOptions { deadline, ..self.places.options.clone() };
         if !self.is_named {
             options.headers.clear();
         }
@@ -363,7 +365,7 @@ mod tests {
     #[test]
     fn replicas_are_tried_in_order_and_failed_ones_again() {
         let folder = Folder::new("order");
-        let places = ReplicaCandidates::new(OpenOptions::default());
+        let places = ReplicaCandidates::new(SourceOptions::default());
         places.add(Replica::of(folder.file("a", "a")));
         places.add(Replica::of(folder.0.join("missing").to_str().unwrap()));
         places.add(Replica::of(folder.file("b", "bc")));
@@ -386,7 +388,7 @@ mod tests {
             ..ReplicaList::default()
         };
         folder.file("a", "Wikipedia");
-        let places = ReplicaCandidates::new(OpenOptions::default());
+        let places = ReplicaCandidates::new(SourceOptions::default());
         places.add_described(described("a", 8, "11e60398"));
         places.add_described(described("a", 9, "11e60399"));
         places.add_described(described("a", 9, "11E60398"));

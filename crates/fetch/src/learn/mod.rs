@@ -46,7 +46,7 @@ pub trait ColumnMap: fmt::Debug + Send + Sync + 'static {
     fn fetcher(&self, object: usize) -> Fetcher;
 
     /// The read, if the job is recorded.
-    fn recorded(&self) -> Option<&record::RecordedRead> {
+    fn recorded(&self) -> Option<&record::ReadRecording> {
         None
     }
 }

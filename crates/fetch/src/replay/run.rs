@@ -4,7 +4,7 @@ use super::model::{FAR, MOST_BYTES, ModelFile, ModelLink};
 use super::policy::{LinkModel, Policy};
 use super::recorded::{Action, RecordedFile, RecordedJob, RecordedProcess, RecordedRead, RecordedStep};
 use super::replicas::ModelReplicas;
-use crate::blocks::{self, Reopen};
+use crate::blocks::{self, BlockOptions, Reopen};
 use crate::link::Meter;
 use crate::replicas::{ReplicaReadOptions, Replicas};
 use crate::{Ahead, Budget, Fetcher, FileIndex, Job as Fetch, ReadAhead, cut_windows, window_bytes};
@@ -13,9 +13,7 @@ use futures::future::try_join_all;
 use sapwood_core::BoxFuture;
 use sapwood_core::{ByteRange, CounterValues, Counters, Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_source::record::RecordedBasket;
-use sapwood_source::{
-    BlockOptions, CostModel, CountingSource, Identity, OpenOptions, OpenedSource, Source, Trace, open,
-};
+use sapwood_source::{CostModel, CountingSource, Identity, OpenedSource, Source, SourceOptions, Trace, open};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -151,7 +149,7 @@ impl ReplayContext {
             ReplayTarget::Real(urls) => {
                 let url = urls.get(&file.url).unwrap_or(&file.url);
                 let counters = Arc::clone(&self.counters);
-                open(url, &OpenOptions { counters, ..OpenOptions::default() }).await?
+                open(url, &SourceOptions { counters, ..SourceOptions::default() }).await?
             }
             ReplayTarget::Model { .. } => match self.policy.sources {
                 Some(sources) => self.open_places(file, sources).await?,
@@ -230,7 +228,7 @@ impl ReplayContext {
     }
 
     async fn in_blocks(&self, opened: OpenedSource, block: u64, url: &str) -> Result<OpenedSource> {
-        let options = BlockOptions { block, ..BlockOptions::default() };
+        let options = BlockOptions { block_size: block, ..BlockOptions::default() };
         let reopen = Arc::new(ReopenedSource(opened.source, opened.known));
         blocks::open(&options, url, reopen, Arc::clone(&self.counters), Deadline::after(Deadline::LONGEST))
             .await

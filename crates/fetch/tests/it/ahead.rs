@@ -1,4 +1,4 @@
-//! Read-ahead keeps order, depth and budget, and lets go of everything when dropped.
+//! Read-ahead keeps order, depth and budget, and releases everything when dropped.
 
 use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
 use bytes::Bytes;

@@ -1,5 +1,5 @@
-//! Files that are read in blocks: every byte is right, each block is fetched once, and whatever happens to the place
-//! where blocks are kept is no more than slower.
+//! Reading in blocks: every byte is right, each block is fetched once, and faults of the block storage only make reading
+//! slower.
 
 use crate::counting::{Client, Server};
 use crate::source::{content, range, runtime};
@@ -8,8 +8,7 @@ use futures::future::join_all;
 use proptest::prelude::*;
 use sapwood_core::{ByteRange, Counters, Deadline, ErrorKind};
 use sapwood_fetch::Fetcher;
-use sapwood_fetch::blocks::{self, Cache};
-use sapwood_source::{BlockOptions, CacheOptions};
+use sapwood_fetch::blocks::{self, BlockOptions, Cache, CacheOptions};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use std::time::Duration;
 const SIZE: usize = 1000;
 
 fn options(block: u64, scratch: u64) -> BlockOptions {
-    BlockOptions { block, scratch, cache: None }
+    BlockOptions { block_size: block, scratch_size: scratch, cache: None }
 }
 
 fn cached(block: u64, directory: &Path) -> BlockOptions {
@@ -329,7 +328,7 @@ fn another_version_is_another_file() {
 fn without_a_version_nothing_outlives_the_file() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     *server.version.lock().unwrap() = None;
-    let options = BlockOptions { scratch: 1 << 20, ..cached(100, directory.path()) };
+    let options = BlockOptions { scratch_size: 1 << 20, ..cached(100, directory.path()) };
     runtime().block_on(async {
         let fetcher = open(&server, &options).await;
         for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! A server that counts what it is asked, and can fail or be silent.
+//! A server that counts its requests, and can fail or stay silent.
 
 use crate::source::content;
 use bytes::Bytes;

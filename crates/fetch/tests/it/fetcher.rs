@@ -1,4 +1,4 @@
-//! Every wanted byte comes back right, in time, and counted.
+//! Every wanted byte arrives intact, in time, and is counted.
 
 use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Reading what turns out to be needed: always the right bytes, and no more fetches than stated.
+//! Learning readers return the right bytes, with no more fetches than stated.
 
 use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! Fetching as its users see it, against sources of any cost model.
+//! Tests of fetching through its public interface, with sources of any cost model.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

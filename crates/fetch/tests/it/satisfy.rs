@@ -1,4 +1,4 @@
-//! Parsers that ask for bytes get them, and those that go in circles are stopped.
+//! Parsers get the bytes that they ask for, and are stopped if they make no progress.
 
 use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, ParseStep, Result, Segments};

@@ -1,4 +1,4 @@
-//! A source whose cost model and behaviour a test chooses, and which remembers what it was asked.
+//! A source with configurable cost model and behaviour, which records its requests.
 
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Error, ErrorKind, Result};

@@ -1,31 +1,31 @@
-//! A tree that is read: its record, and where its baskets lie.
+//! A tree of an input: its record, and where its baskets are.
 
 use sapwood_core::{Call, ErrorKind, Result};
 use sapwood_root::{File, KeyRecord, RootFile, TreeRecord};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
-use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, References, Tree, TreeOutline, interpret};
+use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, References, TTree, TreeOutline, interpret};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A tree of an input.
 #[derive(Debug)]
 pub struct InputTree {
-    /// The file that it is in.
+    /// The file that contains the tree.
     pub file: File,
-    /// Files beside it that hold baskets, by the names that branches have for them.
+    /// Other files with baskets of the tree, by the names that branches have for them.
     elsewhere: HashMap<String, RootFile>,
-    /// Names of such files that are not there, if branches may keep the baskets in them.
+    /// Names of such files that do not exist; none if that is an error.
     absent: Option<HashSet<String>>,
-    /// True for the tree of a dataset, whose baskets are found when they are wanted.
+    /// True for the tree of a dataset, whose baskets are located on demand.
     is_virtual: bool,
-    /// Name and title of its key.
+    /// Name of its key.
     pub name: String,
     /// Title of its key.
     pub title: String,
     /// Its branches, and where their baskets are.
-    pub meta: Tree,
-    /// Where the numbers of its record are that an edit may change.
+    pub meta: TTree,
+    /// Positions of the numbers in its record that an edit may change.
     pub outline: Arc<TreeOutline>,
     compiler: Compiler,
 }
@@ -34,7 +34,7 @@ impl InputTree {
     /// The tree at a path.
     ///
     /// # Errors
-    /// `Missing` if there is none; those of reading; `Corrupt` or `Unsupported` if its record is broken.
+    /// `Missing` if there is none; errors of reading; `Corrupt` or `Unsupported` if its record is broken.
     pub fn open(file: &File, path: &str, cycle: u16, call: &mut Call<'_>) -> Result<InputTree> {
         if file.dataset_tree() == Some(path) {
             return InputTree::of_dataset(file, call);
@@ -52,7 +52,7 @@ impl InputTree {
             .map_err(|error| record.locate(&key.name, &error).url(file.url()))
     }
 
-    /// The tree of a dataset. Nothing is known yet of its baskets.
+    /// The tree of a dataset, without its baskets.
     fn of_dataset(file: &File, call: &mut Call<'_>) -> Result<InputTree> {
         let (record, cluster_starts) = file.contents().tree_record(call)?;
         let streamers = file.streamers(call)?;
@@ -79,7 +79,7 @@ impl InputTree {
         })
     }
 
-    /// Finds where the baskets of some branches lie: those of a dataset; the files beside this one that hold them.
+    /// Locates the baskets of some branches: in the stripes of a dataset, or in other files, which it opens.
     pub fn find_baskets(&mut self, branches: impl Iterator<Item = usize>, call: &mut Call<'_>) -> Result<()> {
         if !self.is_virtual {
             return self.open_elsewhere(branches, call);
@@ -95,12 +95,12 @@ impl InputTree {
         Ok(())
     }
 
-    /// From now on, it is no error if the file that holds the baskets of a branch is not there.
+    /// From now on, a missing file with baskets of a branch is no error.
     pub fn allow_absent(&mut self) {
         self.absent = Some(HashSet::new());
     }
 
-    /// All branches, those of references last.
+    /// All branches, with that of references last.
     pub fn branches(&self) -> impl Iterator<Item = &Branch> + Clone {
         self.meta.stored_branches()
     }
@@ -110,7 +110,7 @@ impl InputTree {
         self.meta.stored_branch(branch)
     }
 
-    /// True if the baskets of a branch lie in a file that is not there.
+    /// True if the baskets of a branch are in a file that does not exist.
     pub fn is_absent(&self, branch: usize) -> bool {
         let name = self.branch(branch).and_then(name_of_file);
         name.is_some_and(|name| self.absent.as_ref().is_some_and(|absent| absent.contains(name)))
@@ -131,7 +131,8 @@ impl InputTree {
                     absent.insert(name.to_owned());
                 }
                 (Err(error), _) => {
-                    let hint = format!("its baskets lie there; {} names it", self.file.url());
+                    let hint =
+                        format!("{} names this file: it holds the baskets of the branch", self.file.url());
                     return Err(error.branch(&described.name).hint(hint));
                 }
             }
@@ -139,12 +140,12 @@ impl InputTree {
         Ok(())
     }
 
-    /// True for the tree of a dataset, whose products lie one behind the other.
+    /// True for the tree of a dataset, where each product is stored as a whole.
     pub fn is_of_dataset(&self) -> bool {
         self.is_virtual
     }
 
-    /// The file with the baskets of a branch, by the name that the branch has for it.
+    /// The file with the baskets of a branch, by the file name in the branch.
     pub fn file_of(&self, name: &str) -> &RootFile {
         self.elsewhere.get(name).unwrap_or_else(|| self.file.root())
     }
@@ -154,14 +155,14 @@ impl InputTree {
         self.branch(branch).map_or("", |branch| &branch.path)
     }
 
-    /// First entry of a branch, and its end.
+    /// The first entry of a branch, and one past its last.
     pub fn extent(&self, branch: usize) -> (u64, u64) {
         let first = self.meta.branches.get(branch).map_or(0, |branch| branch.first_entry);
         let entries = self.branch(branch).map_or(0, |branch| branch.entries);
         (first, first.saturating_add(entries).min(self.meta.entries))
     }
 
-    /// How the references inside the entries of a branch are found: only objects have any.
+    /// How to find references inside the entries of a branch. Only objects have any.
     pub fn references(&self, branch: usize) -> References {
         if self.meta.branches.get(branch).is_some_and(|branch| matches!(branch.kind, BranchKind::Plain)) {
             return References::None;
@@ -174,7 +175,7 @@ impl InputTree {
         }
     }
 
-    /// How the values of a branch stand in its entries, if they can be read.
+    /// The layout of the values in the entries of a branch, if they can be decoded.
     pub fn layout(&self, branch: usize) -> Option<Layout> {
         self.meta.branches.get(branch)?;
         match interpret(&self.meta, branch, &self.compiler, &[]).meaning {
@@ -183,20 +184,20 @@ impl InputTree {
         }
     }
 
-    /// What must be the same in two trees so that their baskets can stand in one branch.
+    /// A description of a branch. Baskets of branches with the same signature can be merged.
     pub fn signature(&self, branch: usize) -> String {
         self.meta.branches.get(branch).map_or_else(String::new, |branch| signature(&self.meta, branch))
     }
 }
 
-/// The name of the other file in which the baskets of a branch lie. Those in the tree's record are here, whatever the
-/// branch says.
+/// The name of the other file with the baskets of a branch. Baskets in the tree's record are never elsewhere, even if
+/// the branch names a file.
 fn name_of_file(branch: &Branch) -> Option<&str> {
     let is_elsewhere = branch.baskets.iter().any(|basket| basket.embedded.is_none());
     (is_elsewhere && !branch.file_name.is_empty()).then_some(&branch.file_name)
 }
 
-fn signature(tree: &Tree, branch: &Branch) -> String {
+fn signature(tree: &TTree, branch: &Branch) -> String {
     let kind = match &branch.kind {
         BranchKind::Plain => "numbers".to_owned(),
         BranchKind::Object { class_name } => class_name.clone(),

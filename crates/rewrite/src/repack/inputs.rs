@@ -1,4 +1,4 @@
-//! The inputs: a few stay open, and those that come next are opened while one is worked on.
+//! The inputs: a few stay open, and the next ones are opened in the background.
 
 use super::options::{Input, InputFile};
 use sapwood_core::{Call, Deadline, Error, Result};
@@ -7,45 +7,50 @@ use std::collections::HashMap;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// So many inputs stay open.
+/// Number of inputs that stay open.
 const MOST_OPEN: usize = 16;
-/// So many far ones are opened ahead.
+/// Number of remote inputs that are opened ahead.
 const AHEAD: usize = 4;
 
-/// The inputs, of which a few stay open. A dataset is several, one after the other: its segments.
+/// The inputs of a repack. A given file is one input; a given dataset is one input for each of its segments.
 #[derive(Debug)]
 pub struct Inputs<'a> {
     given: &'a [Input],
-    /// For each input, which of the given ones it is, and which part of it; of those that were not met, the first.
+    /// For each input, the index of the given file or dataset, and of the segment in it. A dataset that has not been
+    /// opened yet counts as one input.
     parts: Vec<(usize, usize)>,
-    /// Given ones.
+    /// Open files and datasets, by their index among the given ones.
     open: HashMap<usize, File>,
+    /// Those being opened in the background.
     coming: HashMap<usize, JoinHandle<Result<File>>>,
-    /// The given one, and the part, that were asked for last.
-    held: Option<(usize, File)>,
-    last: Option<(usize, File)>,
+    /// The given file that was used last, if `open` is full.
+    latest_given: Option<(usize, File)>,
+    /// The input that was used last.
+    latest: Option<(usize, File)>,
 }
 
 impl<'a> Inputs<'a> {
-    /// None of them is open yet.
+    /// The inputs, none of which is open yet.
     pub fn new(given: &'a [Input]) -> Inputs<'a> {
         let parts = (0..given.len()).map(|input| (input, 0)).collect();
-        Inputs { given, parts, open: HashMap::new(), coming: HashMap::new(), held: None, last: None }
+        let (open, coming) = (HashMap::new(), HashMap::new());
+        Inputs { given, parts, open, coming, latest_given: None, latest: None }
     }
 
-    /// How many there are, as far as they were met.
+    /// Number of inputs known so far.
     #[expect(clippy::len_without_is_empty, reason = "a job has an input")]
     pub fn len(&self) -> usize {
         self.parts.len()
     }
 
-    /// Which of the given ones an input is, or is a part of.
+    /// The index of the given file or dataset that an input belongs to.
     pub fn given(&self, index: usize) -> usize {
         self.parts.get(index).map_or(index, |(given, _)| *given)
     }
 
-    /// Meets one: from now on, those behind it have their numbers.
-    pub fn meet(&mut self, index: usize, call: &mut Call<'_>) -> Result<File> {
+    /// Opens an input for the first time. The segments of a dataset are counted from now on, which shifts the indices
+    /// of the inputs behind it.
+    pub fn expand(&mut self, index: usize, call: &mut Call<'_>) -> Result<File> {
         let given = self.given(index);
         if self.parts.get(index).is_some_and(|(_, part)| *part == 0) {
             let parts = self.whole(given, call)?.part_count();
@@ -54,22 +59,22 @@ impl<'a> Inputs<'a> {
         self.get(index, call)
     }
 
-    /// One of them, opened.
+    /// An input, opened.
     pub fn get(&mut self, index: usize, call: &mut Call<'_>) -> Result<File> {
-        if let Some((_, file)) = self.last.as_ref().filter(|(last, _)| *last == index) {
+        if let Some((_, file)) = self.latest.as_ref().filter(|(latest, _)| *latest == index) {
             return Ok(file.clone());
         }
         let Some(&(given, part)) = self.parts.get(index) else { return Err(no_such_input()) };
         let whole = self.whole(given, call)?;
         let file = whole.part(part, &mut call.step())?;
-        self.last = Some((index, file.clone()));
+        self.latest = Some((index, file.clone()));
         Ok(file)
     }
 
-    /// A given one, opened.
+    /// A given file or dataset, opened.
     fn whole(&mut self, given: usize, call: &mut Call<'_>) -> Result<File> {
-        let held = self.held.as_ref().filter(|(held, _)| *held == given).map(|(_, file)| file);
-        if let Some(file) = self.open.get(&given).or(held) {
+        let latest = self.latest_given.as_ref().filter(|(latest, _)| *latest == given).map(|(_, file)| file);
+        if let Some(file) = self.open.get(&given).or(latest) {
             return Ok(file.clone());
         }
         let file = match (self.given.get(given), self.coming.remove(&given)) {
@@ -81,12 +86,12 @@ impl<'a> Inputs<'a> {
         if self.open.len() < MOST_OPEN {
             self.open.insert(given, file.clone());
         } else {
-            self.held = Some((given, file.clone()));
+            self.latest_given = Some((given, file.clone()));
         }
         Ok(file)
     }
 
-    /// Begins to open those that come after one, if they lie on other machines.
+    /// Starts opening the next inputs in the background, if they are remote.
     pub fn ahead(&mut self, index: usize) {
         let given = self.given(index);
         for next in given + 1..(given + 1 + AHEAD).min(self.given.len()) {
@@ -99,8 +104,8 @@ impl<'a> Inputs<'a> {
             {
                 let input = input.clone();
                 let named = thread::Builder::new().name("sapwood-open".to_owned());
-                // Where there is no thread to be had, it is opened in its turn.
-                if let Ok(coming) = named.spawn(move || opened(&input)) {
+                // Without a thread, the input is opened when it is needed.
+                if let Ok(coming) = named.spawn(move || open_fully(&input)) {
                     self.coming.insert(next, coming);
                 }
             }
@@ -109,11 +114,11 @@ impl<'a> Inputs<'a> {
 }
 
 fn no_such_input() -> Error {
-    Error::usage("there is no such input")
+    Error::usage("no such input")
 }
 
-/// A file whose keys and descriptions are known.
-fn opened(input: &InputFile) -> Result<File> {
+/// Opens a file, and reads its keys and class descriptions.
+fn open_fully(input: &InputFile) -> Result<File> {
     let mut never = || false;
     let mut call = Call::new(Deadline::default(), &mut never);
     let file = input.open(&mut call)?;
@@ -121,12 +126,12 @@ fn opened(input: &InputFile) -> Result<File> {
     Ok(file)
 }
 
-/// Waits for a thread; its own deadlines bound that.
+/// Waits for a thread that opens a file; the deadline of that call bounds the wait.
 fn joined(coming: JoinHandle<Result<File>>, call: &mut Call<'_>) -> Result<File> {
     while !coming.is_finished() {
         call.check()?;
         thread::park_timeout(Duration::from_millis(5));
     }
-    let broken = || Error::corrupt("a thread that opens a file ended without a result");
+    let broken = || Error::corrupt("a thread ended while opening a file");
     coming.join().map_err(|_| broken())?
 }

@@ -1,52 +1,48 @@
-//! Files out of files: copied, compressed anew, cut anew, merged; without understanding what is in the entries.
+//! Writes new files from existing ones: copies, recompresses, re-splits, merges and skims, without decoding entries.
 //!
 //! ```text
-//! survey: what is in the inputs ─▶ objects, as bytes ─▶ of each input, tree by tree: baskets ─▶ records of the trees
+//! plan: which inputs have what ─▶ objects, as bytes ─▶ for each input, tree by tree: baskets ─▶ records of the trees
 //! ```
-//! Baskets are fetched ahead in the order of the file. Where nothing else is asked for, they are copied whole; else
-//! they are compressed anew, or taken apart into entries, which are bytes, and cut anew.
+//! Baskets are fetched ahead in file order. They are copied whole unless the options ask for more; otherwise they are
+//! recompressed, or parsed into entries (kept as bytes) and re-split into new baskets.
 
 pub mod baskets;
-pub mod chosen;
+pub mod entry_ranges;
 pub mod input;
 pub mod inputs;
+mod journal;
 pub mod objects;
 mod options;
-mod progress;
+pub mod output;
+mod output_tree;
+mod placing;
+pub mod plan;
 mod sets;
 mod stream;
-pub mod survey;
-pub mod target;
-pub mod writing;
+mod trees;
 
-pub use options::{Choice, Drift, Input, InputFile, OpenFile, RepackOptions, RepackReport};
+pub use options::{Input, InputFile, OpenFile, RepackOptions, RepackReport, SchemaDrift, TreeSelection};
+pub use trees::copy_trees;
 
-use baskets::Times;
-use input::InputTree;
 use inputs::Inputs;
+use journal::RepackJournal;
 use objects::{copy_objects, copy_process_ids};
-use progress::Progress;
+use output::OutputFile;
+use plan::RepackPlan;
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Call, Result};
 use sapwood_sink::Sink;
-use sapwood_table::pool::computing;
 use sapwood_tfile::write::FileWriter;
-use sets::Sets;
-use std::sync::atomic::Ordering;
-use stream::{NARROW_END, Stream, flush};
-use survey::Survey;
-use target::Target;
-use writing::Output;
 
-/// Writes what is in some files to a new one, `name` being what ROOT shows as its name. Trees of the same path are
-/// joined, in the order of the inputs; histograms are added; of other objects that are in several files, the first is
-/// kept.
+/// Writes the content of some files to a new file; `name` is the name that ROOT shows. Trees of the same path are
+/// concatenated in the order of the inputs, and histograms are added. If several inputs have another object of the same
+/// path, the first one is kept.
 ///
 /// # Errors
-/// Those of opening and reading the inputs, and of the sink; `Unsupported` for what cannot be carried, and if trees
-/// that are to be joined differ; `Missing` if a tree or branch that was chosen is not there; `Corrupt` if baskets do not
-/// hold the entries that the tree says. There is nothing at the target then, or what was there before; where the sink
-/// keeps what was done so far, the same call goes on from there.
+/// Errors of opening and reading the inputs, and of the sink; `Unsupported` for content that cannot be copied, and if
+/// the trees to merge differ; `Missing` if a selected tree or branch does not exist; `Corrupt` if baskets do not hold
+/// the entries that the tree states. The target then stays as it was. If the sink keeps a journal, the same call resumes
+/// from there.
 pub fn repack(
     inputs: &[Input],
     mut sink: Box<dyn Sink>,
@@ -56,126 +52,38 @@ pub fn repack(
 ) -> Result<RepackReport> {
     let mut inputs = Inputs::new(inputs);
     let mut report = RepackReport::default();
-    let mut survey = Survey::new(&mut inputs, options, &mut report.notes, call)?;
+    let mut plan = RepackPlan::new(&mut inputs, options, &mut report.notes, call)?;
     let first = inputs.get(0, call)?;
     let own = Compression::from_number(first.header().compression);
     let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
-    let progress = match survey.job(name, options) {
-        Some(job) => Progress::begin(&mut *sink, job, options.keep_every, &mut report.notes)?,
-        None => Progress::none(),
+    let journal = match plan.job(name, options) {
+        Some(job) => RepackJournal::begin(&mut *sink, job, options.keep_every, &mut report.notes)?,
+        None => RepackJournal::none(),
     };
     let compression = options.compression.unwrap_or(own);
-    let file = FileWriter::new(name, "", compression, progress.origin())?;
-    let mut output = Output::going_on(file, sink, progress);
-    match write(&mut survey, &mut inputs, &mut output, options, &mut report, call) {
+    let file = FileWriter::new(name, "", compression, journal.origin())?;
+    let mut output = OutputFile::with_journal(file, sink, journal);
+    match write(&mut plan, &mut inputs, &mut output, options, &mut report, call) {
         Ok(()) => report.bytes = output.commit()?,
-        Err(error) => return Err(output.leave(error)),
+        Err(error) => return Err(output.abandon(error)),
     }
     Ok(report)
 }
 
-/// Writes all there is but the end of the file.
+/// Writes everything but the end of the file.
 fn write(
-    survey: &mut Survey,
+    plan: &mut RepackPlan,
     inputs: &mut Inputs<'_>,
-    output: &mut Output,
+    output: &mut OutputFile,
     options: &RepackOptions,
     report: &mut RepackReport,
     call: &mut Call<'_>,
 ) -> Result<()> {
-    output.file.descriptions().unite(&survey.descriptions);
-    for (path, title) in &survey.directories {
+    output.file.descriptions().unite(&plan.descriptions);
+    for (path, title) in &plan.directories {
         output.directory(path, Some(title))?;
     }
-    copy_process_ids(&survey.process_ids, inputs, output, options, call)?;
-    copy_objects(&survey.objects, inputs, output, options, report, call)?;
-    copy_trees(survey, inputs, output, options, report, call)
-}
-
-/// Writes the trees: input by input, so that each is open once.
-pub fn copy_trees(
-    survey: &mut Survey,
-    inputs: &mut Inputs<'_>,
-    output: &mut Output,
-    options: &RepackOptions,
-    report: &mut RepackReport,
-    call: &mut Call<'_>,
-) -> Result<()> {
-    let (pool, times) = (computing(options.threads)?, Times::default());
-    let mut targets: Vec<Option<Target>> = survey.trees.iter().map(|_| None).collect();
-    let mut sets = Sets::default();
-    output.hand_on()?;
-    output.progress.begin_baskets(output.file.end())?;
-    for index in 0..inputs.len() {
-        inputs.ahead(index);
-        for (number, (tree, slot)) in survey.trees.iter_mut().zip(&mut targets).enumerate() {
-            let Some(position) = tree.inputs.iter().position(|input| input.index == index) else { continue };
-            let mut input = match tree.first.take() {
-                Some(input) => input,
-                None => {
-                    let file = inputs.get(index, call)?;
-                    let cycle = tree.inputs.get(position).map_or(0, |input| input.cycle);
-                    InputTree::open(&file, &tree.path, cycle, &mut call.step())?
-                }
-            };
-            let choice = options.choices.iter().find(|choice| choice.tree == tree.path);
-            let ranges = choice.and_then(|choice| choice.entries.as_ref());
-            if slot.is_none() {
-                let apart = tree.cut
-                    || ranges.is_some()
-                    || tree.inputs.len() > 1
-                    || options.compression.is_some()
-                    || input.is_of_dataset()
-                    || input.file.size() >= NARROW_END;
-                let parent = tree.path.strip_suffix(&input.name).unwrap_or("");
-                let directory = output.directory(parent, None)?;
-                if ranges.is_none() && tree.inputs.len() == 1 {
-                    input.allow_absent();
-                }
-                let wanted = tree.wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
-                input.find_baskets(wanted.map(|(branch, _)| branch), &mut call.step())?;
-                let mut target = Target::new(&input, directory, &tree.wanted, apart, options);
-                target.go_on(number, &output.progress);
-                *slot = Some(target);
-            }
-            let Some(target) = slot else { continue };
-            let set = tree.inputs.len() > 1 && options.sets.contains(&tree.path);
-            if set && !sets.insert(&tree.path, &input, &mut call.step())? {
-                continue;
-            }
-            let chosen = tree.chosen(position, ranges);
-            let places = target.places(&input);
-            let used =
-                places.iter().enumerate().filter(|(_, place)| place.is_some()).map(|(branch, _)| branch);
-            input.find_baskets(used, &mut call.step())?;
-            target.begin(&input, &places, &chosen, tree.cut)?;
-            output.stage((index, number), target, report)?;
-            let stream = Stream {
-                input: &input,
-                chosen: &chosen,
-                places: &places,
-                borders: target.borders(&input, &chosen),
-                base: target.entries,
-                cut: tree.cut,
-                pid_shift: survey.shifts.get(index).copied().unwrap_or(0),
-                pool: &pool,
-                times: &times,
-            };
-            stream.run(target, output, report, options, call)?;
-            target.end(&input, &chosen)?;
-        }
-    }
-    for (number, (tree, target)) in survey.trees.iter().zip(&mut targets).enumerate() {
-        let Some(target) = target else { continue };
-        output.stage((inputs.len(), number), target, report)?;
-        flush(target, output, report, &pool, &times, call)?;
-        target.finish(tree.cut, &mut output.file)?;
-        output.hand_on()?;
-        report.trees.push((tree.path.clone(), target.entries));
-        report.notes.extend(target.notes());
-    }
-    report.notes.extend(sets.notes());
-    report.decompress_ns = times.decompress.load(Ordering::Relaxed);
-    report.compress_ns = times.compress.load(Ordering::Relaxed);
-    Ok(())
+    copy_process_ids(&plan.process_ids, inputs, output, call)?;
+    copy_objects(&plan.objects, inputs, output, report, call)?;
+    copy_trees(plan, inputs, output, options, report, call)
 }

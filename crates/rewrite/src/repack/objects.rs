@@ -1,8 +1,8 @@
-//! What is no tree: copied as bytes; histograms that are in several inputs, added.
+//! Objects that are not trees: copied as bytes, or added if they are histograms in several inputs.
 
 use super::inputs::Inputs;
-use super::options::{RepackOptions, RepackReport};
-use super::writing::Output;
+use super::options::RepackReport;
+use super::output::OutputFile;
 use bytes::Bytes;
 use sapwood_codec::with_encoder;
 use sapwood_core::{ByteRange, Call, Error, Result};
@@ -15,26 +15,29 @@ use sapwood_tfile::{Key, Record};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Bytes of objects that are fetched together.
+/// Size of the objects that are fetched together.
 const OBJECTS: u64 = 8 << 20;
 
-/// A histogram while those of the inputs are added to it.
-struct Sum<'a> {
+/// A histogram to which those of other inputs are added.
+struct HistogramSum<'a> {
     entry: &'a KeyEntry,
-    /// Its key, and the histogram.
     key: Bytes,
+    /// The histogram itself, uncompressed.
     payload: Vec<u8>,
-    /// How many were added, and why one was not.
+    /// Number of inputs in the sum.
     added: usize,
+    /// Why an input could not be added.
     refused: Option<String>,
 }
 
-/// Copies what is no tree, from the first input that has it; histograms become the sums of those of all inputs.
+/// Copies objects that are not trees, each from the first input that has it. Histograms are summed over all inputs.
+///
+/// # Errors
+/// Errors of reading the inputs, and of the sink; `Corrupt` for broken records.
 pub fn copy_objects(
     objects: &[(KeyEntry, Vec<usize>)],
     inputs: &mut Inputs<'_>,
-    output: &mut Output,
-    options: &RepackOptions,
+    output: &mut OutputFile,
     report: &mut RepackReport,
     call: &mut Call<'_>,
 ) -> Result<()> {
@@ -53,13 +56,13 @@ pub fn copy_objects(
             }
             Some(_) => {
                 let (path, class, count) = (&entry.path, &entry.key.class_name, sources.len());
-                report.notes.push(format!("'{path}' ({class}) is in {count} files: the first is kept"));
+                report.notes.push(format!("'{path}' ({class}) is in {count} files; only the first was kept"));
             }
             None => {}
         }
     }
     let summed: HashSet<&str> = sums_of.iter().flatten().copied().collect();
-    let mut sums: HashMap<&str, Sum<'_>> = HashMap::new();
+    let mut sums: HashMap<&str, HistogramSum<'_>> = HashMap::new();
     for (index, entries) in of_input.iter().enumerate() {
         let wanted = sums_of.get(index).map(Vec::as_slice).unwrap_or_default();
         if entries.is_empty() && wanted.is_empty() {
@@ -67,25 +70,25 @@ pub fn copy_objects(
         }
         let file = inputs.get(index, call)?;
         if !wanted.is_empty() {
-            add_all(&file, wanted, &mut sums, options, call)?;
+            add_all(&file, wanted, &mut sums, call)?;
         }
-        each_record(&file, entries, options, call, |entry, record| {
+        each_record(&file, entries, call, |entry, record| {
             let (key, payload) = parts(entry, &record)?;
             if summed.contains(entry.path.as_str()) {
                 let payload = Record::decode(&entry.key, &record)?.payload.to_vec();
-                sums.insert(&entry.path, Sum { entry, key, payload, added: 1, refused: None });
+                sums.insert(&entry.path, HistogramSum { entry, key, payload, added: 1, refused: None });
                 return Ok(());
             }
             report.objects += 1;
             put(entry, &key, payload, output)
         })?;
     }
-    let mut sums: Vec<Sum<'_>> = sums.into_values().collect();
+    let mut sums: Vec<HistogramSum<'_>> = sums.into_values().collect();
     sums.sort_by_key(|sum| (sum.entry.key.offset, &sum.entry.path));
     for sum in sums {
         if let Some(why) = &sum.refused {
             let path = &sum.entry.path;
-            report.notes.push(format!("'{path}' was not added up from all files: {why}"));
+            report.notes.push(format!("'{path}' is not the sum over all files: {why}"));
         }
         report.sums += u64::from(sum.added > 1);
         let mut payload = Vec::new();
@@ -97,34 +100,35 @@ pub fn copy_objects(
     Ok(())
 }
 
-/// Copies the process ids, under the numbers that they have in the new file.
+/// Copies the process ids, numbered as in the new file.
+///
+/// # Errors
+/// Errors of reading the inputs, and of the sink; `Corrupt` for broken records.
 pub fn copy_process_ids(
     process_ids: &[(usize, KeyEntry)],
     inputs: &mut Inputs<'_>,
-    output: &mut Output,
-    options: &RepackOptions,
+    output: &mut OutputFile,
     call: &mut Call<'_>,
 ) -> Result<()> {
     for (number, (input, entry)) in process_ids.iter().enumerate() {
         let file = inputs.get(*input, call)?;
-        each_record(&file, &[entry], options, call, |entry, record| {
+        each_record(&file, &[entry], call, |entry, record| {
             let (_, payload) = parts(entry, &record)?;
             let (class, title) = (&entry.key.class_name, &entry.key.title);
             let key = NewKey::new(class, &format!("ProcessID{number}"), title, output.file.wide());
             let top = output.file.top();
             output.file.record(top, &key, payload, entry.key.object_len as usize)?;
-            output.hand_on()
+            output.flush()
         })?;
     }
     Ok(())
 }
 
-/// Adds the histograms of an input to those of the inputs before it.
+/// Adds the histograms of an input to the sums.
 fn add_all(
     file: &File,
     paths: &[&str],
-    sums: &mut HashMap<&str, Sum<'_>>,
-    options: &RepackOptions,
+    sums: &mut HashMap<&str, HistogramSum<'_>>,
     call: &mut Call<'_>,
 ) -> Result<()> {
     let keys = file.keys(&mut call.step())?;
@@ -136,14 +140,14 @@ fn add_all(
         }
     }
     let entries: Vec<&KeyEntry> = paths.iter().filter_map(|path| newest.get(path).copied()).collect();
-    each_record(file, &entries, options, call, |entry, record| {
+    each_record(file, &entries, call, |entry, record| {
         let Some(sum) = sums.get_mut(entry.path.as_str()) else { return Ok(()) };
         let class = &sum.entry.key.class_name;
         let refused = if *class == entry.key.class_name {
             let other = Record::decode(&entry.key, &record)?;
             add_histogram(class, &mut sum.payload, &other.payload)?
         } else {
-            Some(format!("it is a {class} and a {}", entry.key.class_name))
+            Some(format!("it is a {class} in one file and a {} in another", entry.key.class_name))
         };
         match refused {
             None => sum.added += 1,
@@ -153,11 +157,10 @@ fn add_all(
     })
 }
 
-/// Fetches the records of some keys, and hands each to `work`.
+/// Fetches the records of some keys, and calls `work` with each.
 fn each_record<'e>(
     file: &File,
     entries: &[&'e KeyEntry],
-    _options: &RepackOptions,
     call: &mut Call<'_>,
     mut work: impl FnMut(&'e KeyEntry, Bytes) -> Result<()>,
 ) -> Result<()> {
@@ -188,7 +191,7 @@ fn each_record<'e>(
     Ok(())
 }
 
-/// Key and payload of a record.
+/// The key and the payload of a record.
 fn parts(entry: &KeyEntry, record: &Bytes) -> Result<(Bytes, Bytes)> {
     let own = Key::parse_at(record, entry.key.offset)?;
     if (own.nbytes, own.key_len) != (entry.key.nbytes, entry.key.key_len) {
@@ -199,11 +202,11 @@ fn parts(entry: &KeyEntry, record: &Bytes) -> Result<(Bytes, Bytes)> {
     Ok((record.slice(..key_len), record.slice(key_len..)))
 }
 
-/// Writes an object under the key that it had.
-fn put(entry: &KeyEntry, key: &[u8], payload: Bytes, output: &mut Output) -> Result<()> {
-    // The name of an object may have slashes: its directory is what stands before it.
+/// Writes an object with its old key.
+fn put(entry: &KeyEntry, key: &[u8], payload: Bytes, output: &mut OutputFile) -> Result<()> {
+    // The name of an object may contain slashes, so its directory is the path before the name.
     let parent = entry.path.strip_suffix(&entry.key.name).unwrap_or("");
     let directory = output.directory(parent, None)?;
     output.file.copied_and_listed(directory, key, payload, 0)?;
-    output.hand_on()
+    output.flush()
 }

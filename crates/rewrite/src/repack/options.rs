@@ -1,30 +1,29 @@
-//! What is asked for, and what was done.
+//! The options of a repack, and its report.
 
 use sapwood_codec::Compression;
 use sapwood_core::{Call, Deadline, Result};
-use sapwood_root::File;
-use sapwood_source::OpenOptions;
+use sapwood_root::{File, OpenOptions};
 use sapwood_ttree::write::ClusterSize;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A file that is read.
+/// A file to read.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// One that is open.
+    /// An open file.
     Open(File),
-    /// One that is opened when its turn comes, and closed after it.
+    /// A file that is opened when it is needed, and closed afterwards.
     At(InputFile),
 }
 
-/// A file that is opened when its turn comes.
+/// A file that is opened when it is needed.
 #[derive(Debug, Clone)]
 pub struct InputFile {
     /// Its path or URL.
     pub url: String,
     /// How to open it.
     pub options: Box<OpenOptions>,
-    /// What opens it.
+    /// The function that opens it.
     pub open: OpenFile,
 }
 
@@ -32,13 +31,13 @@ pub struct InputFile {
 pub type OpenFile = fn(&str, OpenOptions, &mut Call<'_>) -> Result<File>;
 
 impl InputFile {
-    /// Opens it, each step in an hour at most.
+    /// Opens the file, within the deadline of its options (default: an hour).
     ///
     /// # Errors
     /// Those of [`open`](InputFile::open).
     pub fn open(&self, call: &mut Call<'_>) -> Result<File> {
-        let mut call = call.until(self.options.deadline.within(Deadline::DEFAULT));
-        let options = OpenOptions { deadline: call.deadline(), ..(*self.options).clone() };
+        let mut call = call.until(self.options.source.deadline.within(Deadline::DEFAULT));
+        let options = self.options.until(call.deadline());
         (self.open)(&self.url, options, &mut call)
     }
 }
@@ -53,75 +52,74 @@ impl Input {
     }
 }
 
-/// What is to be different in the copy. By default, nothing is: baskets are copied as they are.
+/// How the new file differs from its inputs. By default it does not: baskets are copied as they are.
 #[derive(Debug, Clone, Default)]
 pub struct RepackOptions {
-    /// Compression of all baskets, and of what the file says of itself. Default: each as it is.
+    /// Compression of all baskets, and of the metadata. Default: unchanged.
     pub compression: Option<Compression>,
-    /// `fBasketSize` of all branches: bytes of a basket before compression. Default: baskets stay as they are or,
-    /// where clusters change, as large as the branch says.
+    /// `fBasketSize` of all branches: the uncompressed size of a basket. Default: baskets are not re-split, or get the
+    /// size that their branch states if `cluster` is set.
     pub basket_size: Option<u32>,
-    /// The size of clusters; of bytes, those of the sources count. Default: clusters end where they did.
+    /// Size of clusters; a size in bytes refers to the compressed size in the inputs. Default: unchanged.
     pub cluster: Option<ClusterSize>,
-    /// Paths of the trees that are written. Default: all.
+    /// Paths of the trees to write. Default: all.
     pub trees: Option<Vec<String>>,
-    /// Leaves out everything that is no tree.
+    /// Drops everything that is not a tree.
     pub only_trees: bool,
-    /// What of single trees is written.
-    pub choices: Vec<Choice>,
-    /// What to do where the branches of trees that are merged differ.
-    pub drift: Drift,
+    /// Branches and entries to write, for single trees.
+    pub selections: Vec<TreeSelection>,
+    /// What to do if the branches of merged trees differ.
+    pub drift: SchemaDrift,
     /// Number of computing threads, as in [`ReadOptions`](sapwood_root::ReadOptions).
     pub threads: Option<usize>,
-    /// Paths of trees that are sets: of inputs that have the same entries in one, those of the first are written.
+    /// Paths of trees that are sets: if several inputs have the same entries in such a tree, they are written once.
     pub sets: Vec<String>,
-    /// How often the place of the new file is to keep what was done, where it can, so that a later run goes on from
-    /// there. Default: every 10 seconds.
+    /// How often the sink writes its journal, if it has one, so that a later run can resume. Default: every 10 seconds.
     pub keep_every: Option<Duration>,
 }
 
-/// What of a tree is written.
+/// The branches and entries of a tree to write.
 #[derive(Debug, Clone, Default)]
-pub struct Choice {
+pub struct TreeSelection {
     /// Path of the tree.
     pub tree: String,
-    /// Paths of the branches, which come with those that count them and those in them. Default: all.
+    /// Paths of the branches; their sub-branches and count branches are included. Default: all.
     pub branches: Option<Vec<String>>,
     /// For each input, the ranges of entries, in order. Default: all.
     pub entries: Option<Vec<Vec<Range<u64>>>>,
 }
 
-/// What to do where the branches of trees that are merged differ.
+/// What to do if the branches of merged trees differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Drift {
-    /// Fail, and say where they differ.
+pub enum SchemaDrift {
+    /// Fail, with the differences.
     #[default]
     Strict,
-    /// Write those that all have, of the same type.
+    /// Write the branches that all inputs have with the same type.
     Intersection,
 }
 
-/// What was written.
+/// The result of a repack.
 #[derive(Debug, Clone, Default)]
 pub struct RepackReport {
-    /// Bytes of the new file.
+    /// Size of the new file in bytes.
     pub bytes: u64,
-    /// Path and entries of each tree.
+    /// Path and number of entries of each tree.
     pub trees: Vec<(String, u64)>,
-    /// Baskets that were copied as they were.
+    /// Number of baskets copied unchanged.
     pub copied_baskets: u64,
-    /// Baskets that were compressed anew, with the same entries.
+    /// Number of baskets recompressed, with the same entries.
     pub recompressed_baskets: u64,
-    /// Baskets that were cut anew.
+    /// Number of baskets made by re-splitting.
     pub cut_baskets: u64,
-    /// Objects that are no trees, copied.
+    /// Number of objects copied that are not trees.
     pub objects: u64,
-    /// Histograms that are sums.
+    /// Number of histograms that are sums over several inputs.
     pub sums: u64,
-    /// Nanoseconds of the processor in decompressing, of all threads.
+    /// CPU time spent decompressing, in nanoseconds, summed over all threads.
     pub decompress_ns: u64,
-    /// Nanoseconds of the processor in compressing, of all threads.
+    /// CPU time spent compressing, in nanoseconds, summed over all threads.
     pub compress_ns: u64,
-    /// What is not as one might expect: objects of which the first was kept, branches that were left out.
+    /// Messages about what may be unexpected: objects kept from the first input only, branches that were dropped.
     pub notes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Trees that are sets: what several inputs have in common is written once.
+//! Trees that are sets, such as the files' metadata: equal sets of several inputs are written once.
 
 use super::input::InputTree;
 use sapwood_core::{ByteRange, Call, Error, Result};
@@ -8,18 +8,18 @@ use sapwood_ttree::{BasketRef, Entries, References};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Bytes of baskets that are fetched together.
+/// Compressed size of the baskets that are fetched together.
 const BATCH: u64 = 8 << 20;
 
-/// What the inputs have in their sets.
+/// The different contents that the inputs have in their sets.
 #[derive(Debug, Default)]
-pub(super) struct Sets {
-    /// Digests by the paths of the trees, and the number of inputs.
+pub(super) struct TreeSets {
+    /// By the path of the tree: the digests of the different contents, and the number of inputs.
     of_path: BTreeMap<String, (HashSet<[u64; 2]>, usize)>,
 }
 
-impl Sets {
-    /// Adds the set of an input; false if one with the same entries, in the same order, was added before.
+impl TreeSets {
+    /// Adds the set of an input. Returns false if one with the same entries, in the same order, was added before.
     pub(super) fn insert(&mut self, path: &str, input: &InputTree, call: &mut Call<'_>) -> Result<bool> {
         let digest = digest(input, call)?;
         let (met, inputs) = self.of_path.entry(path.to_owned()).or_default();
@@ -27,16 +27,16 @@ impl Sets {
         Ok(met.insert(digest))
     }
 
-    /// What is to be told of them.
+    /// One message for each tree.
     pub(super) fn notes(self) -> impl Iterator<Item = String> {
         self.of_path.into_iter().map(|(path, (met, inputs))| match met.len() {
-            1 => format!("'{path}' is the same in all {inputs} files, and is written once"),
-            sets => format!("'{path}' differs: of {inputs} files, there are {sets} different ones, joined"),
+            1 => format!("'{path}' is the same in all {inputs} files and was written once"),
+            sets => format!("'{path}' has {sets} different contents in {inputs} files; they were merged"),
         })
     }
 }
 
-/// What stands for all entries of a tree, however these are compressed and cut.
+/// A digest of all entries of a tree, however they are compressed and split into baskets.
 fn digest(input: &InputTree, call: &mut Call<'_>) -> Result<[u64; 2]> {
     let mut other = DefaultHasher::new();
     other.write_u8(1);
@@ -46,7 +46,7 @@ fn digest(input: &InputTree, call: &mut Call<'_>) -> Result<[u64; 2]> {
         add(input.path(place).as_bytes());
         let name = &branch.file_name;
         if !name.is_empty() && !branch.baskets.is_empty() {
-            return Err(Error::unsupported("the baskets of a set lie in another file").branch(&branch.name));
+            return Err(Error::unsupported("the baskets of a set are in another file").branch(&branch.name));
         }
         let jobs = branch.baskets.iter().map(job).collect::<Vec<_>>();
         let fetcher = input.file.fetcher().clone();

@@ -1,12 +1,16 @@
-//! The baskets of a tree, from an input to the new file: fetched ahead in the order of the file, worked on by all
-//! threads, and placed cluster by cluster.
+//! Moves the baskets of a tree from an input to the new file: fetches them ahead in file order, transforms them on all
+//! threads, and places them cluster by cluster.
 
-use super::baskets::{Borders, Branchwise, Readers, Ready, Times, entries, made, places, whole};
-use super::chosen::Chosen;
+use super::baskets::{
+    BasketEncoding, ClusterBorders, ClusterCutter, CodecTimes, OutputBasket, chosen_positions, copy_basket,
+    encode_basket, parse_entries,
+};
+use super::entry_ranges::EntryRanges;
 use super::input::InputTree;
-use super::options::{RepackOptions, RepackReport};
-use super::target::{Target, TargetBranch};
-use super::writing::Output;
+use super::options::RepackReport;
+use super::output::OutputFile;
+use super::output_tree::{OutputBranch, OutputTree};
+use super::placing::PendingBaskets;
 use bytes::Bytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -21,59 +25,60 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use std::vec::IntoIter;
 
-/// Compressed bytes that are fetched and worked on together: that are only copied, that are worked on by all threads,
-/// and those of other machines.
+/// Compressed size of a batch of local baskets that are only copied.
 const COPIED_BATCH: u64 = 512 << 10;
+/// Compressed size of a batch of other local baskets, which all threads transform.
 const BATCH: u64 = 4 << 20;
+/// Compressed size of a batch of remote baskets.
 const DISTANT_BATCH: u64 = 16 << 20;
-/// As far as this, records with narrow keys can be placed, and all that is worked on meanwhile.
+/// Below this position, narrow keys are safe: they reach 2 GiB, and the baskets of a batch stay below that.
 pub(super) const NARROW_END: u64 = 1 << 30;
-/// Baskets that wait until their cluster comes may take so many bytes.
-const WAITING: usize = 32 << 20;
 
-/// A basket that is to be read.
+/// A basket to read.
 #[derive(Debug, Clone, Copy)]
-struct Part {
-    /// Places of its branch in the target and in the input, and of the basket in that.
+struct InputBasket {
+    /// Index of its branch in the new tree.
     target: usize,
+    /// Index of its branch in the input.
     branch: usize,
+    /// Index in that branch.
     basket: usize,
-    /// The cluster that its first entry becomes part of.
+    /// The cluster of its first entry in the new tree.
     cluster: u64,
-    /// One past its last entry in the new tree, and true if an earlier run placed all up to there.
+    /// One past its last entry in the new tree.
     end: u64,
+    /// True if an earlier run placed all entries before `end`.
     placed: bool,
 }
 
-/// What is done with the baskets of one tree of one input.
-pub(super) struct Stream<'a> {
+/// The copy of one input's baskets of one tree.
+pub(super) struct BasketStream<'a> {
     pub input: &'a InputTree,
-    pub chosen: &'a Chosen,
-    /// For each branch of the input, its place in the target.
+    pub chosen: &'a EntryRanges,
+    /// For each branch of the input, its index in the new tree.
     pub places: &'a [Option<usize>],
-    pub borders: Borders,
+    pub borders: ClusterBorders,
     /// First entry of the input in the new tree.
     pub base: u64,
     pub cut: bool,
-    /// What is to be added to the numbers of process ids.
+    /// What is added to the numbers of process ids.
     pub pid_shift: u16,
     pub pool: &'a ThreadPool,
-    pub times: &'a Times,
+    pub times: &'a CodecTimes,
 }
 
-impl Stream<'_> {
-    /// Moves all baskets to the new file; what cutters hold stays there.
+impl BasketStream<'_> {
+    /// Moves all baskets to the new file; the open baskets of cutters stay there.
     pub(super) fn run(
         &self,
-        target: &mut Target,
-        output: &mut Output,
+        target: &mut OutputTree,
+        output: &mut OutputFile,
         report: &mut RepackReport,
-        _options: &RepackOptions,
         call: &mut Call<'_>,
     ) -> Result<()> {
         let parts = self.parts(target);
         self.pass(&parts, target);
-        let mut waiting = Waiting::default();
+        let mut waiting = PendingBaskets::default();
         let mut from = 0;
         while let Some(first) = parts.get(from) {
             let name = self.file_name(first);
@@ -82,7 +87,7 @@ impl Stream<'_> {
             let to = from + len.count();
             let file = self.input.file_of(name);
             let immediate = file.fetcher().source().cost_model().immediate;
-            // Baskets of a dataset may be none that ROOT reads.
+            // ROOT cannot read all baskets of a dataset.
             let copied = !self.cut
                 && !self.input.is_of_dataset()
                 && !target.branches.iter().flatten().any(|branch| branch.recompress);
@@ -93,7 +98,7 @@ impl Stream<'_> {
             };
             let jobs = self.jobs(&parts, from..to, most);
             let here = immediate && copied && self.are_dense(parts.get(from..to).unwrap_or_default());
-            let mut batches = Batches::new(jobs, file.fetcher(), here, most)?;
+            let mut batches = BatchReader::new(jobs, file.fetcher(), here, most)?;
             while let Some(answer) = batches.next(&mut call.step()) {
                 let (range, bytes) = answer?;
                 let next = parts.get(range.end).map_or(u64::MAX, |part| part.cluster);
@@ -110,8 +115,8 @@ impl Stream<'_> {
         waiting.place(u64::MAX, target, output, self.pid_shift, report)
     }
 
-    /// All baskets with chosen entries, cluster by cluster, within these in the order of the file.
-    fn parts(&self, tree: &Target) -> Vec<Part> {
+    /// All baskets with selected entries, by cluster, then in file order.
+    fn parts(&self, tree: &OutputTree) -> Vec<InputBasket> {
         let mut names: Vec<&str> = self.input.branches().map(|branch| branch.file_name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
@@ -135,33 +140,36 @@ impl Stream<'_> {
                 last = last.max(if reference.embedded.is_some() { u64::MAX } else { reference.offset });
                 let order = if self.cut || self.input.is_of_dataset() { cluster } else { 0 };
                 let placed = end <= done;
-                keyed.push(((order, file, last), Part { target, branch, basket, cluster, end, placed }));
+                keyed.push((
+                    (order, file, last),
+                    InputBasket { target, branch, basket, cluster, end, placed },
+                ));
             }
         }
         keyed.sort_by_key(|(order, _)| *order);
         keyed.into_iter().map(|(_, part)| part).collect()
     }
 
-    /// Lets cutters pass over what an earlier run placed.
-    fn pass(&self, parts: &[Part], target: &mut Target) {
+    /// Lets cutters skip the entries that an earlier run placed.
+    fn pass(&self, parts: &[InputBasket], target: &mut OutputTree) {
         for part in parts.iter().filter(|part| part.placed) {
             let branch = target.branches.get_mut(part.target).and_then(Option::as_mut);
-            if let Some(cutting) = branch.and_then(|branch| branch.cutting.as_mut()) {
-                cutting.next = cutting.next.max(part.end);
+            if let Some(cutter) = branch.and_then(|branch| branch.cutter.as_mut()) {
+                cutter.next = cutter.next.max(part.end);
             }
         }
     }
 
-    fn basket(&self, part: &Part) -> Option<&BasketRef> {
+    fn basket(&self, part: &InputBasket) -> Option<&BasketRef> {
         self.input.branch(part.branch)?.baskets.get(part.basket)
     }
 
-    fn file_name(&self, part: &Part) -> &str {
+    fn file_name(&self, part: &InputBasket) -> &str {
         self.input.branch(part.branch).map_or("", |branch| &branch.file_name)
     }
 
-    /// True if more of the file is read than skipped: the system reads ahead there by itself.
-    fn are_dense(&self, parts: &[Part]) -> bool {
+    /// True if more of the file is read than skipped, so that the operating system reads ahead.
+    fn are_dense(&self, parts: &[InputBasket]) -> bool {
         let baskets = parts.iter().filter_map(|part| self.basket(part));
         let ranges = baskets.filter(|basket| basket.embedded.is_none());
         let ranges =
@@ -172,8 +180,8 @@ impl Stream<'_> {
         bytes >= end.saturating_sub(start) / 2
     }
 
-    /// Batches of consecutive parts, and what is to be fetched for each; without those of which all is placed.
-    fn jobs(&self, parts: &[Part], range: Range<usize>, most: u64) -> Vec<Job<Range<usize>>> {
+    /// BatchReader of consecutive baskets with their byte ranges, without batches that an earlier run placed.
+    fn jobs(&self, parts: &[InputBasket], range: Range<usize>, most: u64) -> Vec<Job<Range<usize>>> {
         let mut jobs: Vec<Job<Range<usize>>> = Vec::new();
         let mut bytes = u64::MAX;
         let is_placed = |index: &usize| parts.get(*index).is_some_and(|part| part.placed);
@@ -196,15 +204,15 @@ impl Stream<'_> {
         jobs
     }
 
-    /// Works on the baskets of a batch: what can be placed, with the places of the branches.
+    /// Transforms the baskets of a batch. Returns those that can be placed, with the indices of their branches.
     fn batch(
         &self,
-        parts: &[Part],
+        parts: &[InputBasket],
         bytes: Vec<Bytes>,
-        target: &mut Target,
+        target: &mut OutputTree,
         narrow: bool,
         call: &mut Call<'_>,
-    ) -> Result<Vec<(usize, Ready)>> {
+    ) -> Result<Vec<(usize, OutputBasket)>> {
         let mut fetched = bytes.into_iter();
         let mut work = Vec::with_capacity(parts.len());
         for part in parts.iter().filter(|part| !part.placed) {
@@ -215,88 +223,96 @@ impl Stream<'_> {
         if self.cut {
             return compute(self.pool, call, |cancelled| self.cut_all(&work, target, narrow, cancelled));
         }
-        let one = |(part, basket, bytes): &(Part, &BasketRef, Bytes)| {
+        let one = |(part, basket, bytes): &(InputBasket, &BasketRef, Bytes)| {
             let kept = self.keep(part, basket, bytes, target, narrow);
             kept.map_err(|error| self.locate(error, part, basket))
         };
-        let copied = |(part, basket, bytes): &(Part, &BasketRef, Bytes)| {
+        let copied = |(part, basket, bytes): &(InputBasket, &BasketRef, Bytes)| {
             let branch = target.branches.get(part.target).and_then(Option::as_ref);
             !self.input.is_of_dataset()
                 && self.stays(basket, bytes, narrow)
                 && branch.is_some_and(|branch| !branch.recompress)
         };
-        // Where nothing is to be computed, other threads would only have to be waited for.
+        // Without anything to compute, other threads would only add latency.
         if work.iter().all(copied) {
             return work.iter().map(one).collect();
         }
         compute(self.pool, call, |cancelled| {
-            let told = |item| match cancelled.load(Ordering::Relaxed) {
+            let checked = |item| match cancelled.load(Ordering::Relaxed) {
                 true => Err(Call::interrupted()),
                 false => one(item),
             };
-            work.par_iter().map(told).collect()
+            work.par_iter().map(checked).collect()
         })
     }
 
     /// True if a basket keeps its entries, and its key.
     fn stays(&self, basket: &BasketRef, bytes: &[u8], narrow: bool) -> bool {
-        let kept: u64 = places(basket, self.chosen).map(|range| range.len() as u64).sum();
-        // Old keys cannot say that they lie beyond 2 GiB: their entries get a new one.
+        let kept: u64 = chosen_positions(basket, self.chosen).map(|range| range.len() as u64).sum();
+        // Narrow keys cannot state positions beyond 2 GiB, so the entries need a new key there.
         let fits = (narrow && self.pid_shift == 0) || is_wide(bytes);
         basket.embedded.is_none() && kept == basket.entries && fits
     }
 
-    /// A basket that keeps its entries, or loses those that were not chosen.
+    /// A basket that keeps all of its entries, or the selected ones.
     fn keep(
         &self,
-        part: &Part,
+        part: &InputBasket,
         basket: &BasketRef,
         bytes: &Bytes,
-        target: &Target,
+        target: &OutputTree,
         narrow: bool,
-    ) -> Result<(usize, Ready)> {
+    ) -> Result<(usize, OutputBasket)> {
         let Some(Some(branch)) = target.branches.get(part.target) else {
             return Err(Error::corrupt("a basket belongs to no branch"));
         };
         let first = self.base + self.chosen.rank(basket.first_entry);
-        // A basket of a dataset may say where its entries stood, which ROOT does not survive.
-        let says_origins = self.input.is_of_dataset() && branch.references.are_possible();
-        if self.stays(basket, bytes, narrow) && !says_origins {
+        // A basket of a dataset may state where its entries came from, which makes ROOT crash.
+        let has_origins = self.input.is_of_dataset() && branch.references.are_possible();
+        if self.stays(basket, bytes, narrow) && !has_origins {
             let (recompress, compression) = (branch.recompress, branch.compression);
-            return Ok((part.target, whole(basket, first, bytes, recompress, compression, self.times)?));
+            return Ok((
+                part.target,
+                copy_basket(basket, first, bytes, recompress, compression, self.times)?,
+            ));
         }
         self.check_process_ids(bytes, branch)?;
-        let entries = entries(basket, bytes, &branch.references, self.times)?;
+        let entries = parse_entries(basket, bytes, &branch.references, self.times)?;
         Ok((part.target, self.single(branch, basket, &entries, first, narrow)?))
     }
 
-    /// The chosen entries of a basket as a basket of their own.
+    /// The selected entries of a basket, as a new basket.
     fn single(
         &self,
-        branch: &TargetBranch,
+        branch: &OutputBranch,
         basket: &BasketRef,
         entries: &Entries,
         first: u64,
         narrow: bool,
-    ) -> Result<Ready> {
-        // References that cannot be found hold only behind a key as long as the one that stood before them.
+    ) -> Result<OutputBasket> {
+        // References that cannot be found stay valid only behind a key of the same length.
         let narrow = narrow && entries.immovable().is_some() && !branch.single(false).fits(entries);
-        let mut cutting = Branchwise { cutter: branch.single(narrow), base: first, next: first };
-        cutting.add(entries, places(basket, self.chosen), &Borders::At(Vec::new()), &mut Vec::new())?;
-        let cut = cutting.cutter.close()?.ok_or_else(|| Error::corrupt("a basket has no entries"))?;
-        let ready = made(cut, first, branch.compression, Readers::OfFiles, self.times)?;
+        let mut cutter = ClusterCutter { cutter: branch.single(narrow), base: first, next: first };
+        cutter.add(
+            entries,
+            chosen_positions(basket, self.chosen),
+            &ClusterBorders::At(Vec::new()),
+            &mut Vec::new(),
+        )?;
+        let cut = cutter.cutter.close()?.ok_or_else(|| Error::corrupt("a basket has no entries"))?;
+        let ready = encode_basket(cut, first, branch.compression, BasketEncoding::Root, self.times)?;
         Ok(if narrow { ready.narrow() } else { ready })
     }
 
     /// Re-splits baskets, branch by branch.
     fn cut_all(
         &self,
-        work: &[(Part, &BasketRef, Bytes)],
-        target: &mut Target,
+        work: &[(InputBasket, &BasketRef, Bytes)],
+        target: &mut OutputTree,
         narrow: bool,
         cancelled: &AtomicBool,
-    ) -> Result<Vec<(usize, Ready)>> {
-        let mut of_branch: HashMap<usize, Vec<&(Part, &BasketRef, Bytes)>> = HashMap::new();
+    ) -> Result<Vec<(usize, OutputBasket)>> {
+        let mut of_branch: HashMap<usize, Vec<&(InputBasket, &BasketRef, Bytes)>> = HashMap::new();
         for item in work {
             of_branch.entry(item.0.target).or_default().push(item);
         }
@@ -332,17 +348,17 @@ impl Stream<'_> {
     /// Re-splits the entries of a basket. A basket whose entries cannot move stays whole.
     fn cut(
         &self,
-        branch: &mut TargetBranch,
+        branch: &mut OutputBranch,
         basket: &BasketRef,
         bytes: &Bytes,
         narrow: bool,
-        ready: &mut Vec<Ready>,
+        ready: &mut Vec<OutputBasket>,
     ) -> Result<()> {
         self.check_process_ids(bytes, branch)?;
         let (recompress, compression) = (branch.recompress, branch.compression);
-        let cutting = branch.cutting.as_mut().ok_or_else(|| Error::corrupt("a branch has no cutter"))?;
-        let (base, mut cuts) = (cutting.base, Vec::new());
-        let entries = entries(basket, bytes, &branch.references, self.times);
+        let cutter = branch.cutter.as_mut().ok_or_else(|| Error::corrupt("a branch has no cutter"))?;
+        let (base, mut cuts) = (cutter.base, Vec::new());
+        let entries = parse_entries(basket, bytes, &branch.references, self.times);
         let immovable = match &entries {
             Ok(entries) => entries.immovable(),
             Err(error) if error.kind() == ErrorKind::Unsupported => Some(error.message()),
@@ -352,68 +368,71 @@ impl Stream<'_> {
         let whole = match (immovable, &entries) {
             (Some(why), _) if can_stay => {
                 branch.kept_whole.get_or_insert_with(|| why.to_owned());
-                let first = cutting.next;
-                cutting.pass(basket.entries, &mut cuts)?;
-                Some(whole(basket, first, bytes, recompress, compression, self.times)?)
+                let first = cutter.next;
+                cutter.pass(basket.entries, &mut cuts)?;
+                Some(copy_basket(basket, first, bytes, recompress, compression, self.times)?)
             }
             (Some(_), Ok(entries)) if basket.embedded.is_some() => {
-                let first = cutting.next;
-                cutting.pass(places(basket, self.chosen).map(|range| range.len() as u64).sum(), &mut cuts)?;
+                let first = cutter.next;
+                cutter.pass(
+                    chosen_positions(basket, self.chosen).map(|range| range.len() as u64).sum(),
+                    &mut cuts,
+                )?;
                 Some(self.single(branch, basket, entries, first, narrow)?)
             }
             _ => {
-                cutting.add(&entries?, places(basket, self.chosen), &self.borders, &mut cuts)?;
+                cutter.add(&entries?, chosen_positions(basket, self.chosen), &self.borders, &mut cuts)?;
                 None
             }
         };
         for cut in cuts {
-            ready.push(made(cut, base, compression, Readers::OfFiles, self.times)?);
+            ready.push(encode_basket(cut, base, compression, BasketEncoding::Root, self.times)?);
         }
         ready.extend(whole);
         Ok(())
     }
 
-    /// Entries that may hold references by number of a process id must stay in a basket that says from where these
-    /// numbers count.
-    fn check_process_ids(&self, basket: &[u8], branch: &TargetBranch) -> Result<()> {
+    /// Fails for entries that may refer to process ids by number, if a new basket would lose the offset of the numbers.
+    fn check_process_ids(&self, basket: &[u8], branch: &OutputBranch) -> Result<()> {
         if !branch.references.are_possible() || (pid_offset(basket) == 0 && self.pid_shift == 0) {
             return Ok(());
         }
         Err(Error::unsupported(
-            "the objects of a branch may refer to others by the process ids of a merged file",
+            "objects in this branch may refer to others by the process ids of a merged file",
         )
         .branch(&branch.key.name)
-        .hint("such baskets can be copied whole: give no basket or cluster size and no entries"))
+        .hint("such baskets can only be copied whole: set no basket size, cluster size or entries"))
     }
 
-    fn locate(&self, error: Error, part: &Part, basket: &BasketRef) -> Error {
+    fn locate(&self, error: Error, part: &InputBasket, basket: &BasketRef) -> Error {
         let error = if basket.embedded.is_none() { error.inside(basket.offset) } else { error };
         error.branch(self.input.path(part.branch))
     }
 }
 
-/// What is fetched for one batch after the other.
-enum Batches {
-    /// By other threads, while a batch is worked on.
+/// The bytes of one batch after the other.
+enum BatchReader {
+    /// Fetched by other threads while a batch is transformed.
     Ahead(ReadAhead<Range<usize>>),
-    /// When it is asked for: into memory that a batch before it had, which the processor still has near, where that of
-    /// another thread would be fresh and have to be cleared.
+    /// Read on demand, into memory that an earlier batch used: it is still in the CPU's cache, while another thread's
+    /// would be new and have to be zeroed.
     Here { jobs: IntoIter<Job<Range<usize>>>, fetcher: Fetcher, asked: Instant },
 }
 
-impl Batches {
-    fn new(jobs: Vec<Job<Range<usize>>>, fetcher: &Fetcher, here: bool, most: u64) -> Result<Batches> {
-        let (fetcher, ahead) = (fetcher.clone(), Ahead { jobs: 2, bytes: 2 * most });
-        Ok(match here {
-            true => Batches::Here { jobs: jobs.into_iter(), fetcher, asked: Instant::now() },
-            false => Batches::Ahead(read_ahead(jobs, move |_| fetcher.clone(), ahead)?),
-        })
+impl BatchReader {
+    fn new(jobs: Vec<Job<Range<usize>>>, fetcher: &Fetcher, here: bool, most: u64) -> Result<BatchReader> {
+        let fetcher = fetcher.clone();
+        if here {
+            return Ok(BatchReader::Here { jobs: jobs.into_iter(), fetcher, asked: Instant::now() });
+        }
+        let ahead = Ahead { jobs: 2, bytes: 2 * most };
+        Ok(BatchReader::Ahead(read_ahead(jobs, move |_| fetcher.clone(), ahead)?))
     }
 
     fn next(&mut self, call: &mut Call<'_>) -> Option<Result<(Range<usize>, Vec<Bytes>)>> {
         match self {
-            Batches::Ahead(ahead) => ahead.next(call),
-            Batches::Here { jobs, fetcher, asked } => {
+            BatchReader::Ahead(ahead) => ahead.next(call),
+            BatchReader::Here { jobs, fetcher, asked } => {
                 let job = jobs.next()?;
                 if asked.elapsed() >= HEARTBEAT {
                     *asked = Instant::now();
@@ -426,74 +445,4 @@ impl Batches {
             }
         }
     }
-}
-
-/// Baskets that are placed when their cluster comes.
-#[derive(Debug, Default)]
-struct Waiting {
-    /// Cluster, place of the branch, basket.
-    ready: Vec<(u64, usize, Ready)>,
-    bytes: usize,
-}
-
-impl Waiting {
-    fn add(&mut self, ready: Vec<(usize, Ready)>, borders: &Borders, cut: bool) {
-        for (place, ready) in ready {
-            let cluster = if cut { borders.cluster(ready.first_entry) } else { 0 };
-            self.bytes += ready.payload.len();
-            self.ready.push((cluster, place, ready));
-        }
-    }
-
-    /// Places those of clusters up to that of what comes next; all, if they have become too many.
-    fn place(
-        &mut self,
-        next: u64,
-        target: &mut Target,
-        output: &mut Output,
-        pid_shift: u16,
-        report: &mut RepackReport,
-    ) -> Result<()> {
-        let next = if self.bytes > WAITING { u64::MAX } else { next };
-        self.ready.sort_by_key(|(cluster, ..)| *cluster);
-        let end = self.ready.partition_point(|(cluster, ..)| *cluster <= next);
-        for (_, place, ready) in self.ready.drain(..end) {
-            self.bytes -= ready.payload.len();
-            let placement = target.place(place, ready, pid_shift, &mut output.file)?;
-            output.placed(&placement, report)?;
-        }
-        Ok(())
-    }
-}
-
-/// Places what the cutters of a tree still hold.
-pub(super) fn flush(
-    target: &mut Target,
-    output: &mut Output,
-    report: &mut RepackReport,
-    pool: &ThreadPool,
-    times: &Times,
-    call: &mut Call<'_>,
-) -> Result<()> {
-    let ready: Vec<Option<Ready>> = compute(pool, call, |_| {
-        let branches = target.branches.par_iter_mut();
-        let close = branches.map(|branch| {
-            let Some(branch) = branch else { return Ok(None) };
-            let Some(cutting) = &mut branch.cutting else { return Ok(None) };
-            let (base, compression) = (cutting.base, branch.compression);
-            cutting
-                .cutter
-                .close()?
-                .map(|cut| made(cut, base, compression, Readers::OfFiles, times))
-                .transpose()
-        });
-        close.collect()
-    })?;
-    for (place, ready) in ready.into_iter().enumerate() {
-        if let Some(ready) = ready {
-            let placement = target.place(place, ready, 0, &mut output.file)?;
-            output.placed(&placement, report)?;
-        }
-    }
-    Ok(())
 }

@@ -1,14 +1,14 @@
-//! Writing files: trees that are filled cluster by cluster, and objects; complete at the end, or not there at all.
+//! Writes new files from arrays: trees, cluster by cluster, and objects. A file appears complete or not at all.
 //!
 //! ```text
-//! extend: columns ─▶ baskets, filled and compressed on all threads ─▶ records, cluster by cluster ─▶ sink
+//! extend: columns ─▶ baskets, filled and compressed by all threads ─▶ records, cluster by cluster ─▶ sink
 //! ```
 
-mod resume;
+mod existing;
 mod writer;
 
 use sapwood_core::Result;
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_table::pool::runtime;
 
 pub use sapwood_codec::Compression;
@@ -16,15 +16,15 @@ pub use sapwood_core::FilePiece;
 pub use sapwood_sink::Sink;
 pub use sapwood_streamer::write::Value;
 pub use sapwood_ttree::write::{
-    BranchSpec, Class, ClusterSize, ColumnView, Member, Storage, VectorItem, split,
+    BranchSpec, Class, ClassMember, ClusterSize, ColumnView, Storage, VectorItem, split,
 };
 pub use writer::{DirectoryId, TreeId, Writer, WriterOptions};
 
-/// The place of a new file, at a path or URL: `s3://`, `gs://` and `az://`, too. Nothing is seen there before its
+/// A sink for a new file at a path or URL (also `s3://`, `gs://` and `az://`). The file appears there with
 /// [`commit`](Sink::commit).
 ///
 /// # Errors
-/// `Unsupported` if nothing can be written to URLs of its kind, and what the place itself fails with.
+/// `Unsupported` for schemes that cannot be written to; errors of the target.
 pub fn create_sink(url: &str) -> Result<Box<dyn Sink>> {
-    sapwood_sink::create(url, &OpenOptions::default(), &runtime()?)
+    sapwood_sink::create(url, &SourceOptions::default(), &runtime()?)
 }

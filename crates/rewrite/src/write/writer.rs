@@ -1,41 +1,40 @@
-//! The writer of a file.
+//! Writes one file: directories, objects, and trees that grow cluster by cluster.
 
-use super::resume::{Before, resume};
+use super::existing::{ExistingFile, open_existing};
+use crate::new_file;
 use sapwood_codec::Compression;
 use sapwood_core::{Call, Error, ErrorKind, Result};
 use sapwood_sink::Sink;
 use sapwood_streamer::write::{Value, descriptions_for, put_object};
 use sapwood_table::pool::{compute, computing};
 pub use sapwood_tfile::write::DirectoryId;
-use sapwood_tfile::write::{FileWriter, NewKey, Origin, RecordBuffer};
+use sapwood_tfile::write::{FileStamp, FileWriter, NewKey, RecordBuffer};
 use sapwood_ttree::write::{BranchSpec, ClusterSize, ColumnView, TreeBuilder};
 
 /// How a file is written.
 #[derive(Debug, Clone, Default)]
 pub struct WriterOptions {
-    /// The compression of all that is not a basket; those have that of their branch. Default: ROOT's own, ZSTD 5.
+    /// Compression of everything but baskets, which use that of their branch. Default: ZSTD 5, as in ROOT.
     pub compression: Compression,
     /// Title of the file.
     pub title: String,
     /// Number of computing threads, as in [`ReadOptions`](sapwood_root::ReadOptions).
     pub threads: Option<usize>,
     /// Time and UUID of the file. Default: now, and a random one.
-    pub origin: Option<Origin>,
+    pub origin: Option<FileStamp>,
 }
 
-/// Writes a file.
-///
-/// Nothing is at the target before [`commit`](Writer::commit); a writer that is dropped leaves nothing.
+/// Writes a file. It appears at its target only with [`commit`](Writer::commit); dropping the writer discards it.
 #[derive(Debug)]
 pub struct Writer {
     file: FileWriter,
     sink: Box<dyn Sink>,
     trees: Vec<Tree>,
     threads: Option<usize>,
-    /// The file as it was, if it was there.
-    before: Option<Before>,
-    /// Why no more can be written.
-    broken: Option<Error>,
+    /// The file as it was before, for an update.
+    existing: Option<ExistingFile>,
+    /// The error after which nothing more can be written.
+    failure: Option<Error>,
 }
 
 /// A tree of a [`Writer`].
@@ -48,59 +47,52 @@ struct Tree {
     directory: DirectoryId,
     name: String,
     title: String,
-    /// Cycle and entries of the record that it takes the place of.
+    /// Cycle and number of entries of the record that this tree replaces.
     replaces: Option<(u16, u64)>,
 }
 
 impl Writer {
-    /// A writer of a new file that goes to a sink; `name` is what ROOT shows as its name.
+    /// A writer of a new file that goes to a sink; `name` is the name that ROOT shows.
     ///
     /// # Errors
-    /// `Limit` if the name or the title is too long; those of the sink.
+    /// `Limit` if the name or the title is too long; errors of the sink.
     pub fn new(sink: Box<dyn Sink>, name: &str, options: &WriterOptions) -> Result<Writer> {
-        let origin = options.origin.unwrap_or_else(Origin::now);
+        let origin = options.origin.unwrap_or_else(FileStamp::now);
         let file = FileWriter::new(name, &options.title, options.compression, origin)?;
         let (trees, threads) = (Vec::new(), options.threads);
-        let mut writer = Writer { file, sink, trees, threads, before: None, broken: None };
-        writer.hand_on()?;
+        let mut writer = Writer { file, sink, trees, threads, existing: None, failure: None };
+        writer.flush()?;
         Ok(writer)
     }
 
-    /// A writer that adds to the local file at a path or `file://` URL. What the file holds stays as it is, and can be
-    /// read meanwhile; what is added is there once it is [committed](Writer::commit). Of the options, the title is not
-    /// of use.
+    /// A writer that adds to the local file at a path or `file://` URL. The present content stays as it is and can be
+    /// read meanwhile; additions become visible with [`commit`](Writer::commit). The title in the options is ignored.
     ///
     /// # Errors
-    /// `NotFound`, `Permission`, `Io` if somebody else is adding to it; `NotRoot`, `Truncated` or `Corrupt` if it is
-    /// not sound; `Unsupported` for other URLs, and for files of a ROOT older than 4.
+    /// `NotFound`, `Permission`; `Io` if another writer is adding to the file; `NotRoot`, `Truncated` or `Corrupt` if
+    /// the file is broken; `Unsupported` for other URLs, and for files of a ROOT older than 4.
     pub fn update(url: &str, options: &WriterOptions) -> Result<Writer> {
-        let time = options.origin.unwrap_or_else(Origin::now).time;
-        let (file, sink, before) = resume(url, options.compression, time)?;
+        let time = options.origin.unwrap_or_else(FileStamp::now).time;
+        let (file, sink, existing) = open_existing(url, options.compression, time)?;
         let (trees, threads) = (Vec::new(), options.threads);
-        Ok(Writer { file, sink, trees, threads, before: Some(before), broken: None })
+        Ok(Writer { file, sink, trees, threads, existing: Some(existing), failure: None })
     }
 
-    /// The directory of a path, made if it is not there; `""` is the top directory.
+    /// The directory at a path, created if it is missing; `""` is the top directory.
     ///
     /// # Errors
-    /// `Usage` if something else has its name.
+    /// `Usage` if an object has that name.
     pub fn directory(&mut self, path: &str) -> Result<DirectoryId> {
-        self.usable()?;
-        let mut directory = self.file.top();
-        for name in path.split('/').filter(|name| !name.is_empty()) {
-            directory = match self.file.find_directory(directory, name) {
-                Some(found) => found,
-                None => self.file.directory(directory, name, name)?,
-            };
-        }
-        self.hand_on()?;
+        self.check_usable()?;
+        let directory = new_file::directory(&mut self.file, path, None)?;
+        self.flush()?;
         Ok(directory)
     }
 
-    /// The paths of what is listed in the file so far, and the classes; trees that are being written come at the end.
+    /// Paths and classes of the keys written so far. A tree gets its key at the end.
     ///
     /// # Errors
-    /// `Corrupt` if the file was there, and one of its keys makes no sense.
+    /// `Corrupt` if a key of the existing file is invalid.
     pub fn paths(&self) -> Result<Vec<(String, String)>> {
         Ok(self.file.paths()?.into_iter().map(|(path, key)| (path, key.class_name)).collect())
     }
@@ -108,7 +100,7 @@ impl Writer {
     /// A new tree without entries. Its record is written at the end.
     ///
     /// # Errors
-    /// `Usage` if the branches contradict each other.
+    /// `Usage` if the branches are inconsistent.
     pub fn tree(
         &mut self,
         directory: DirectoryId,
@@ -117,20 +109,20 @@ impl Writer {
         branches: Vec<BranchSpec>,
         cluster: ClusterSize,
     ) -> Result<TreeId> {
-        self.usable()?;
+        self.check_usable()?;
         let builder = TreeBuilder::new(name, title, branches, cluster)?;
         let (name, title) = (name.to_owned(), title.to_owned());
         self.trees.push(Tree { builder, directory, name, title, replaces: None });
         Ok(TreeId(self.trees.len() - 1))
     }
 
-    /// A tree that was in the file before, to add entries to. Its record is written anew at the end, and the old one
-    /// becomes a free segment.
+    /// A tree of the existing file, to add entries to. The end of the file gets a new record for it, and the space of
+    /// the old record becomes free.
     ///
     /// # Errors
-    /// `Missing` if there is none; `Unsupported` if it has branches of other kinds than are written.
-    pub fn tree_again(&mut self, path: &str) -> Result<TreeId> {
-        self.usable()?;
+    /// `Missing` if there is no such tree; `Unsupported` if it has branches of kinds that sapwood cannot write.
+    pub fn existing_tree(&mut self, path: &str) -> Result<TreeId> {
+        self.check_usable()?;
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut directory = self.file.top();
         let missing = || Error::new(ErrorKind::Missing, format!("there was no tree '{path}'"));
@@ -138,8 +130,8 @@ impl Writer {
             directory = self.file.find_directory(directory, part).ok_or_else(missing)?;
         }
         let key = self.file.key(directory, name)?.ok_or_else(missing)?;
-        let before = self.before.as_ref().ok_or_else(missing)?;
-        let builder = before.tree(&key).map_err(|error| error.url(self.sink.url()))?;
+        let existing = self.existing.as_ref().ok_or_else(missing)?;
+        let builder = existing.tree(&key).map_err(|error| error.url(self.sink.url()))?;
         let replaces = Some((key.cycle, builder.entries()));
         self.trees.push(Tree { builder, directory, name: key.name, title: key.title, replaces });
         Ok(TreeId(self.trees.len() - 1))
@@ -150,16 +142,16 @@ impl Writer {
         self.trees.get(tree.0).map_or(&[], |tree| tree.builder.branches())
     }
 
-    /// Entries of a tree so far.
+    /// Number of entries of a tree so far.
     pub fn entries(&self, tree: TreeId) -> u64 {
         self.trees.get(tree.0).map_or(0, |tree| tree.builder.entries())
     }
 
-    /// Adds entries to a tree: one column per branch, of `entries` entries each. Whole clusters go to the sink.
+    /// Adds entries to a tree: one column per branch, of `entries` entries each. Complete clusters go to the sink.
     ///
     /// # Errors
-    /// `Usage` with the branch whose column does not fit: nothing was added then. After any other error, the
-    /// writer is of no more use.
+    /// `Usage`, with the branch, if a column does not fit: then nothing was added. After any other error, nothing more
+    /// can be written.
     pub fn extend(
         &mut self,
         tree: TreeId,
@@ -167,7 +159,7 @@ impl Writer {
         entries: usize,
         call: &mut Call<'_>,
     ) -> Result<()> {
-        self.usable()?;
+        self.check_usable()?;
         let tree = self.trees.get_mut(tree.0).ok_or_else(|| Error::usage("a tree of another file"))?;
         tree.builder.check(columns, entries)?;
         let bytes = || columns.iter().map(ColumnView::byte_count);
@@ -202,7 +194,7 @@ impl Writer {
         title: &str,
         value: &Value,
     ) -> Result<()> {
-        self.usable()?;
+        self.check_usable()?;
         let descriptions = descriptions_for([class_name])?;
         let key = NewKey::new(class_name, name, title, self.file.wide());
         let mut payload = RecordBuffer::new(key.len());
@@ -212,44 +204,39 @@ impl Writer {
             .file
             .object(directory, class_name, name, title, |buffer| buffer.bytes(&payload))
             .and_then(|_| descriptions.iter().try_for_each(|info| self.file.descriptions().add(info)))
-            .and_then(|()| hand_on(&mut self.file, self.sink.as_mut()));
+            .and_then(|()| new_file::flush(&mut self.file, self.sink.as_mut()));
         self.remember(result)
     }
 
-    /// Ends all trees and the file, and puts it in its place. Gives the number of its bytes.
+    /// Finishes all trees and the file, and makes it appear at its target. Returns its size in bytes.
     ///
     /// # Errors
-    /// Whatever stopped an earlier call; those of the sink. There is nothing at the target then, or what was there
-    /// before.
+    /// The error of an earlier call; errors of the sink. Then the target is as it was before.
     pub fn commit(mut self, call: &mut Call<'_>) -> Result<u64> {
-        self.usable()?;
+        self.check_usable()?;
         let pool = computing(self.threads)?;
         compute(&pool, call, |_| {
             let mut trees = std::mem::take(&mut self.trees);
             for tree in &mut trees {
                 end_tree(tree, &mut self.file, self.sink.as_mut())?;
             }
-            let mut bytes = self.file.end();
-            for piece in self.file.finish()? {
-                bytes = bytes.max(piece.end());
-                self.sink.write(piece)?;
-            }
+            let bytes = new_file::finish(self.file, self.sink.as_mut())?;
             self.sink.commit()?;
             Ok(bytes)
         })
     }
 
-    fn usable(&self) -> Result<()> {
-        match &self.broken {
+    fn check_usable(&self) -> Result<()> {
+        match &self.failure {
             Some(error) => Err(error.copy()),
             None => Ok(()),
         }
     }
 
-    /// After an error, what was written contradicts what is known of it.
+    /// Refuses further writes after an error: the bytes written may not match the state kept of them.
     fn remember<T>(&mut self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result {
-            self.broken = Some(
+            self.failure = Some(
                 Error::new(ErrorKind::Usage, "nothing more can be written after an error")
                     .hint("write the file again")
                     .caused_by(error.copy()),
@@ -258,15 +245,10 @@ impl Writer {
         result
     }
 
-    fn hand_on(&mut self) -> Result<()> {
-        let result = hand_on(&mut self.file, self.sink.as_mut());
+    fn flush(&mut self) -> Result<()> {
+        let result = new_file::flush(&mut self.file, self.sink.as_mut());
         self.remember(result)
     }
-}
-
-/// Gives the sink what is to be written.
-fn hand_on(file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
-    file.take().into_iter().try_for_each(|piece| sink.write(piece))
 }
 
 /// Writes the baskets of the open cluster of a tree.
@@ -276,12 +258,12 @@ fn end_cluster(tree: &mut Tree, file: &mut FileWriter, sink: &mut dyn Sink) -> R
         let placed =
             file.unlisted(tree.directory, &basket.key, &basket.header, payload, basket.object_len)?;
         tree.builder.placed(&basket, placed.offset, placed.bytes);
-        hand_on(file, sink)?;
+        new_file::flush(file, sink)?;
     }
     Ok(())
 }
 
-/// Writes what is left of a tree, and its record.
+/// Writes the last cluster of a tree, and its record. A tree that got no entries keeps its old record.
 fn end_tree(tree: &mut Tree, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
     if tree.replaces.is_some_and(|(_, entries)| entries == tree.builder.entries()) {
         return Ok(());
@@ -296,5 +278,5 @@ fn end_tree(tree: &mut Tree, file: &mut FileWriter, sink: &mut dyn Sink) -> Resu
     if let Some((cycle, _)) = tree.replaces {
         file.remove(tree.directory, &tree.name, cycle)?;
     }
-    hand_on(file, sink)
+    new_file::flush(file, sink)
 }

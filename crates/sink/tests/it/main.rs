@@ -1,4 +1,4 @@
-//! Tests of uploads against servers whose answers a test writes.
+//! Tests of uploads to servers with scripted answers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail loudly")]
 
 mod upload;

@@ -1,9 +1,9 @@
-//! Objects that are written: there at the end, and what goes wrong on the way.
+//! Uploaded objects appear at the end, or not at all after a failure.
 
 use sapwood_core::{ErrorKind, FilePiece};
 use sapwood_sink::{Leftover, Sink, create};
-use sapwood_source::OpenOptions;
-use sapwood_testkit::{Directory, HttpRequest, Scripted, answer, refusal};
+use sapwood_source::SourceOptions;
+use sapwood_testkit::{HttpRequest, ScriptedServer, TestDirectory, answer, refusal};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -17,8 +17,8 @@ const ENDED: &str = "<?xml version=\"1.0\"?><CompleteMultipartUploadResult><ETag
 /// A store that takes uploads, but for what `script` answers itself.
 async fn store(
     script: impl Fn(&HttpRequest) -> Option<Vec<u8>> + Send + Sync + 'static,
-) -> (Scripted, OpenOptions) {
-    let server = Scripted::start(move |request| {
+) -> (ScriptedServer, SourceOptions) {
+    let server = ScriptedServer::start(move |request| {
         script(request).unwrap_or_else(|| match request.method.as_str() {
             "POST" if request.path.contains("uploadId=") => answer("200 OK", "", ENDED),
             "POST" => answer("200 OK", "", BEGUN),
@@ -28,14 +28,14 @@ async fn store(
     })
     .await;
     let keys = [("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "verysecret")];
-    let mut options = Directory::new().options(&keys);
+    let mut options = TestDirectory::new().options(&keys);
     options.storage.endpoint = Some(server.url());
     (server, options)
 }
 
 /// Begins an upload and works with it, on a thread that may wait.
 async fn with<T: Send + 'static>(
-    options: &OpenOptions,
+    options: &SourceOptions,
     work: impl FnOnce(Box<dyn Sink>) -> T + Send + 'static,
 ) -> sapwood_core::Result<T> {
     let (options, runtime) = (options.clone(), Handle::current());
@@ -53,12 +53,12 @@ fn write(sink: &mut dyn Sink) -> sapwood_core::Result<()> {
     sink.write(piece(0, 100, false))
 }
 
-fn asked(server: &Scripted) -> Vec<String> {
+fn asked(server: &ScriptedServer) -> Vec<String> {
     let line = |request: &HttpRequest| format!("{} {}", request.method, request.path);
     server.requests().iter().map(line).collect()
 }
 
-fn aborts(server: &Scripted) -> usize {
+fn aborts(server: &ScriptedServer) -> usize {
     asked(server)
         .iter()
         .filter(|line| line.starts_with("DELETE") && line.contains("uploadId=upload-1"))
@@ -127,7 +127,7 @@ async fn an_upload_that_is_dropped_is_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_end_that_fails_is_told() {
+async fn an_end_that_fails_is_reported() {
     let refused = refusal("200 OK", "InternalError");
     let (server, options) = store(move |request| {
         let ends = request.method == "POST" && request.path.contains("uploadId=");
@@ -143,7 +143,7 @@ async fn an_end_that_fails_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_begun_is_told_at_once() {
+async fn an_upload_that_cannot_begin_is_reported_at_once() {
     for (status, code, kind) in [
         ("403 Forbidden", "AccessDenied", ErrorKind::Permission),
         ("404 Not Found", "NoSuchBucket", ErrorKind::NotFound),
@@ -152,7 +152,8 @@ async fn what_cannot_be_begun_is_told_at_once() {
         let error = with(&options, drop).await.unwrap_err();
         assert_eq!((error.kind(), error.url_str()), (kind, Some(URL)), "{error}");
     }
-    let mut options = Directory::new().options(&[("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s")]);
+    let mut options =
+        TestDirectory::new().options(&[("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s")]);
     options.storage.endpoint = Some("http://127.0.0.1:1".to_owned());
     let error = with(&options, drop).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Network, "{error}");
@@ -162,20 +163,20 @@ async fn what_cannot_be_begun_is_told_at_once() {
 async fn other_places_are_not_written_to() {
     let runtime = Handle::current();
     for url in ["https://user:word@host/f.root?token=secret", "root://host//f.root", "davs://host/f.root"] {
-        let error = create(url, &OpenOptions::default(), &runtime).unwrap_err();
+        let error = create(url, &SourceOptions::default(), &runtime).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(!error.to_string().contains("secret") && !error.to_string().contains("word"), "{error}");
     }
-    let error = create("s3://bucket/dir/", &OpenOptions::default(), &runtime).unwrap_err();
+    let error = create("s3://bucket/dir/", &SourceOptions::default(), &runtime).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
 /// A store, and options by which uploads are kept in a directory.
 async fn keeping(
     script: impl Fn(&HttpRequest) -> Option<Vec<u8>> + Send + Sync + 'static,
-) -> (Scripted, OpenOptions, Directory) {
+) -> (ScriptedServer, SourceOptions, TestDirectory) {
     let (server, mut options) = store(script).await;
-    let directory = Directory::new();
+    let directory = TestDirectory::new();
     let home = directory.0.to_str().unwrap();
     options.environment = directory
         .options(&[("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "verysecret"), ("HOME", home)])
@@ -184,7 +185,7 @@ async fn keeping(
 }
 
 /// The journals in a directory.
-fn journals(directory: &Directory) -> usize {
+fn journals(directory: &TestDirectory) -> usize {
     std::fs::read_dir(directory.0.join(".local/state/sapwood/uploads")).map_or(0, Iterator::count)
 }
 
@@ -205,7 +206,7 @@ fn interrupted(mut sink: Box<dyn Sink>) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_is_gone_on_with() {
+async fn an_upload_is_resumed() {
     let (server, options, directory) = keeping(|_| None).await;
     let place = with(&options, interrupted).await.unwrap().unwrap();
     assert!(place.contains(".journal") && !place.contains("verysecret"), "{place}");

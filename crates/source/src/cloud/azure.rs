@@ -5,7 +5,7 @@ use super::cached::Cached;
 use super::connector::Connector;
 use super::location::{ObjectLocation, object_url};
 use crate::http::RangeSupport;
-use crate::{OpenOptions, RetryPolicy};
+use crate::{RetryPolicy, SourceOptions};
 use object_store::azure::{
     AzureAuthorizer, AzureConfigKey, AzureCredential, AzureCredentialProvider, MicrosoftAzure,
     MicrosoftAzureBuilder,
@@ -47,7 +47,7 @@ pub(super) struct Azure {
 }
 
 impl Azure {
-    pub(super) fn new(location: &ObjectLocation, options: &OpenOptions) -> Result<Self> {
+    pub(super) fn new(location: &ObjectLocation, options: &SourceOptions) -> Result<Self> {
         let environment = options.environment.clone();
         let names = ["AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"];
         let account = location.account.clone().or_else(|| options.storage.account.clone());

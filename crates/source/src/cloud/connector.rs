@@ -23,11 +23,11 @@ const SLOWEST: u64 = 100_000;
 
 tokio::task_local! {
     /// Which messages of a task are watched.
-    static WATCHED: Watch;
+    static WATCHED: MessageWatch;
 }
 
 /// Which messages are watched, and what became of the last one.
-struct Watch {
+struct MessageWatch {
     method: Option<Method>,
     authority: String,
     last: RefCell<MessageOutcome>,
@@ -58,7 +58,7 @@ pub async fn watched<T>(
     method: Option<Method>,
     work: impl Future<Output = T>,
 ) -> (T, MessageOutcome) {
-    let watch = Watch { method, authority: url.authority().to_owned(), last: RefCell::default() };
+    let watch = MessageWatch { method, authority: url.authority().to_owned(), last: RefCell::default() };
     WATCHED.scope(watch, async { (work.await, WATCHED.with(|watch| watch.last.take())) }).await
 }
 

@@ -4,14 +4,12 @@ use super::bucket::{Bucket, ObjectClient, no_credentials, retry_config};
 use super::cached::Cached;
 use super::connector::Connector;
 use super::location::{ObjectLocation, object_url};
-use crate::{OpenOptions, RetryPolicy};
+use crate::{RetryPolicy, SourceOptions};
 use object_store::gcp::{GcpCredentialProvider, GoogleCloudStorage, GoogleCloudStorageBuilder};
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
 use sapwood_core::{BoxFuture, Error, ErrorKind, Result};
-use sapwood_credentials::{
-    CredentialFinding, CredentialId, CredentialState, Environment, Secret, SignedRequest, Signer,
-};
+use sapwood_credentials::{CredentialFinding, CredentialState, Environment, Secret, SignedRequest, Signer};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,7 +37,7 @@ pub(super) struct Google {
 }
 
 /// Where the credentials are.
-enum Source {
+enum GoogleCredentials {
     Nowhere,
     Machine,
     /// The variable, and the file that it names.
@@ -48,7 +46,7 @@ enum Source {
 }
 
 impl Google {
-    pub(super) fn new(location: &ObjectLocation, options: &OpenOptions) -> Self {
+    pub(super) fn new(location: &ObjectLocation, options: &SourceOptions) -> Self {
         let endpoint = options.storage.endpoint.clone();
         let endpoint = endpoint.or_else(|| options.environment.get("STORAGE_EMULATOR_HOST"));
         Google {
@@ -61,28 +59,28 @@ impl Google {
         }
     }
 
-    fn source(&self) -> Source {
+    fn credentials_source(&self) -> GoogleCredentials {
         if self.anonymous {
-            return Source::Nowhere;
+            return GoogleCredentials::Nowhere;
         }
         if let Some((name, value)) = self.environment.first(&ACCOUNTS) {
-            return Source::Account(name, value);
+            return GoogleCredentials::Account(name, value);
         }
         if let Some(path) = self.environment.get("GOOGLE_APPLICATION_CREDENTIALS") {
-            return Source::File(PathBuf::from(path));
+            return GoogleCredentials::File(PathBuf::from(path));
         }
         let gcloud = self.environment.home();
         let gcloud = gcloud.map(|home| home.join(".config/gcloud/application_default_credentials.json"));
         if let Some(path) = gcloud.filter(|path| path.is_file()) {
-            return Source::File(path);
+            return GoogleCredentials::File(path);
         }
         // On other machines nothing answers at the address of the metadata service.
         let vendor = std::fs::read_to_string("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
-        if vendor.trim() == "Google" { Source::Machine } else { Source::Nowhere }
+        if vendor.trim() == "Google" { GoogleCredentials::Machine } else { GoogleCredentials::Nowhere }
     }
 
     fn provider(&self) -> Result<Option<GcpCredentialProvider>> {
-        if matches!(self.source(), Source::Nowhere) {
+        if matches!(self.credentials_source(), GoogleCredentials::Nowhere) {
             return Ok(None);
         }
         let find = || Ok(Arc::clone(self.build(Some(&self.retry))?.credentials()));
@@ -95,12 +93,14 @@ impl Google {
             .with_base_url(&self.endpoint)
             .with_http_connector(Connector(self.environment.clone()))
             .with_retry(retry_config(retries));
-        let builder = match self.source() {
-            Source::Nowhere => builder.with_skip_signature(true),
-            Source::Machine => builder,
-            Source::Account("GOOGLE_SERVICE_ACCOUNT_KEY", key) => builder.with_service_account_key(key),
-            Source::Account(_, path) => builder.with_service_account_path(path),
-            Source::File(path) => builder.with_application_credentials(path.to_string_lossy()),
+        let builder = match self.credentials_source() {
+            GoogleCredentials::Nowhere => builder.with_skip_signature(true),
+            GoogleCredentials::Machine => builder,
+            GoogleCredentials::Account("GOOGLE_SERVICE_ACCOUNT_KEY", key) => {
+                builder.with_service_account_key(key)
+            }
+            GoogleCredentials::Account(_, path) => builder.with_service_account_path(path),
+            GoogleCredentials::File(path) => builder.with_application_credentials(path.to_string_lossy()),
         };
         builder.build().map_err(|_| {
             // The text of the library's error may repeat secrets.
@@ -125,23 +125,15 @@ impl Signer for Google {
         &'a self,
         _: &'a Method,
         url: &'a Url,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
     ) -> BoxFuture<'a, Result<SignedRequest>> {
         Box::pin(async move {
             let Some(provider) = self.provider()? else {
                 return Ok(SignedRequest::unsigned(url, headers));
             };
             let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
-            let bearer = Secret::from(&*credential.bearer);
-            let mut value = HeaderValue::try_from(format!("Bearer {}", bearer.reveal()))
-                .map_err(|_| Error::new(ErrorKind::Permission, "the token from Google is malformed"))?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-            Ok(SignedRequest {
-                url: url.clone(),
-                headers,
-                credential: CredentialId::of(bearer.fingerprint()),
-            })
+            SignedRequest::bearer(url, headers, &Secret::from(&*credential.bearer))
+                .ok_or_else(|| Error::new(ErrorKind::Permission, "the token from Google is malformed"))
         })
     }
 
@@ -154,13 +146,15 @@ impl Signer for Google {
             true => CredentialState::Usable(None),
             false => CredentialState::Unusable("there is no such file".to_owned()),
         };
-        let (place, state) = match self.source() {
-            Source::Nowhere => ("GOOGLE_APPLICATION_CREDENTIALS".to_owned(), CredentialState::Absent),
-            Source::Machine => {
+        let (place, state) = match self.credentials_source() {
+            GoogleCredentials::Nowhere => {
+                ("GOOGLE_APPLICATION_CREDENTIALS".to_owned(), CredentialState::Absent)
+            }
+            GoogleCredentials::Machine => {
                 ("the metadata service of this machine".to_owned(), CredentialState::Usable(None))
             }
-            Source::Account(name, _) => (name.to_owned(), CredentialState::Usable(None)),
-            Source::File(path) => (path.display().to_string(), file(&path)),
+            GoogleCredentials::Account(name, _) => (name.to_owned(), CredentialState::Usable(None)),
+            GoogleCredentials::File(path) => (path.display().to_string(), file(&path)),
         };
         vec![CredentialFinding::new(KIND, place, state)]
     }

@@ -6,7 +6,7 @@ use super::google::Google;
 use super::location::ObjectLocation;
 use super::s3::S3;
 use crate::http::{ObjectReader, access_by, open_object};
-use crate::{ListingEntry, OpenOptions, OpenedSource};
+use crate::{ListingEntry, OpenedSource, SourceOptions};
 use object_store::path::Path;
 use sapwood_core::{Error, ErrorKind, Protocol, Result, redact};
 use sapwood_credentials::{Access, Signer};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The HTTP URL of an object: options and environment decide which store a URL such as `s3://bucket/key` means.
 /// `None` if it names no object.
-pub fn address(url: &str, options: &OpenOptions) -> Option<String> {
+pub fn address(url: &str, options: &SourceOptions) -> Option<String> {
     let location = ObjectLocation::parse(url).ok()?;
     let address = open_bucket(&location, options).ok()?.url(&location.key).ok()?;
     Some(address.into())
@@ -24,7 +24,7 @@ pub fn address(url: &str, options: &OpenOptions) -> Option<String> {
 ///
 /// # Errors
 /// `Usage` if the options and the environment do not say where the bucket is.
-pub fn open_bucket(location: &ObjectLocation, options: &OpenOptions) -> Result<Arc<dyn Bucket>> {
+pub fn open_bucket(location: &ObjectLocation, options: &SourceOptions) -> Result<Arc<dyn Bucket>> {
     Ok(match location.protocol {
         Protocol::Google => Arc::new(Google::new(location, options)),
         Protocol::Azure => Arc::new(Azure::new(location, options)?),
@@ -33,7 +33,7 @@ pub fn open_bucket(location: &ObjectLocation, options: &OpenOptions) -> Result<A
 }
 
 /// Opens an object. See [`crate::open`].
-pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
+pub(crate) async fn open(url: &str, options: &SourceOptions) -> Result<OpenedSource> {
     let name = redact(url);
     let location = ObjectLocation::parse(url).map_err(|error| error.url(&name))?;
     let mut bucket = open_bucket(&location, options).map_err(|error| error.url(&name))?;
@@ -48,12 +48,12 @@ pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSourc
 }
 
 /// The credentials for the object at a URL.
-pub(crate) fn access_of(url: &str, options: &OpenOptions) -> Result<Access> {
+pub(crate) fn access_of(url: &str, options: &SourceOptions) -> Result<Access> {
     let location = ObjectLocation::parse(url)?;
     access(&open_bucket(&location, options)?, &location, options)
 }
 
-fn access(bucket: &Arc<dyn Bucket>, location: &ObjectLocation, options: &OpenOptions) -> Result<Access> {
+fn access(bucket: &Arc<dyn Bucket>, location: &ObjectLocation, options: &SourceOptions) -> Result<Access> {
     access_by(bucket.url(&location.key)?, None, signer(bucket), options)
 }
 
@@ -61,7 +61,7 @@ fn access(bucket: &Arc<dyn Bucket>, location: &ObjectLocation, options: &OpenOpt
 ///
 /// # Errors
 /// `Usage` if the headers in the options are illegal.
-pub fn object_reader(bucket: &Arc<dyn Bucket>, options: &OpenOptions) -> Result<ObjectReader> {
+pub fn object_reader(bucket: &Arc<dyn Bucket>, options: &SourceOptions) -> Result<ObjectReader> {
     Ok(ObjectReader::new(access_by(bucket.url("")?, None, signer(bucket), options)?, options))
 }
 
@@ -70,7 +70,7 @@ fn signer(bucket: &Arc<dyn Bucket>) -> Arc<dyn Signer> {
 }
 
 /// The entries of the directory at a URL, sorted by name.
-pub(crate) async fn list(url: &str, options: &OpenOptions) -> Result<Vec<ListingEntry>> {
+pub(crate) async fn list(url: &str, options: &SourceOptions) -> Result<Vec<ListingEntry>> {
     let location = ObjectLocation::parse(url)?;
     let bucket = open_bucket(&location, options)?;
     let prefix = Path::parse(location.key.trim_end_matches('/'))

@@ -4,7 +4,7 @@ use super::bucket::{Bucket, ObjectClient, authorized, no_credentials, retry_conf
 use super::cached::Cached;
 use super::connector::Connector;
 use super::location::{ObjectLocation, object_url};
-use crate::{OpenOptions, RetryPolicy};
+use crate::{RetryPolicy, SourceOptions};
 use object_store::aws::{
     AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsAuthorizer, AwsCredential, AwsCredentialProvider,
 };
@@ -36,18 +36,18 @@ pub(super) struct S3 {
     /// The region that the server names for the bucket, if it is another one.
     elsewhere: OnceLock<String>,
     retry: RetryPolicy,
-    state: Cached<State>,
+    access: Cached<S3Access>,
 }
 
 /// Settings and credentials that were found.
 #[derive(Clone)]
-struct State {
+struct S3Access {
     settings: Arc<S3Settings>,
     provider: Option<AwsCredentialProvider>,
 }
 
 impl S3 {
-    pub(super) fn new(location: &ObjectLocation, options: &OpenOptions) -> Self {
+    pub(super) fn new(location: &ObjectLocation, options: &SourceOptions) -> Self {
         let mut storage = options.storage.clone();
         if storage.endpoint.is_none() {
             storage.endpoint.clone_from(&location.endpoint);
@@ -89,19 +89,19 @@ impl S3 {
             base,
             elsewhere: OnceLock::new(),
             retry,
-            state: Cached::default(),
+            access: Cached::default(),
         }
     }
 
     /// The settings and credentials, found now or before.
-    fn state(&self) -> Result<State> {
-        self.state.get(|| {
+    fn access(&self) -> Result<S3Access> {
+        self.access.get(|| {
             let settings = Arc::new(S3Settings::find(&self.options, &self.environment));
             let provider = match settings.keys {
                 S3Keys::Anonymous => None,
                 _ => Some(Arc::clone(self.build(&settings.keys, Some(&self.retry))?.credentials())),
             };
-            Ok(State { settings, provider })
+            Ok(S3Access { settings, provider })
         })
     }
 
@@ -178,7 +178,7 @@ impl Signer for S3 {
         headers: HeaderMap,
     ) -> BoxFuture<'a, Result<SignedRequest>> {
         Box::pin(async move {
-            let Some(provider) = self.state()?.provider else {
+            let Some(provider) = self.access()?.provider else {
                 return Ok(SignedRequest::unsigned(url, headers));
             };
             let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
@@ -194,7 +194,7 @@ impl Signer for S3 {
     }
 
     fn renew(&self) {
-        self.state.forget();
+        self.access.forget();
     }
 
     fn findings(&self, _url: &Url) -> Vec<CredentialFinding> {
@@ -235,7 +235,7 @@ impl Bucket for S3 {
     }
 
     fn client(&self, retries: Option<&RetryPolicy>) -> Result<Arc<dyn ObjectClient>> {
-        Ok(Arc::new(self.build(&self.state()?.settings.keys, retries)?))
+        Ok(Arc::new(self.build(&self.access()?.settings.keys, retries)?))
     }
 
     fn corrected(&self) -> Option<Arc<dyn Bucket>> {

@@ -1,6 +1,6 @@
 //! Which server a URL names.
 
-use crate::{OpenOptions, cloud, http};
+use crate::{SourceOptions, cloud, http};
 use reqwest::Url;
 use sapwood_core::{Error, Protocol, Result, url_scheme};
 use std::fmt;
@@ -18,7 +18,7 @@ pub(super) enum Endpoint {
 }
 
 impl Endpoint {
-    pub(super) fn of(url: &str, options: &OpenOptions) -> Result<Endpoint> {
+    pub(super) fn of(url: &str, options: &SourceOptions) -> Result<Endpoint> {
         let (protocol, url): (&'static str, Url) = match Protocol::of(url) {
             Some(Protocol::Local) => return Ok(Endpoint::Here),
             Some(Protocol::Http) => ("HTTP", http::access(url, options)?.original().clone()),
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn servers() {
-        let options = OpenOptions::default();
+        let options = SourceOptions::default();
         let place =
             |url: &str| Endpoint::of(url, &options).map(|place| place.to_string()).unwrap_or_default();
         assert_eq!(place("/a/b.root"), "a file of this machine");

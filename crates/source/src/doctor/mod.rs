@@ -6,7 +6,7 @@
 mod connection;
 mod endpoint;
 
-use crate::{OpenOptions, OpenedSource, cloud, http, open};
+use crate::{OpenedSource, SourceOptions, cloud, http, open};
 use endpoint::Endpoint;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Protocol, Result, redact};
 use sapwood_credentials::{CredentialFinding, Signer, TokenChain, x509};
@@ -74,7 +74,7 @@ impl Diagnosis {
 }
 
 /// Tries, step by step, everything that opening a file needs; no step takes longer than `longest`.
-pub async fn diagnose(url: &str, options: &OpenOptions, longest: Duration) -> Diagnosis {
+pub async fn diagnose(url: &str, options: &SourceOptions, longest: Duration) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     let begin = Instant::now();
     let place = match Endpoint::of(url, options) {
@@ -103,7 +103,7 @@ pub async fn diagnose(url: &str, options: &OpenOptions, longest: Duration) -> Di
 async fn connect(
     diagnosis: &mut Diagnosis,
     place: &Endpoint,
-    options: &OpenOptions,
+    options: &SourceOptions,
     within: &impl Fn() -> Deadline,
 ) -> bool {
     let Endpoint::Server { host, port, tls, .. } = place else {
@@ -166,7 +166,7 @@ async fn connect(
 }
 
 /// Which credentials were found, and where.
-fn credentials(diagnosis: &mut Diagnosis, url: &str, options: &OpenOptions) {
+fn credentials(diagnosis: &mut Diagnosis, url: &str, options: &SourceOptions) {
     let begin = Instant::now();
     let findings = match findings(url, options) {
         None => return diagnosis.skip("credentials", "a local file needs none"),
@@ -191,7 +191,7 @@ fn credentials(diagnosis: &mut Diagnosis, url: &str, options: &OpenOptions) {
     diagnosis.add("credentials", begin, outcome, facts);
 }
 
-fn findings(url: &str, options: &OpenOptions) -> Option<Result<Vec<CredentialFinding>>> {
+fn findings(url: &str, options: &SourceOptions) -> Option<Result<Vec<CredentialFinding>>> {
     Some(match Protocol::of(url) {
         Some(Protocol::Local) => return None,
         Some(Protocol::Http | Protocol::WebDav) => http::access(url, options).map(|access| access.findings()),
@@ -213,11 +213,11 @@ fn findings(url: &str, options: &OpenOptions) -> Option<Result<Vec<CredentialFin
 async fn open_and_read(
     diagnosis: &mut Diagnosis,
     url: &str,
-    options: &OpenOptions,
+    options: &SourceOptions,
     within: &impl Fn() -> Deadline,
 ) {
     let begin = Instant::now();
-    let opened = open(url, &OpenOptions { deadline: within(), ..options.clone() }).await;
+    let opened = open(url, &SourceOptions { deadline: within(), ..options.clone() }).await;
     let opened = match opened {
         Ok(opened) => opened,
         Err(error) => {

@@ -2,7 +2,7 @@
 
 use super::replica::ReplicaList;
 use super::{metalink, rucio};
-use crate::{OpenOptions, open};
+use crate::{SourceOptions, open};
 use sapwood_core::{ByteRange, Error, ErrorKind, Result, redact, url_scheme};
 
 /// Largest document that is read: it has a line for each replica of each file.
@@ -25,8 +25,8 @@ pub fn is_document(url: &str) -> bool {
 ///
 /// # Errors
 /// Those of opening and reading it; `Usage` if it is not such a document.
-pub async fn read_document(url: &str, options: &OpenOptions) -> Result<Vec<ReplicaList>> {
-    let opened = open(url, &OpenOptions { tail: 0, ..options.clone() }).await?;
+pub async fn read_document(url: &str, options: &SourceOptions) -> Result<Vec<ReplicaList>> {
+    let opened = open(url, &SourceOptions { tail_size: 0, ..options.clone() }).await?;
     let size = opened.source.identity().size;
     if size > LARGEST {
         let message = format!("the list of replicas has {size} bytes, more than the limit of {LARGEST}");

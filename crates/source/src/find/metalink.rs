@@ -17,7 +17,7 @@ pub(super) fn parse(document: &[u8]) -> Result<Vec<ReplicaList>> {
 
 /// The file that is being read.
 #[derive(Default)]
-struct Open {
+struct FileElement {
     file: ReplicaList,
     /// Priority and replica.
     replicas: Vec<(i64, Replica)>,
@@ -31,7 +31,7 @@ struct Open {
 
 fn read(document: &[u8]) -> Result<Vec<ReplicaList>, String> {
     let mut reader = Reader::from_reader(document);
-    let (mut files, mut open, mut is_metalink) = (Vec::new(), None::<Open>, false);
+    let (mut files, mut open, mut is_metalink) = (Vec::new(), None::<FileElement>, false);
     let mut buffer = Vec::new();
     loop {
         match reader.read_event_into(&mut buffer).map_err(|error| error.to_string())? {
@@ -39,9 +39,9 @@ fn read(document: &[u8]) -> Result<Vec<ReplicaList>, String> {
                 (b"metalink", _) => is_metalink = true,
                 (b"file", _) => {
                     let name = attribute(&tag, b"name")?.unwrap_or_default();
-                    open = Some(Open {
+                    open = Some(FileElement {
                         file: ReplicaList { name, ..ReplicaList::default() },
-                        ..Open::default()
+                        ..FileElement::default()
                     });
                 }
                 (_, Some(open)) => open.begin(&tag)?,
@@ -65,7 +65,7 @@ fn read(document: &[u8]) -> Result<Vec<ReplicaList>, String> {
                 }
             }
             Event::End(tag) => match (tag.local_name().as_ref(), &mut open) {
-                (b"file", _) => files.extend(open.take().map(Open::end)),
+                (b"file", _) => files.extend(open.take().map(FileElement::end)),
                 (name, Some(open)) => open.finish(name)?,
                 _ => {}
             },
@@ -82,7 +82,7 @@ fn read(document: &[u8]) -> Result<Vec<ReplicaList>, String> {
     }
 }
 
-impl Open {
+impl FileElement {
     fn begin(&mut self, tag: &BytesStart<'_>) -> Result<(), String> {
         match tag.local_name().as_ref() {
             b"pieces" => self.pieces = true,

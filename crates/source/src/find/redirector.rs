@@ -1,6 +1,6 @@
 //! XRootD redirectors: servers that know several replicas of a file, and hand out one at a time.
 
-use crate::{OpenOptions, OpenedSource};
+use crate::{OpenedSource, SourceOptions};
 #[cfg(unix)]
 use sapwood_core::Protocol;
 use sapwood_core::{Deadline, Result, redact};
@@ -9,7 +9,7 @@ use sapwood_core::{Deadline, Result, redact};
 #[derive(Clone)]
 pub struct Redirector {
     url: String,
-    options: OpenOptions,
+    options: SourceOptions,
 }
 
 impl std::fmt::Debug for Redirector {
@@ -22,13 +22,13 @@ impl std::fmt::Debug for Redirector {
 #[cfg(unix)]
 impl Redirector {
     /// The server of `url` as a possible redirector, if it speaks XRootD.
-    pub fn at(url: &str, options: &OpenOptions) -> Option<Redirector> {
+    pub fn at(url: &str, options: &SourceOptions) -> Option<Redirector> {
         let is_xrootd = Protocol::of(url) == Some(Protocol::Xrootd);
         is_xrootd.then(|| Redirector { url: url.to_owned(), options: options.clone() })
     }
 
     /// The redirector of a file that was opened at `url`; `None` if the bytes come from the server in the URL itself.
-    pub fn of(url: &str, server: Option<&str>, options: &OpenOptions) -> Option<Redirector> {
+    pub fn of(url: &str, server: Option<&str>, options: &SourceOptions) -> Option<Redirector> {
         let redirector = Redirector::at(url, options)?;
         server.is_some_and(|server| crate::xrootd::is_redirected(url, server)).then_some(redirector)
     }
@@ -39,7 +39,7 @@ impl Redirector {
     /// Those of opening; `NotFound` if there is no other server.
     pub async fn another(&self, known: &[String], deadline: Deadline) -> Result<OpenedSource> {
         let url = crate::xrootd::avoiding(&self.url, known, crate::xrootd::AvoidReason::Further);
-        crate::open(&url, &OpenOptions { deadline, ..self.options.clone() }).await
+        crate::open(&url, &SourceOptions { deadline, ..self.options.clone() }).await
     }
 
     /// The URLs of the file at all servers that have it online.
@@ -61,12 +61,12 @@ impl Redirector {
 #[cfg(not(unix))]
 impl Redirector {
     /// `None`: root:// is not supported on this system.
-    pub fn at(_: &str, _: &OpenOptions) -> Option<Redirector> {
+    pub fn at(_: &str, _: &SourceOptions) -> Option<Redirector> {
         None
     }
 
     /// `None`, as above.
-    pub fn of(_: &str, _: Option<&str>, _: &OpenOptions) -> Option<Redirector> {
+    pub fn of(_: &str, _: Option<&str>, _: &SourceOptions) -> Option<Redirector> {
         None
     }
 

@@ -1,6 +1,6 @@
 //! Credentials that the user gives for an HTTP URL: the user in it, and headers.
 
-use crate::OpenOptions;
+use crate::SourceOptions;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use percent_encoding::percent_decode_str;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The credentials for the object at a URL: those that the user gave, else bearer tokens and certificates that are
 /// found.
-pub(crate) fn access(url: &str, options: &OpenOptions) -> Result<Access> {
+pub(crate) fn access(url: &str, options: &SourceOptions) -> Result<Access> {
     let mut url: Url =
         web(url).parse().map_err(|error| Error::usage(format!("this is not a URL: {error}")))?;
     let user = user(&url);
@@ -29,7 +29,7 @@ pub fn access_by(
     url: Url,
     user: Option<HeaderValue>,
     chain: Arc<dyn Signer>,
-    options: &OpenOptions,
+    options: &SourceOptions,
 ) -> Result<Access> {
     let given = UserCredentials { headers: header_map(&options.headers)?, user };
     Ok(Access::new(url, given, chain, options.environment.clone()))

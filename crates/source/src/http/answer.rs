@@ -1,7 +1,7 @@
 //! What the answer of a server means: parts, the whole object, or a failure.
 
 use super::header::ContentRange;
-use super::multipart::{self, Part};
+use super::multipart::{self, AnswerPart};
 use crate::is_transient_status;
 use bytes::Bytes;
 use reqwest::header::{
@@ -44,16 +44,16 @@ impl Validators {
 
 /// A usable answer.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum HttpAnswer {
     /// Parts of the object (206).
-    Parts(Parts),
+    Parts(PartialAnswer),
     /// The whole object (200); its body has not been read.
     Whole(WholeObject),
 }
 
 #[derive(Debug)]
-pub(super) struct Parts {
-    pub(super) parts: Vec<Part>,
+pub(super) struct PartialAnswer {
+    pub(super) parts: Vec<AnswerPart>,
     pub(super) validators: Validators,
     /// Why parts are missing, if the connection broke.
     pub(super) broken: Option<Error>,
@@ -181,11 +181,11 @@ pub(super) enum AnswerHead {
 }
 
 /// The parts in a body. A truncated part is skipped.
-pub(super) fn parts(body: Bytes, content_range: Option<ContentRange>) -> Vec<Part> {
+pub(super) fn parts(body: Bytes, content_range: Option<ContentRange>) -> Vec<AnswerPart> {
     match content_range {
         None => multipart::parse(&body),
         Some(ContentRange { range: Some(range), total }) if range.len == body.len() as u64 => {
-            vec![Part { start: range.start, total, bytes: body }]
+            vec![AnswerPart { start: range.start, total, bytes: body }]
         }
         Some(_) => Vec::new(),
     }

@@ -3,7 +3,7 @@
 use super::answer::{Failure, Status, error_word};
 use super::buffers::Buffer;
 use super::client;
-use crate::OpenOptions;
+use crate::SourceOptions;
 use crate::accounting::RequestAccounting;
 use crate::retry::{Retries, RetryPolicy};
 use bytes::Bytes;
@@ -47,7 +47,7 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub(super) fn new(access: Access, options: &OpenOptions) -> Self {
+    pub(super) fn new(access: Access, options: &SourceOptions) -> Self {
         let accounting = RequestAccounting::new(Arc::clone(&options.counters));
         Exchange { access, accounting, read_timeout: options.read_timeout, retry: options.retry }
     }

@@ -3,7 +3,7 @@
 use super::access::access;
 use super::answer::Failure;
 use super::exchange::{Exchange, MOST_REDIRECTS, Message, endless, redirect};
-use crate::{ListingEntry, OpenOptions};
+use crate::{ListingEntry, SourceOptions};
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use quick_xml::Reader;
@@ -20,7 +20,7 @@ const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
     <D:propfind xmlns:D=\"DAV:\"><D:prop><D:resourcetype/></D:prop></D:propfind>";
 
 /// The entries of the directory at a URL, sorted by name.
-pub(crate) async fn list(url: &str, options: &OpenOptions) -> Result<Vec<ListingEntry>> {
+pub(crate) async fn list(url: &str, options: &SourceOptions) -> Result<Vec<ListingEntry>> {
     let access = access(url, options)?;
     let place = access.original().clone();
     let exchange = Exchange::new(access, options);

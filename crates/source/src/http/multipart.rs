@@ -12,7 +12,7 @@ const LONGEST_HEADER: usize = 16 << 10;
 
 /// One part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct AnswerPart {
     /// Offset of its first byte in the object.
     pub(super) start: u64,
     /// Size of the object, if stated.
@@ -22,7 +22,7 @@ pub(super) struct Part {
 }
 
 /// The complete parts. Anything after a truncated or malformed part is skipped.
-pub(super) fn parse(body: &Bytes) -> Vec<Part> {
+pub(super) fn parse(body: &Bytes) -> Vec<AnswerPart> {
     let mut parts = Vec::new();
     let mut rest = body.clone();
     while let Some((part, after)) = next_part(&rest) {
@@ -33,7 +33,7 @@ pub(super) fn parse(body: &Bytes) -> Vec<Part> {
 }
 
 /// The first part in `body`, and the rest after it; `None` at the end or if there is no complete part.
-fn next_part(body: &Bytes) -> Option<(Part, Bytes)> {
+fn next_part(body: &Bytes) -> Option<(AnswerPart, Bytes)> {
     let mut lines = Lines { text: body.get(..LONGEST_HEADER.min(body.len()))?, at: 0 };
     // Empty lines and a preamble may come before the boundary. The line that ends all parts looks like another
     // boundary, but no headers follow it.
@@ -55,7 +55,7 @@ fn next_part(body: &Bytes) -> Option<(Part, Bytes)> {
     if end > body.len() {
         return None;
     }
-    Some((Part { start: range.start, total, bytes: body.slice(lines.at..end) }, body.slice(end..)))
+    Some((AnswerPart { start: range.start, total, bytes: body.slice(lines.at..end) }, body.slice(end..)))
 }
 
 /// Lines that end in LF or CRLF.

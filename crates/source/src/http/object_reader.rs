@@ -6,7 +6,7 @@ use super::exchange::{Exchange, FirstByteTime, MOST_REDIRECTS, Message, endless,
 use super::header::range_value;
 use super::server::Server;
 use super::spare::{self, Route};
-use crate::OpenOptions;
+use crate::SourceOptions;
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue, RANGE};
 use reqwest::{Method, Response, Url};
@@ -41,7 +41,7 @@ impl fmt::Debug for ObjectReader {
 
 impl ObjectReader {
     /// The objects on the server that `access` is for.
-    pub fn new(access: Access, options: &OpenOptions) -> Self {
+    pub fn new(access: Access, options: &SourceOptions) -> Self {
         let (exchange, most) = (Exchange::new(access, options), client::most_connections());
         ObjectReader { exchange, slots: Semaphore::new(most), most, nearest: AtomicU64::new(u64::MAX) }
     }

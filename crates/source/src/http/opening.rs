@@ -6,16 +6,16 @@
 //! later reads are planned for it. From a server that sends no parts, a small object is read once, as a whole.
 
 use super::access::access;
-use super::answer::{Answer, Failure, Parts, Status, Validators, WholeObject};
+use super::answer::{Failure, HttpAnswer, PartialAnswer, Status, Validators, WholeObject};
 use super::limits::CONCURRENCY_OF_SINGLE_RANGES;
-use super::multipart::Part;
+use super::multipart::AnswerPart;
 use super::reading::{Version, fetch};
 use super::remote::{Ask, Remote};
 use super::source::HttpSource;
 use super::{client, spare};
 use crate::ends::{HEAD, tail_at};
 use crate::retry::Retries;
-use crate::{Identity, MemorySource, OpenOptions, OpenedSource};
+use crate::{Identity, MemorySource, OpenedSource, SourceOptions};
 use bytes::Bytes;
 use futures::future::{Either, select};
 use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, redact};
@@ -56,7 +56,7 @@ pub enum RangeSupport {
 }
 
 /// Opens an object on an HTTP server. See [`crate::open`].
-pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
+pub(crate) async fn open(url: &str, options: &SourceOptions) -> Result<OpenedSource> {
     let name = redact(url);
     let access = access(url, options).map_err(|error| error.url(&name))?;
     open_object(&name, access, RangeSupport::Unknown, options).await
@@ -67,7 +67,7 @@ pub(crate) async fn open_object(
     name: &str,
     access: Access,
     manner: RangeSupport,
-    options: &OpenOptions,
+    options: &SourceOptions,
 ) -> Result<OpenedSource> {
     let concurrency = match manner {
         RangeSupport::Unknown => CONCURRENCY_OF_SINGLE_RANGES,
@@ -89,14 +89,14 @@ pub(crate) async fn open_object(
     opened.map_err(|error| error.url(name))
 }
 
-async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Result<OpenedSource> {
+async fn open_in_time(remote: Remote, name: &str, options: &SourceOptions) -> Result<OpenedSource> {
     let mut retries = remote.retries(name, options.deadline);
     loop {
-        let tail = tail_at(remote.server().round_trip(), options.tail);
+        let tail = tail_at(remote.server().round_trip(), options.tail_size);
         let start = Instant::now();
         match spare::beside(remote.way(), begin(&remote, tail)).await {
-            Ok(Beginning::Whole(bytes, validators)) => return Ok(whole(name, bytes, validators)),
-            Ok(Beginning::Parts(parts)) => {
+            Ok(OpeningAnswer::Whole(bytes, validators)) => return Ok(whole(name, bytes, validators)),
+            Ok(OpeningAnswer::Parts(parts)) => {
                 let first = remote.first_answer().unwrap_or_else(|| start.elapsed());
                 remote.learn(|server| server.learn_round_trip(first / FIRST_CONTACT));
                 return finish(remote, name, parts, tail, retries).await;
@@ -110,12 +110,12 @@ async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Resu
 }
 
 /// The result of the first requests.
-enum Beginning {
-    Parts(Parts),
+enum OpeningAnswer {
+    Parts(PartialAnswer),
     Whole(Bytes, Validators),
 }
 
-async fn begin(remote: &Remote, tail: u64) -> Result<Beginning, Failure> {
+async fn begin(remote: &Remote, tail: u64) -> Result<OpeningAnswer, Failure> {
     let server = remote.server();
     if tail == 0 {
         return begin_apart(remote, tail).await;
@@ -136,12 +136,12 @@ async fn begin(remote: &Remote, tail: u64) -> Result<Beginning, Failure> {
 }
 
 /// Requests head and tail separately, and at the same time finds out whether the server answers several ranges.
-async fn begin_unknown(remote: &Remote, tail: u64) -> Result<Beginning, Failure> {
+async fn begin_unknown(remote: &Remote, tail: u64) -> Result<OpeningAnswer, Failure> {
     let beginning = pin!(begin_apart(remote, tail));
     let probe = pin!(answers_several(remote));
     let (beginning, several) = match select(beginning, probe).await {
-        Either::Left((Ok(Beginning::Parts(parts)), probe)) => {
-            (Beginning::Parts(parts), timeout(PATIENCE_WITH_PROBE, probe).await.ok().flatten())
+        Either::Left((Ok(OpeningAnswer::Parts(parts)), probe)) => {
+            (OpeningAnswer::Parts(parts), timeout(PATIENCE_WITH_PROBE, probe).await.ok().flatten())
         }
         Either::Left((beginning, _)) => return beginning,
         Either::Right((several, beginning)) => (beginning.await?, several),
@@ -149,7 +149,7 @@ async fn begin_unknown(remote: &Remote, tail: u64) -> Result<Beginning, Failure>
     match (several, &beginning) {
         (Some(true), _) => remote.learn(|server| server.learn_several()),
         // A smaller object has no second byte to send.
-        (Some(false), Beginning::Parts(parts)) if is_longer_than(parts, HEAD) => {
+        (Some(false), OpeningAnswer::Parts(parts)) if is_longer_than(parts, HEAD) => {
             remote.learn(|server| server.learn_single());
         }
         _ => {}
@@ -160,35 +160,35 @@ async fn begin_unknown(remote: &Remote, tail: u64) -> Result<Beginning, Failure>
 /// Whether the server answers several ranges in one request; `None` if the answer does not show it.
 async fn answers_several(remote: &Remote) -> Option<bool> {
     match remote.ask(Ask { ranges: &PROBE, suffix: None, version: None }).await {
-        Ok(Answer::Parts(parts)) if parts.parts.len() > 1 => Some(true),
-        Ok(Answer::Parts(Parts { broken: Some(_), .. })) => None,
+        Ok(HttpAnswer::Parts(parts)) if parts.parts.len() > 1 => Some(true),
+        Ok(HttpAnswer::Parts(PartialAnswer { broken: Some(_), .. })) => None,
         Ok(_) => Some(false),
         Err(failure) => failure.refuses_form().then_some(false),
     }
 }
 
 /// Requests head and tail together. `None` if the server seems to refuse requests of that form.
-async fn begin_together(remote: &Remote, tail: u64) -> Result<Option<Beginning>, Failure> {
+async fn begin_together(remote: &Remote, tail: u64) -> Result<Option<OpeningAnswer>, Failure> {
     let head = [ByteRange { start: 0, len: HEAD }];
     match remote.ask(Ask { ranges: &head, suffix: Some(tail), version: None }).await {
-        Ok(Answer::Parts(parts)) if parts.parts.is_empty() && parts.broken.is_none() => Ok(None),
-        Ok(Answer::Parts(Parts { parts, broken: Some(error), .. })) if parts.is_empty() => {
+        Ok(HttpAnswer::Parts(parts)) if parts.parts.is_empty() && parts.broken.is_none() => Ok(None),
+        Ok(HttpAnswer::Parts(PartialAnswer { parts, broken: Some(error), .. })) if parts.is_empty() => {
             Err(Failure::Network(error))
         }
-        Ok(Answer::Parts(parts)) => {
+        Ok(HttpAnswer::Parts(parts)) => {
             if !holds_head_and_tail(&parts, tail) && parts.broken.is_none() {
                 remote.learn(|server| server.learn_single());
             }
-            Ok(Some(Beginning::Parts(parts)))
+            Ok(Some(OpeningAnswer::Parts(parts)))
         }
-        Ok(Answer::Whole(whole))
+        Ok(HttpAnswer::Whole(whole))
             if whole.refuses_ranges || whole.size.is_some_and(|size| size <= LARGEST_GIFT) =>
         {
             take_whole(remote, whole).await.map(Some)
         }
-        Ok(Answer::Whole(_)) => Ok(None),
+        Ok(HttpAnswer::Whole(_)) => Ok(None),
         Err(failure) if is_empty_object(&failure) => {
-            Ok(Some(Beginning::Whole(Bytes::new(), Validators::default())))
+            Ok(Some(OpeningAnswer::Whole(Bytes::new(), Validators::default())))
         }
         Err(failure) if failure.refuses_form() => Ok(None),
         Err(failure) => Err(failure),
@@ -196,7 +196,7 @@ async fn begin_together(remote: &Remote, tail: u64) -> Result<Option<Beginning>,
 }
 
 /// Requests head and tail separately, or only the head if the size must be known before the tail can be requested.
-async fn begin_apart(remote: &Remote, tail_len: u64) -> Result<Beginning, Failure> {
+async fn begin_apart(remote: &Remote, tail_len: u64) -> Result<OpeningAnswer, Failure> {
     let ranges = [ByteRange { start: 0, len: HEAD }];
     let head = remote.ask(Ask { ranges: &ranges, suffix: None, version: None });
     let (head, tail) = if tail_len > 0 && remote.server().has_suffix() {
@@ -207,16 +207,18 @@ async fn begin_apart(remote: &Remote, tail_len: u64) -> Result<Beginning, Failur
         (head.await, None)
     };
     let mut beginning = match head {
-        Ok(Answer::Parts(Parts { broken: Some(error), .. })) => return Err(Failure::Network(error)),
-        Ok(Answer::Parts(parts)) => parts,
-        Ok(Answer::Whole(whole)) => return take_whole(remote, whole).await,
+        Ok(HttpAnswer::Parts(PartialAnswer { broken: Some(error), .. })) => {
+            return Err(Failure::Network(error));
+        }
+        Ok(HttpAnswer::Parts(parts)) => parts,
+        Ok(HttpAnswer::Whole(whole)) => return take_whole(remote, whole).await,
         Err(failure) if is_empty_object(&failure) => {
-            return Ok(Beginning::Whole(Bytes::new(), Validators::default()));
+            return Ok(OpeningAnswer::Whole(Bytes::new(), Validators::default()));
         }
         Err(failure) => return Err(failure),
     };
     match tail {
-        Some(Ok(Answer::Parts(tail))) => {
+        Some(Ok(HttpAnswer::Parts(tail))) => {
             if beginning.validators.differ(&tail.validators) {
                 return Err(Failure::Fatal(Error::new(
                     ErrorKind::Changed,
@@ -232,10 +234,10 @@ async fn begin_apart(remote: &Remote, tail_len: u64) -> Result<Beginning, Failur
         // `finish` requests what is missing.
         _ => {}
     }
-    Ok(Beginning::Parts(beginning))
+    Ok(OpeningAnswer::Parts(beginning))
 }
 
-async fn take_whole(remote: &Remote, whole: WholeObject) -> Result<Beginning, Failure> {
+async fn take_whole(remote: &Remote, whole: WholeObject) -> Result<OpeningAnswer, Failure> {
     let validators = whole.validators.clone();
     let too_large = || {
         Failure::Fatal(
@@ -251,22 +253,22 @@ async fn take_whole(remote: &Remote, whole: WholeObject) -> Result<Beginning, Fa
     }
     let size = whole.size;
     match remote.take_whole(whole, LARGEST_WHOLE).await {
-        Ok(bytes) => Ok(Beginning::Whole(bytes, validators)),
+        Ok(bytes) => Ok(OpeningAnswer::Whole(bytes, validators)),
         Err(Failure::Fatal(_)) if size.is_none() => Err(too_large()),
         Err(failure) => Err(failure),
     }
 }
 
 /// True if the server refused to send a part because of the form of the request.
-fn refuses_form(answer: &Result<Answer, Failure>) -> bool {
+fn refuses_form(answer: &Result<HttpAnswer, Failure>) -> bool {
     match answer {
-        Ok(Answer::Whole(_)) => true,
-        Ok(Answer::Parts(_)) => false,
+        Ok(HttpAnswer::Whole(_)) => true,
+        Ok(HttpAnswer::Parts(_)) => false,
         Err(failure) => failure.refuses_form(),
     }
 }
 
-fn is_longer_than(parts: &Parts, len: u64) -> bool {
+fn is_longer_than(parts: &PartialAnswer, len: u64) -> bool {
     total(&parts.parts).is_ok_and(|size| size > len)
 }
 
@@ -286,7 +288,7 @@ fn whole(name: &str, bytes: Bytes, validators: Validators) -> OpenedSource {
 async fn finish(
     remote: Remote,
     name: &str,
-    parts: Parts,
+    parts: PartialAnswer,
     tail: u64,
     retries: Retries,
 ) -> Result<OpenedSource> {
@@ -313,7 +315,7 @@ async fn finish(
 }
 
 /// The size of the object; all parts must agree.
-fn total(parts: &[Part]) -> Result<u64> {
+fn total(parts: &[AnswerPart]) -> Result<u64> {
     let mut totals = parts.iter().filter_map(|part| part.total);
     let total = totals
         .next()
@@ -332,7 +334,7 @@ fn head_and_tail(size: u64, tail: u64) -> [ByteRange; 2] {
     [ByteRange { start: 0, len: HEAD.min(size) }, ByteRange { start: size - tail, len: tail }]
 }
 
-fn holds_head_and_tail(parts: &Parts, tail: u64) -> bool {
+fn holds_head_and_tail(parts: &PartialAnswer, tail: u64) -> bool {
     let Ok(size) = total(&parts.parts) else { return false };
     let mut known = Segments::default();
     for part in &parts.parts {

@@ -1,6 +1,6 @@
 //! From ranges to requests and back: packs, requests, learns, retries.
 
-use super::answer::{Answer, Failure, Status, Validators};
+use super::answer::{Failure, HttpAnswer, Status, Validators};
 use super::header::{range_value, requests, spans};
 use super::limits::LARGEST_REQUEST;
 use super::remote::{Ask, Remote};
@@ -88,18 +88,18 @@ pub(super) async fn fetch(
 fn accept(
     remote: &Remote,
     ranges: &[ByteRange],
-    answer: Answer,
+    answer: HttpAnswer,
     version: Version<'_>,
     known: &mut Segments,
 ) -> Result<Option<Setback>> {
     let (validators, size) = match &answer {
-        Answer::Parts(parts) => (&parts.validators, parts.parts.iter().find_map(|part| part.total)),
-        Answer::Whole(whole) => (&whole.validators, whole.size),
+        HttpAnswer::Parts(parts) => (&parts.validators, parts.parts.iter().find_map(|part| part.total)),
+        HttpAnswer::Whole(whole) => (&whole.validators, whole.size),
     };
     if version.validators.differ(validators) || size.is_some_and(|size| size != version.size) {
         return Err(Error::new(ErrorKind::Changed, "the file on the server changed").hint("open it again"));
     }
-    let Answer::Parts(parts) = answer else {
+    let HttpAnswer::Parts(parts) = answer else {
         if ranges.len() > 1 {
             remote.learn(|server| server.learn_not_several(ranges.len()));
             return Ok(Some(Setback::Learned));

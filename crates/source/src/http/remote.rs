@@ -1,12 +1,12 @@
 //! One object on a server: one request and its answer, following redirects.
 
-use super::answer::{self, Answer, AnswerHead, Failure, Parts, Status, Validators, WholeObject};
+use super::answer::{self, AnswerHead, Failure, HttpAnswer, PartialAnswer, Status, Validators, WholeObject};
 use super::exchange::{Exchange, FirstByteTime, MOST_REDIRECTS, Message, endless, redirect};
 use super::header::range_value;
 use super::limits::CONCURRENCY_OF_SINGLE_RANGES;
 use super::server::{Limits, Server};
 use super::spare::{self, Route};
-use crate::OpenOptions;
+use crate::SourceOptions;
 use crate::retry::Retries;
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue, IF_MATCH, RANGE};
@@ -101,7 +101,7 @@ impl fmt::Debug for Remote {
 }
 
 impl Remote {
-    pub(super) fn new(access: Access, concurrency: usize, options: &OpenOptions) -> Self {
+    pub(super) fn new(access: Access, concurrency: usize, options: &SourceOptions) -> Self {
         Remote {
             original: Target::new(access.original().clone()),
             target: Mutex::new(None),
@@ -151,7 +151,7 @@ impl Remote {
     }
 
     /// Sends a request and reads the answer (but not the body of a whole object).
-    pub(super) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, Failure> {
+    pub(super) async fn ask(&self, ask: Ask<'_>) -> Result<HttpAnswer, Failure> {
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await.ok();
         let at_first = if self.is_in_store() { AT_FIRST_IN_STORES } else { AT_FIRST };
@@ -176,7 +176,7 @@ impl Remote {
         answer
     }
 
-    async fn ask_at(&self, mut url: Url, ask: Ask<'_>) -> Result<Answer, Failure> {
+    async fn ask_at(&self, mut url: Url, ask: Ask<'_>) -> Result<HttpAnswer, Failure> {
         let message = ask.message();
         for _ in 0..=MOST_REDIRECTS {
             let response = self.exchange.send(&url, &message).await?;
@@ -208,21 +208,25 @@ impl Remote {
         Err(endless())
     }
 
-    async fn receive(&self, response: Response, most: u64) -> Result<Answer, Failure> {
+    async fn receive(&self, response: Response, most: u64) -> Result<HttpAnswer, Failure> {
         if response.status().is_client_error() || response.status().is_server_error() {
             return Err(self.exchange.failure(response).await);
         }
         match answer::sort(response)? {
-            AnswerHead::Whole(whole) => Ok(Answer::Whole(whole)),
+            AnswerHead::Whole(whole) => Ok(HttpAnswer::Whole(whole)),
             AnswerHead::Parts { response, validators, content_range } => {
                 let announced = content_range.and_then(|content| content.range).map_or(0, |range| range.len);
                 if announced > most {
                     // Too many bytes: the caller sees that nothing useful came.
-                    return Ok(Answer::Parts(Parts { parts: Vec::new(), validators, broken: None }));
+                    return Ok(HttpAnswer::Parts(PartialAnswer {
+                        parts: Vec::new(),
+                        validators,
+                        broken: None,
+                    }));
                 }
                 let (body, broken) = self.exchange.body(response, most).await?;
                 let parts = answer::parts(body, content_range);
-                Ok(Answer::Parts(Parts { parts, validators, broken }))
+                Ok(HttpAnswer::Parts(PartialAnswer { parts, validators, broken }))
             }
         }
     }

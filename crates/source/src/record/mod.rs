@@ -95,16 +95,16 @@ pub async fn structure<T>(
 
 /// A recorded read of a tree. Dropping this ends the read.
 #[derive(Debug)]
-pub struct RecordedRead(u64);
+pub struct ReadRecording(u64);
 
-impl RecordedRead {
+impl ReadRecording {
     /// Records that a read begins. `None` if recording is off.
     pub fn begin(
         kind: &str,
         file: Option<u64>,
         tree: &str,
         columns: impl IntoIterator<Item = String>,
-    ) -> Option<RecordedRead> {
+    ) -> Option<ReadRecording> {
         let file = file.filter(|_| is_on())?;
         let read = number();
         record_named(|name| {
@@ -112,7 +112,7 @@ impl RecordedRead {
             let (kind, tree) = (kind.to_owned(), tree.to_owned());
             RecordedEvent::Read { read, thread: thread(), kind, file, tree, columns }
         });
-        Some(RecordedRead(read))
+        Some(ReadRecording(read))
     }
 
     /// Records a planned entry range of a tree with these cluster boundaries, where it may be split.
@@ -133,7 +133,7 @@ impl RecordedRead {
         counters: &Counters,
         work: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let Some(RecordedRead(read)) = this else { return work() };
+        let Some(ReadRecording(read)) = this else { return work() };
         let (read, thread, waited) = (*read, thread(), counters.wait_ns.get());
         record(|| RecordedEvent::Next { read, thread });
         let result = work();
@@ -153,7 +153,7 @@ impl RecordedRead {
         counters: &Counters,
         work: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let Some(RecordedRead(read)) = this else { return work() };
+        let Some(ReadRecording(read)) = this else { return work() };
         let (read, thread, waited) = (*read, thread(), counters.wait_ns.get());
         let (window, columns) = (window as u64, numbers(columns));
         record(|| RecordedEvent::Touch { read, thread, window, columns });
@@ -170,7 +170,7 @@ impl RecordedRead {
     }
 }
 
-impl Drop for RecordedRead {
+impl Drop for ReadRecording {
     fn drop(&mut self) {
         record(|| RecordedEvent::Ended { read: self.0 });
     }

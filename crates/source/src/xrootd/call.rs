@@ -31,7 +31,7 @@ pub(super) type Done = unsafe extern "C" fn(*mut c_void, *const RawResult);
 
 /// The answer to an operation.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Answer {
+pub(super) struct OperationAnswer {
     /// The number of bytes that were read, or the size of the file.
     pub(super) value: u64,
     /// When the file was modified, in seconds since 1970.
@@ -40,12 +40,12 @@ pub(super) struct Answer {
 }
 
 /// The result of an operation.
-pub(super) type Reply = Result<Answer, Status>;
+pub(super) type Reply = Result<OperationAnswer, Status>;
 
 /// What an operation needs until XrdCl answers: where the answer goes, and the memory that XrdCl works on.
 ///
 /// If nothing waits for the answer any more, a late answer still finds and frees this.
-struct Pending {
+struct PendingOperation {
     reply: oneshot::Sender<Reply>,
     held: Box<dyn Any + Send>,
 }
@@ -57,7 +57,7 @@ pub(super) fn begin(
     start: impl FnOnce(Done, *mut c_void),
 ) -> oneshot::Receiver<Reply> {
     let (reply, receiver) = oneshot::channel();
-    start(done, Box::into_raw(Box::new(Pending { reply, held: Box::new(held) })).cast());
+    start(done, Box::into_raw(Box::new(PendingOperation { reply, held: Box::new(held) })).cast());
     receiver
 }
 
@@ -75,10 +75,10 @@ pub(super) fn seconds(deadline: Deadline) -> u16 {
 /// Completes all operations. Called by threads of XrdCl: it does not wait and does not panic.
 unsafe extern "C" fn done(context: *mut c_void, result: *const RawResult) {
     // SAFETY: `context` is what `begin` gave, and the shim completes an operation once.
-    let pending = unsafe { Box::from_raw(context.cast::<Pending>()) };
+    let pending = unsafe { Box::from_raw(context.cast::<PendingOperation>()) };
     // SAFETY: the shim passes a result whose text is a C string, both valid during this call.
     let reply = unsafe { read(&*result) };
-    let Pending { reply: sender, held } = *pending;
+    let PendingOperation { reply: sender, held } = *pending;
     // Before the answer is sent: the receiver may then take what was shared.
     drop(held);
     let _ = sender.send(reply);
@@ -90,7 +90,7 @@ unsafe fn read(result: &RawResult) -> Reply {
     // SAFETY: as the caller states.
     let text = unsafe { CStr::from_ptr(result.text) }.to_string_lossy().into_owned();
     match result.status {
-        0 => Ok(Answer { value: result.value, modified: result.modified, text }),
+        0 => Ok(OperationAnswer { value: result.value, modified: result.modified, text }),
         _ => Err(Status { code: result.code, number: result.server_number, text, server: String::new() }),
     }
 }

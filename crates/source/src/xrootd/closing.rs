@@ -20,10 +20,10 @@ const CLOSE: u16 = 5;
 /// How long the end of the process waits for files to be closed.
 const EXIT: Duration = Duration::from_secs(1);
 
-static STATE: Mutex<Option<State>> = Mutex::new(None);
+static STATE: Mutex<Option<OpenFiles>> = Mutex::new(None);
 
 /// The open files of one process. After a fork, they belong to the parent.
-struct State {
+struct OpenFiles {
     process: u32,
     /// Files that are in use, by their address, and whether they are open.
     in_use: HashMap<usize, (Raw, Arc<AtomicBool>)>,
@@ -38,12 +38,12 @@ struct RetiredFile {
     opened: bool,
 }
 
-fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
+fn with_state<T>(work: impl FnOnce(&mut OpenFiles) -> T) -> T {
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     if state.as_ref().is_some_and(|state| state.process != process::id()) {
         std::mem::forget(state.take());
     }
-    work(state.get_or_insert_with(|| State {
+    work(state.get_or_insert_with(|| OpenFiles {
         process: process::id(),
         in_use: HashMap::new(),
         closer: None,

@@ -88,7 +88,7 @@ impl File {
     /// A broken connection may be made again first, which looks up the address of the host and takes time.
     pub(super) async fn read_and_stat(
         self: &Arc<Self>,
-        requests: Vec<Vec<Piece>>,
+        requests: Vec<Vec<BufferRange>>,
         buffer: Arc<Buffer>,
         deadline: Deadline,
     ) -> Option<(Vec<Receiver<Reply>>, Receiver<Reply>)> {
@@ -110,7 +110,7 @@ impl File {
 
     fn begin_read(
         self: &Arc<Self>,
-        pieces: &[Piece],
+        pieces: &[BufferRange],
         buffer: &Arc<Buffer>,
         deadline: Deadline,
     ) -> Receiver<Reply> {
@@ -148,7 +148,7 @@ impl Drop for Opening {
 
 /// A range of a file, and the position of its bytes in a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct BufferRange {
     pub(super) range: ByteRange,
     pub(super) at: usize,
 }
@@ -178,8 +178,8 @@ impl Buffer {
     }
 
     /// The chunks of pieces.
-    fn chunks(&self, pieces: &[Piece]) -> Vec<RawChunk> {
-        let chunk = |Piece { range, at }: &Piece| {
+    fn chunks(&self, pieces: &[BufferRange]) -> Vec<RawChunk> {
+        let chunk = |BufferRange { range, at }: &BufferRange| {
             let len = range.len as usize;
             assert!(len <= self.memory.capacity().saturating_sub(*at), "chunks lie in the buffer");
             // SAFETY: it lies in the memory, as was just checked.

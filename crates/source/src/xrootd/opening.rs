@@ -10,14 +10,14 @@ use super::status::advise;
 use crate::accounting::RequestAccounting;
 use crate::ends::{head_and_tail, tail_at};
 use crate::retry::{Retries, log_event};
-use crate::{Identity, OpenOptions, OpenedSource};
+use crate::{Identity, OpenedSource, SourceOptions};
 use futures::future::join;
 use sapwood_core::{Error, ErrorKind, Result, Segments, SourceEvent, redact};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
 /// Opens a URL.
-pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
+pub(crate) async fn open(url: &str, options: &SourceOptions) -> Result<OpenedSource> {
     let name = redact(without_tried(url));
     let accounting = RequestAccounting::new(Arc::clone(&options.counters));
     let opened = async {
@@ -30,13 +30,13 @@ pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSourc
     opened.unwrap_or_else(late).map_err(|error| advise(error, url))
 }
 
-async fn open_remote(mut remote: Remote, options: &OpenOptions) -> Result<OpenedSource> {
+async fn open_remote(mut remote: Remote, options: &SourceOptions) -> Result<OpenedSource> {
     let deadline = options.deadline;
     let mut retries = Retries::new(options.retry, &options.counters, &remote.name, deadline);
     let (connected, ranges, answers, limits) = loop {
         let attempt = match remote.connect(deadline).await? {
             Ok(connected) => {
-                let ranges = head_and_tail(connected.size, tail_at(connected.round_trip, options.tail));
+                let ranges = head_and_tail(connected.size, tail_at(connected.round_trip, options.tail_size));
                 let mut reading = Reading::new(&ranges)?;
                 let read = reading.ask(&remote, &connected, Limits::default(), deadline);
                 let (read, limits) = join(read, remote.limits(&connected, deadline)).await;

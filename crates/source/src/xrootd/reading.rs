@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "memory that XrdCl filled")]
 
 use super::call::{Reply, end};
-use super::file::{Buffer, Piece};
+use super::file::{Buffer, BufferRange};
 use super::remote::{Connection, Remote};
 use super::server::Limits;
 use super::status::Status;
@@ -21,7 +21,7 @@ pub(super) struct Reading {
     bytes: usize,
     buffer: Arc<Buffer>,
     /// The pieces that have not arrived.
-    missing: Vec<Piece>,
+    missing: Vec<BufferRange>,
 }
 
 impl Reading {
@@ -31,7 +31,7 @@ impl Reading {
         let mut bytes = 0;
         let mut missing = Vec::with_capacity(spans.len());
         for &range in &spans {
-            missing.push(Piece { range, at: bytes });
+            missing.push(BufferRange { range, at: bytes });
             bytes += range.len as usize;
         }
         Ok(Reading { spans, bytes, buffer, missing })
@@ -100,7 +100,7 @@ impl Reading {
 }
 
 /// The reply to a vector read of pieces; a failure if it has another number of bytes.
-fn complete(reply: Reply, pieces: &[Piece]) -> Reply {
+fn complete(reply: Reply, pieces: &[BufferRange]) -> Reply {
     let wanted: u64 = pieces.iter().map(|piece| piece.range.len).sum();
     match reply {
         Ok(answer) if answer.value != wanted => Err(Status::short(answer.value, wanted)),
@@ -113,14 +113,14 @@ fn failed<T>(status: Status) -> Result<Result<T, Status>> {
 }
 
 /// The pieces of each vector read, in order.
-fn requests_of(pieces: &[Piece], limits: Limits) -> Vec<Vec<Piece>> {
-    let mut requests: Vec<Vec<Piece>> = Vec::new();
+fn requests_of(pieces: &[BufferRange], limits: Limits) -> Vec<Vec<BufferRange>> {
+    let mut requests: Vec<Vec<BufferRange>> = Vec::new();
     let mut bytes = 0;
-    for &Piece { range, mut at } in pieces {
+    for &BufferRange { range, mut at } in pieces {
         let mut start = range.start;
         while start < range.end() {
             let chunk = ByteRange { start, len: limits.chunk_bytes.min(range.end() - start) };
-            let piece = Piece { range: chunk, at };
+            let piece = BufferRange { range: chunk, at };
             start = chunk.end();
             at += chunk.len as usize;
             match requests.last_mut() {
@@ -222,13 +222,13 @@ mod tests {
     fn requests_keep_the_limits() {
         let limits = Limits { chunks: 3, chunk_bytes: 10 };
         let pieces = [(0, 25, 0), (100, 0, 25), (40, 10, 25), (60, 1, 35)]
-            .map(|(start, len, at)| Piece { range: ByteRange { start, len }, at });
+            .map(|(start, len, at)| BufferRange { range: ByteRange { start, len }, at });
         let requests = requests_of(&pieces, limits);
         let lens: Vec<Vec<u64>> = requests.iter().map(|r| r.iter().map(|c| c.range.len).collect()).collect();
         assert_eq!(lens, [vec![10, 10, 5], vec![10, 1]]);
-        assert_eq!(requests[0][2], Piece { range: ByteRange { start: 20, len: 5 }, at: 20 });
+        assert_eq!(requests[0][2], BufferRange { range: ByteRange { start: 20, len: 5 }, at: 20 });
         assert_eq!(requests[1][1].at, 35);
-        let large = [Piece { range: ByteRange { start: 0, len: 3 * MOST_BYTES / 2 }, at: 0 }];
+        let large = [BufferRange { range: ByteRange { start: 0, len: 3 * MOST_BYTES / 2 }, at: 0 }];
         let sizes: Vec<u64> = requests_of(&large, Limits::default())
             .iter()
             .map(|request| request.iter().map(|piece| piece.range.len).sum())

@@ -42,11 +42,6 @@ pub struct XrootdSource {
 }
 
 impl XrootdSource {
-    /// The server that sends the bytes, as `host:port`: a different one than in the URL if that one redirects.
-    pub async fn data_server(&self) -> String {
-        self.current.lock().await.server.clone()
-    }
-
     /// The bytes of all ranges. If the connection breaks, the file is reopened, and the missing bytes are requested
     /// again.
     async fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {

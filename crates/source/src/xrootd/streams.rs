@@ -24,11 +24,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Streams {
     /// Bytes that were requested and have not arrived.
     asked: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<ConnectionPool>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ConnectionPool {
     open: Vec<Arc<Connection>>,
     /// How many were begun, including failures.
     begun: usize,
@@ -94,7 +94,7 @@ impl Streams {
         self.lock().open.clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ConnectionPool> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,10 @@
-//! Certificates: authorities of one's own, and proxies that a server asks for.
+//! Certificates: additional authorities, and proxies that a server asks for.
 
 use super::{SIZE, check, error_of};
 use rcgen::{CertificateParams, KeyPair};
 use sapwood_core::ErrorKind;
 use sapwood_source::open;
-use sapwood_testkit::{Directory, HttpRequest, Scripted, answer, part, sample};
+use sapwood_testkit::{HttpRequest, ScriptedServer, TestDirectory, answer, part, sample};
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring::default_provider;
@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-/// A certificate that vouches for itself.
+/// A self-signed certificate.
 pub(crate) struct Authority {
     certificate: rcgen::Certificate,
     key: KeyPair,
@@ -40,7 +40,7 @@ impl Authority {
         format!("{}{}", self.certificate.pem(), self.key.serialize_pem())
     }
 
-    /// What takes TLS off; with `clients`, it wants a certificate that these vouch for.
+    /// Terminates TLS; with `clients`, it requires a certificate signed by these.
     fn acceptor(&self, clients: Option<&Authority>) -> TlsAcceptor {
         let provider = Arc::new(default_provider());
         let config = ServerConfig::builder_with_provider(Arc::clone(&provider));
@@ -64,13 +64,13 @@ impl Authority {
 pub(crate) async fn server(
     authority: &Authority,
     script: impl Fn(&HttpRequest) -> Vec<u8> + Send + Sync + 'static,
-) -> Scripted {
-    Scripted::start_over(Some(authority.acceptor(None)), script).await
+) -> ScriptedServer {
+    ScriptedServer::start_over(Some(authority.acceptor(None)), script).await
 }
 
 #[tokio::test]
 async fn authorities_of_the_grid_are_trusted() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let content = sample(SIZE);
     let served = content.clone();
     let server = server(&authority, move |request| part(&served, request)).await;
@@ -87,11 +87,11 @@ async fn authorities_of_the_grid_are_trusted() {
 
 #[tokio::test]
 async fn proxies_are_shown_to_servers_that_ask() {
-    let (directory, authority, user) = (Directory::new(), Authority::new(), Authority::new());
+    let (directory, authority, user) = (TestDirectory::new(), Authority::new(), Authority::new());
     let content = sample(SIZE);
     let served = content.clone();
     let acceptor = authority.acceptor(Some(&user));
-    let server = Scripted::start_over(Some(acceptor), move |request| part(&served, request)).await;
+    let server = ScriptedServer::start_over(Some(acceptor), move |request| part(&served, request)).await;
     let url = format!("https://localhost:{}/f.root", server.port());
     let bundle = directory.file("ca.pem", authority.pem());
     let error = error_of(open(&url, &directory.options(&[("REQUESTS_CA_BUNDLE", &bundle)])).await);
@@ -106,7 +106,7 @@ async fn proxies_are_shown_to_servers_that_ask() {
 
 #[tokio::test]
 async fn an_expired_proxy_is_called_that() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let refusing = server(&authority, |_| answer("403 Forbidden", "", "")).await;
     let bundle = directory.file("ca.pem", authority.pem());
     let proxy = directory.file("proxy", Authority::until(2001).proxy());

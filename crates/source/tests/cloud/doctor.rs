@@ -1,10 +1,10 @@
-//! The diagnosis: which steps are taken, where they end, and that nothing secret is said.
+//! The diagnosis: its steps, where it stops, and that it shows no secrets.
 
 use super::SIZE;
 use super::certificates::{Authority, server};
 use sapwood_core::ErrorKind;
 use sapwood_source::{Diagnosis, StepOutcome, diagnose};
-use sapwood_testkit::{Directory, Scripted, answer, part, sample};
+use sapwood_testkit::{ScriptedServer, TestDirectory, answer, part, sample};
 use std::time::{Duration, Instant};
 
 const LONGEST: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ fn outcomes(diagnosis: &Diagnosis) -> Vec<(&'static str, &'static str)> {
 
 #[tokio::test]
 async fn all_is_well() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let content = sample(SIZE);
     let server = server(&authority, move |request| part(&content, request)).await;
     let bundle = directory.file("ca.pem", authority.pem());
@@ -38,8 +38,8 @@ async fn all_is_well() {
 }
 
 #[tokio::test]
-async fn the_first_failure_is_told() {
-    let directory = Directory::new();
+async fn the_first_failure_is_reported() {
+    let directory = TestDirectory::new();
     let diagnosis = diagnose("http://127.0.0.1:1/f.root", &directory.options(&[]), LONGEST).await;
     let expected = [
         ("url", "passed"),
@@ -53,7 +53,7 @@ async fn the_first_failure_is_told() {
     assert_eq!(outcomes(&diagnosis), expected);
     assert_eq!(diagnosis.error().unwrap().kind(), ErrorKind::Network);
 
-    let refusing = Scripted::start(|_| answer("403 Forbidden", "", "")).await;
+    let refusing = ScriptedServer::start(|_| answer("403 Forbidden", "", "")).await;
     let diagnosis = diagnose(&refusing.url(), &directory.options(&[]), LONGEST).await;
     assert_eq!(diagnosis.error().unwrap().kind(), ErrorKind::Permission);
 
@@ -68,18 +68,18 @@ async fn the_first_failure_is_told() {
 }
 
 #[tokio::test]
-async fn no_step_takes_longer_than_told() {
+async fn no_step_takes_longer_than_its_deadline() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://127.0.0.1:{}/f.root", listener.local_addr().unwrap().port());
     let begin = Instant::now();
-    let diagnosis = diagnose(&url, &Directory::new().options(&[]), Duration::from_millis(300)).await;
+    let diagnosis = diagnose(&url, &TestDirectory::new().options(&[]), Duration::from_millis(300)).await;
     assert_eq!(diagnosis.error().unwrap().kind(), ErrorKind::Timeout);
     assert!(begin.elapsed() < Duration::from_secs(30));
 }
 
 #[tokio::test]
 async fn local_files_need_no_server() {
-    let directory = Directory::new();
+    let directory = TestDirectory::new();
     let path = directory.file("f.root", "root of all");
     let diagnosis = diagnose(&path, &directory.options(&[]), LONGEST).await;
     assert_eq!(outcomes(&diagnosis)[1..5].iter().filter(|(_, word)| *word == "skipped").count(), 4);

@@ -1,11 +1,11 @@
-//! What goes wrong on the way to an object store: the right bytes, or a typed error before the deadline.
+//! Faults of object stores give the right bytes, or a typed error before the deadline.
 
 use super::{SIZE, check, error_of};
 use bytes::Bytes;
 use sapwood_core::{Deadline, ErrorKind};
-use sapwood_source::{OpenOptions, open};
+use sapwood_source::{SourceOptions, open};
 use sapwood_testkit::{
-    Behaviour, CutOff, Directory, EmulatedLink, LinkFault, Objects, Proxy, Server, sample,
+    Behaviour, CutOff, EmulatedLink, LinkFault, Objects, Proxy, Server, TestDirectory, sample,
 };
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const URL: &str = "s3://bucket/f.root";
 struct Store {
     server: Server,
     content: Bytes,
-    options: OpenOptions,
+    options: SourceOptions,
 }
 
 impl Store {
@@ -23,7 +23,7 @@ impl Store {
         let objects = Objects::one("/bucket/f.root", content.clone());
         let server = Server::start(objects, Behaviour::named("single").unwrap()).await.unwrap();
         let keys = [("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s")];
-        let mut options = Directory::new().options(&keys);
+        let mut options = TestDirectory::new().options(&keys);
         options.storage.endpoint = Some(server.url(""));
         Store { server, content, options }
     }

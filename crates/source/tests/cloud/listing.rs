@@ -3,11 +3,11 @@
 use super::error_of;
 use sapwood_core::ErrorKind;
 use sapwood_source::list;
-use sapwood_testkit::{Directory, Scripted, answer};
+use sapwood_testkit::{ScriptedServer, TestDirectory, answer};
 
 #[tokio::test]
 async fn webdav() {
-    let server = Scripted::start(|request| {
+    let server = ScriptedServer::start(|request| {
         assert_eq!((request.method.as_str(), request.header("depth")), ("PROPFIND", Some("1")));
         let entry = |path: &str, kind: &str| {
             format!("<d:response><d:href>{path}</d:href><d:propstat><d:prop><d:resourcetype>{kind}</d:resourcetype></d:prop></d:propstat></d:response>")
@@ -22,7 +22,7 @@ async fn webdav() {
     })
     .await;
     let url = format!("{}/data", server.url().replace("http://", "dav://"));
-    let entries = list(&url, &Directory::new().options(&[])).await.unwrap();
+    let entries = list(&url, &TestDirectory::new().options(&[])).await.unwrap();
     let names: Vec<_> = entries.iter().map(|entry| (entry.name.as_str(), entry.is_directory)).collect();
     assert_eq!(names, [("a", true), ("b.root", false)]);
 }
@@ -30,18 +30,18 @@ async fn webdav() {
 #[tokio::test]
 async fn plain_http_has_no_directories() {
     for status in ["405 Method Not Allowed", "200 OK", "501 Not Implemented"] {
-        let server = Scripted::start(move |_| answer(status, "", "<html></html>")).await;
-        let error = error_of(list(&server.url(), &Directory::new().options(&[])).await);
+        let server = ScriptedServer::start(move |_| answer(status, "", "<html></html>")).await;
+        let error = error_of(list(&server.url(), &TestDirectory::new().options(&[])).await);
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     }
-    let server = Scripted::start(|_| answer("404 Not Found", "", "")).await;
-    let error = error_of(list(&server.url(), &Directory::new().options(&[])).await);
+    let server = ScriptedServer::start(|_| answer("404 Not Found", "", "")).await;
+    let error = error_of(list(&server.url(), &TestDirectory::new().options(&[])).await);
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
 #[tokio::test]
 async fn buckets() {
-    let server = Scripted::start(|request| {
+    let server = ScriptedServer::start(|request| {
         assert!(request.path.starts_with("/bucket?") && request.path.contains("prefix=d%2F"), "{}", request.path);
         let object = |key: &str| {
             format!("<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>\"1\"</ETag><Size>5</Size></Contents>")
@@ -54,7 +54,7 @@ async fn buckets() {
         answer("200 OK", "Content-Type: application/xml\r\n", body)
     })
     .await;
-    let mut options = Directory::new().options(&[]);
+    let mut options = TestDirectory::new().options(&[]);
     options.storage.endpoint = Some(server.url());
     let entries = list("s3://bucket/d/", &options).await.unwrap();
     let names: Vec<_> = entries.iter().map(|entry| (entry.name.as_str(), entry.is_directory)).collect();

@@ -1,4 +1,4 @@
-//! Tests of object stores and credentials against servers that say what the test tells them to.
+//! Tests of object stores and credentials, with servers that give scripted answers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail loudly")]
 
 mod certificates;
@@ -11,13 +11,13 @@ mod tokens;
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Error, Result};
-use sapwood_source::{OpenOptions, OpenedSource};
+use sapwood_source::{OpenedSource, SourceOptions};
 
 /// Larger than head and tail together.
 const SIZE: usize = (1 << 20) + 17;
 
-/// Reads pieces of a file and compares them with what should be there.
-async fn check(opened: &OpenedSource, content: &Bytes, options: &OpenOptions) -> Result<()> {
+/// Reads ranges of a file and compares them with the expected bytes.
+async fn check(opened: &OpenedSource, content: &Bytes, options: &SourceOptions) -> Result<()> {
     let step = content.len() as u64 / 10;
     let ranges: Vec<_> = (0..10).map(|i| ByteRange { start: i * step, len: 1000 }).collect();
     let answers = opened.source.read_ranges(&ranges, options.deadline).await?;

@@ -1,15 +1,15 @@
-//! S3: how requests look, who signs them, what refusals mean.
+//! S3: the form of requests, their signatures, and the meaning of refusals.
 
 use super::certificates::{Authority, server};
 use super::{SIZE, check, error_of};
 use sapwood_core::ErrorKind;
-use sapwood_source::{OpenOptions, open};
-use sapwood_testkit::{Directory, Scripted, answer, part, refusal, sample};
+use sapwood_source::{SourceOptions, open};
+use sapwood_testkit::{ScriptedServer, TestDirectory, answer, part, refusal, sample};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKID"), ("AWS_SECRET_ACCESS_KEY", "top-secret")];
 
-fn at(server: &Scripted, options: OpenOptions) -> OpenOptions {
+fn at(server: &ScriptedServer, options: SourceOptions) -> SourceOptions {
     let mut options = options;
     options.storage.endpoint = Some(server.url());
     options
@@ -19,8 +19,8 @@ fn at(server: &Scripted, options: OpenOptions) -> OpenOptions {
 async fn opening_is_two_signed_requests_in_one_round_trip() {
     let content = sample(SIZE);
     let served = content.clone();
-    let server = Scripted::start(move |request| part(&served, request)).await;
-    let directory = Directory::new();
+    let server = ScriptedServer::start(move |request| part(&served, request)).await;
+    let directory = TestDirectory::new();
     let options = at(&server, directory.options(&KEYS));
     let opened = open("s3://bucket/a dir/f+1.root", &options).await.unwrap();
     let counts = options.counters.snapshot();
@@ -43,8 +43,8 @@ async fn opening_is_two_signed_requests_in_one_round_trip() {
 async fn nothing_is_signed_where_nothing_is_found_or_wanted() {
     let content = sample(SIZE);
     let served = content.clone();
-    let server = Scripted::start(move |request| part(&served, request)).await;
-    let directory = Directory::new();
+    let server = ScriptedServer::start(move |request| part(&served, request)).await;
+    let directory = TestDirectory::new();
     for (variables, anonymous) in [(&KEYS[..0], false), (&KEYS[..], true)] {
         let mut options = at(&server, directory.options(variables));
         options.storage.anonymous = anonymous;
@@ -58,14 +58,14 @@ async fn nothing_is_signed_where_nothing_is_found_or_wanted() {
 async fn keys_of_a_profile_are_read_again_when_they_are_refused() {
     let content = sample(SIZE);
     let served = content.clone();
-    let server = Scripted::start(move |request| {
+    let server = ScriptedServer::start(move |request| {
         match request.header("authorization").is_some_and(|value| value.contains("Credential=NEW/")) {
             true => part(&served, request),
             false => refusal("400 Bad Request", "ExpiredToken"),
         }
     })
     .await;
-    let directory = Directory::new();
+    let directory = TestDirectory::new();
     let profile = |id: &str| {
         format!(
             "[default]\naws_access_key_id = {id}\naws_secret_access_key = s3cr3t\naws_session_token = t0k3n\n"
@@ -91,17 +91,17 @@ async fn keys_of_a_profile_are_read_again_when_they_are_refused() {
 async fn a_public_object_is_read_although_the_keys_are_bad() {
     let content = sample(SIZE);
     let served = content.clone();
-    let server = Scripted::start(move |request| match request.header("authorization") {
+    let server = ScriptedServer::start(move |request| match request.header("authorization") {
         Some(_) => refusal("403 Forbidden", "InvalidAccessKeyId"),
         None => part(&served, request),
     })
     .await;
-    let directory = Directory::new();
+    let directory = TestDirectory::new();
     let options = at(&server, directory.options(&KEYS));
     let opened = open("s3://bucket/f.root", &options).await.unwrap();
     let before = server.requests().len();
     check(&opened, &content, &options).await.unwrap();
-    // Once it is known that none are needed, they are not shown again.
+    // Once the server answered without credentials, it does not see them again.
     assert!(server.headers("authorization")[before..].iter().all(String::is_empty));
 }
 
@@ -114,8 +114,8 @@ async fn refusals_have_names() {
         ("403 Forbidden", "SignatureDoesNotMatch", ErrorKind::Permission),
         ("501 Not Implemented", "NotImplemented", ErrorKind::Server),
     ] {
-        let server = Scripted::start(move |_| refusal(status, code)).await;
-        let directory = Directory::new();
+        let server = ScriptedServer::start(move |_| refusal(status, code)).await;
+        let directory = TestDirectory::new();
         let error = error_of(open("s3://bucket/f.root", &at(&server, directory.options(&KEYS))).await);
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(code), "{error}");
@@ -128,12 +128,12 @@ async fn an_object_that_changed_is_noticed() {
     let content = sample(SIZE);
     let count = AtomicUsize::new(0);
     let served = content.clone();
-    let server = Scripted::start(move |request| match count.fetch_add(1, Ordering::Relaxed) {
+    let server = ScriptedServer::start(move |request| match count.fetch_add(1, Ordering::Relaxed) {
         0 | 1 => part(&served, request),
         _ => refusal("412 Precondition Failed", "PreconditionFailed"),
     })
     .await;
-    let options = at(&server, Directory::new().options(&[]));
+    let options = at(&server, TestDirectory::new().options(&[]));
     let opened = open("s3://bucket/f.root", &options).await.unwrap();
     assert_eq!(error_of(check(&opened, &content, &options).await).kind(), ErrorKind::Changed);
 }
@@ -141,15 +141,15 @@ async fn an_object_that_changed_is_noticed() {
 #[tokio::test]
 async fn half_a_web_identity_is_no_identity() {
     let content = sample(SIZE);
-    let server = Scripted::start(move |request| part(&content, request)).await;
-    let directory = Directory::new();
+    let server = ScriptedServer::start(move |request| part(&content, request)).await;
+    let directory = TestDirectory::new();
     let variables = [("AWS_WEB_IDENTITY_TOKEN_FILE", "/nowhere"), ("AWS_ROLE_ARN", "arn:aws:iam::1:role/r")];
     open("s3://bucket/f.root", &at(&server, directory.options(&variables))).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_web_identity_is_exchanged_for_a_key() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let service = server(&authority, |request| {
         assert!(request.path.contains("Action=AssumeRoleWithWebIdentity"), "{}", request.path);
         let key = "<AccessKeyId>TEMP</AccessKeyId><SecretAccessKey>s</SecretAccessKey>\
@@ -162,7 +162,7 @@ async fn a_web_identity_is_exchanged_for_a_key() {
     })
     .await;
     let content = sample(SIZE);
-    let store = Scripted::start(move |request| part(&content, request)).await;
+    let store = ScriptedServer::start(move |request| part(&content, request)).await;
     let (token, bundle) = (directory.file("token", "jwt"), directory.file("ca.pem", authority.pem()));
     let variables = [
         ("AWS_WEB_IDENTITY_TOKEN_FILE", token.as_str()),
@@ -182,8 +182,8 @@ async fn whole_answers_to_requests_for_parts() {
     // Some gateways send small objects as a whole.
     let content = sample(5000);
     let served = content.clone();
-    let server = Scripted::start(move |_| answer("200 OK", "ETag: \"1\"\r\n", &served)).await;
-    let options = at(&server, Directory::new().options(&[]));
+    let server = ScriptedServer::start(move |_| answer("200 OK", "ETag: \"1\"\r\n", &served)).await;
+    let options = at(&server, TestDirectory::new().options(&[]));
     let opened = open("s3://bucket/f.root", &options).await.unwrap();
     assert_eq!(opened.source.identity().size, 5000);
 }

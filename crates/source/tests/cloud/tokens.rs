@@ -1,14 +1,14 @@
-//! Bearer tokens: to whom they are shown, when they are looked for again.
+//! Bearer tokens: which servers they are sent to, and when they are read again.
 
 use super::certificates::{Authority, server};
 use super::{SIZE, check, error_of};
 use sapwood_core::ErrorKind;
 use sapwood_source::open;
-use sapwood_testkit::{Directory, Scripted, answer, part, sample};
+use sapwood_testkit::{ScriptedServer, TestDirectory, answer, part, sample};
 use std::sync::Arc;
 
 /// A server that wants to see one token.
-async fn guarded(authority: &Authority, token: &'static str) -> Scripted {
+async fn guarded(authority: &Authority, token: &'static str) -> ScriptedServer {
     let content = sample(SIZE);
     let wanted = format!("Bearer {token}");
     server(authority, move |request| match request.header("authorization") == Some(&wanted) {
@@ -18,13 +18,13 @@ async fn guarded(authority: &Authority, token: &'static str) -> Scripted {
     .await
 }
 
-fn url(server: &Scripted) -> String {
+fn url(server: &ScriptedServer) -> String {
     format!("https://localhost:{}/f.root", server.port())
 }
 
 #[tokio::test]
 async fn a_fresh_token_is_found_when_the_old_one_is_refused() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let bundle = directory.file("ca.pem", authority.pem());
     let strict = guarded(&authority, "fresh").await;
     let file = directory.file("token", "stale\n");
@@ -34,7 +34,7 @@ async fn a_fresh_token_is_found_when_the_old_one_is_refused() {
     let text = format!("{error} {error:?}");
     assert!(text.contains("401") && text.contains("BEARER_TOKEN_FILE") && !text.contains("stale"), "{text}");
 
-    // The file is replaced after the first look at it.
+    // The file is replaced after it was first read.
     let changes = Arc::new(directory);
     let content = sample(SIZE);
     let rescued = {
@@ -57,13 +57,13 @@ async fn a_fresh_token_is_found_when_the_old_one_is_refused() {
 
 #[tokio::test]
 async fn tokens_are_not_shown_without_tls_nor_elsewhere() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let bundle = directory.file("ca.pem", authority.pem());
     let options = directory.options(&[("BEARER_TOKEN", "t"), ("REQUESTS_CA_BUNDLE", &bundle)]);
     let content = sample(SIZE);
 
     let served = content.clone();
-    let plain = Scripted::start(move |request| part(&served, request)).await;
+    let plain = ScriptedServer::start(move |request| part(&served, request)).await;
     open(&format!("{}/f.root", plain.url()), &options).await.unwrap();
     assert!(plain.headers("authorization").iter().all(String::is_empty));
 
@@ -81,7 +81,7 @@ async fn tokens_are_not_shown_without_tls_nor_elsewhere() {
 
 #[tokio::test]
 async fn what_the_user_gives_wins() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let bundle = directory.file("ca.pem", authority.pem());
     let server = guarded(&authority, "given").await;
     let mut options = directory.options(&[("BEARER_TOKEN", "found"), ("REQUESTS_CA_BUNDLE", &bundle)]);
@@ -92,7 +92,7 @@ async fn what_the_user_gives_wins() {
 
 #[tokio::test]
 async fn an_expired_token_is_called_that() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let bundle = directory.file("ca.pem", authority.pem());
     let server = guarded(&authority, "other").await;
     // {"exp": 1000000000}
@@ -108,11 +108,11 @@ async fn an_expired_token_is_called_that() {
 
 #[tokio::test]
 async fn a_public_file_is_read_although_the_token_is_refused() {
-    let (directory, authority) = (Directory::new(), Authority::new());
+    let (directory, authority) = (TestDirectory::new(), Authority::new());
     let bundle = directory.file("ca.pem", authority.pem());
     let content = sample(SIZE);
     let served = content.clone();
-    // S3 answers so to tokens of others.
+    // The answer of S3 to a foreign token.
     let public = server(&authority, move |request| match request.header("authorization") {
         Some(_) => answer("400 Bad Request", "", ""),
         None => part(&served, request),

@@ -1,11 +1,11 @@
-//! Every source and decorator keeps the contract, the HTTP source against every server of the zoo.
+//! Every source and decorator keeps the contract, the HTTP source with every server behaviour.
 
 use super::Zoo;
 use sapwood_core::{ByteRange, Counters};
 use sapwood_source::{
     CountingSource, DelayedSource, FaultySource, HEAD, LocalSource, MemorySource, Source, TracedSource,
 };
-use sapwood_testkit::{Behaviour, Multipart, Ranges, Refusal, conformance, sample};
+use sapwood_testkit::{Behaviour, Multipart, RangeSupport, Refusal, conformance, sample};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ async fn http_limits() {
         for max_ranges in [1, 2, 50] {
             http(Behaviour { max_ranges, too_many, ..Behaviour::default() }).await;
         }
-        let ranges = Ranges::OneElseRefuse(too_many);
+        let ranges = RangeSupport::OneElseRefuse(too_many);
         http(Behaviour { ranges, ..Behaviour::default() }).await;
     }
     for header_too_long in [Refusal::Status(431), Refusal::Status(413), Refusal::Status(400), Refusal::Close]
@@ -83,7 +83,7 @@ async fn http_limits() {
 #[tokio::test]
 async fn http_oddities() {
     http(Behaviour { suffix: false, ..Behaviour::default() }).await;
-    http(Behaviour { suffix: false, ranges: Ranges::OneElseWhole, ..Behaviour::default() }).await;
+    http(Behaviour { suffix: false, ranges: RangeSupport::OneElseWhole, ..Behaviour::default() }).await;
     http(Behaviour { chunked: true, ..Behaviour::default() }).await;
     http(Behaviour { close: true, ..Behaviour::default() }).await;
     http(Behaviour { etag: None, ..Behaviour::default() }).await;
@@ -114,7 +114,7 @@ async fn http(behaviour: Behaviour) {
 async fn check(zoo: &Zoo) {
     let opened = zoo.open().await.unwrap();
     let size = zoo.content.len() as u64;
-    let (head, tail) = (HEAD.min(size), zoo.options.tail.min(size));
+    let (head, tail) = (HEAD.min(size), zoo.options.tail_size.min(size));
     let mut known = vec![ByteRange { start: 0, len: head }, ByteRange { start: size - tail, len: tail }];
     if head + tail >= size {
         known.push(ByteRange { start: 0, len: size });

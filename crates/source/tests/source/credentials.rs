@@ -1,8 +1,8 @@
-//! Credentials reach the server that they are meant for, nobody else, and no message.
+//! Credentials reach only the server that they are meant for, and appear in no message.
 
 use super::{SIZE, Zoo, error_of};
 use sapwood_core::{ByteRange, ErrorKind};
-use sapwood_source::{OpenOptions, open};
+use sapwood_source::{SourceOptions, open};
 use sapwood_testkit::{Behaviour, Redirect};
 
 const ALL: ByteRange = ByteRange { start: 0, len: SIZE as u64 };
@@ -82,9 +82,9 @@ async fn a_redirect_is_paid_once_and_followed_again_when_it_fails() {
 #[tokio::test]
 async fn redirects_end() {
     let zoo = Zoo::new(Behaviour { redirect: redirect("/from/x".to_owned()), ..Behaviour::default() }).await;
-    let error = error_of(open(&zoo.server.url("/from/f.root"), &OpenOptions::default()).await);
+    let error = error_of(open(&zoo.server.url("/from/f.root"), &SourceOptions::default()).await);
     assert_eq!(error.kind(), ErrorKind::Server);
-    // Head, tail and probe are asked for at once, and each is led on ten times; the first that gives up
+    // Head, tail and probe are requested at once, and each is redirected ten times; the first that gives up
     // ends the others, which may be a step behind.
     let requests = zoo.server.requests().len();
     assert!((11..=3 * 11).contains(&requests), "{requests} requests");

@@ -1,4 +1,4 @@
-//! Servers and connections that fail: repeated where it helps, a typed error where it does not.
+//! Failing servers and connections: retries where they help, a typed error otherwise.
 
 use super::{SIZE, Zoo, error_of};
 use sapwood_core::{ByteRange, Deadline, ErrorKind};
@@ -84,7 +84,7 @@ async fn wrong_lengths_lead_to_no_wrong_bytes() {
     zoo.options.read_timeout = Duration::from_millis(500);
     let opened = zoo.open().await.unwrap();
     let ranges = [ByteRange { start: 0, len: 1000 }];
-    // More is announced than comes: what was asked for is there all the same.
+    // The answer is shorter than announced, but has all requested bytes.
     zoo.server.change(|behaviour| behaviour.length_error = 10);
     zoo.read(&opened, &ranges).await.unwrap();
     zoo.server.change(|behaviour| behaviour.length_error = -10);

@@ -2,12 +2,12 @@
 
 use super::error_of;
 use sapwood_core::{ByteRange, Deadline, ErrorKind};
-use sapwood_source::{HEAD, LocalSource, OpenOptions, Source, TAIL, open};
+use sapwood_source::{HEAD, LocalSource, Source, SourceOptions, TAIL, open};
 use sapwood_testkit::sample;
 use std::fs;
 use std::path::PathBuf;
 
-/// A directory for one test; removed with what is in it.
+/// A directory for one test, which is removed with its contents.
 pub(crate) struct Directory(PathBuf);
 
 impl Directory {
@@ -38,7 +38,7 @@ async fn paths_and_urls() {
     let path = path.to_str().unwrap();
     let url = format!("file://{}", path.replace('%', "%25").replace(' ', "%20").replace('#', "%23"));
     for url in [path.to_owned(), url] {
-        let options = OpenOptions::default();
+        let options = SourceOptions::default();
         let opened = open(&url, &options).await.unwrap();
         assert_eq!(opened.source.identity().url, path);
         assert_eq!(opened.known.get_from(0).len(), 4096);
@@ -53,7 +53,7 @@ async fn paths_and_urls() {
 async fn errors_have_kinds() {
     let directory = Directory::new("errors");
     let missing = directory.0.join("missing.root");
-    let options = OpenOptions::default();
+    let options = SourceOptions::default();
     let error = error_of(open(missing.to_str().unwrap(), &options).await);
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().contains("missing.root"));

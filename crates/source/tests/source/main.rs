@@ -1,4 +1,4 @@
-//! Tests of the sources against files, the server zoo and the proxy.
+//! Tests of the sources with files, server behaviours and the proxy.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail loudly")]
 
 mod conformance;
@@ -13,18 +13,18 @@ mod versions;
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, CounterValues, Deadline, Error, Result};
-use sapwood_source::{OpenOptions, OpenedSource, open};
+use sapwood_source::{OpenedSource, SourceOptions, open};
 use sapwood_testkit::{Behaviour, Objects, Server, sample};
 use std::time::Duration;
 
-/// Larger than what is taken as a whole by the way, so that ranges matter.
+/// Larger than files that are read whole while opening.
 const SIZE: usize = (3 << 20) + 17;
 
-/// A server with one object, and options that count.
+/// A server with one object, and options with counters.
 struct Zoo {
     server: Server,
     content: Bytes,
-    options: OpenOptions,
+    options: SourceOptions,
 }
 
 impl Zoo {
@@ -35,10 +35,10 @@ impl Zoo {
     async fn sized(behaviour: Behaviour, size: usize) -> Self {
         let content = sample(size);
         let server = Server::start(Objects::one("/f.root", content.clone()), behaviour).await.unwrap();
-        let options = OpenOptions {
+        let options = SourceOptions {
             deadline: Deadline::after(Duration::from_secs(60)),
-            tail: 10_000,
-            ..OpenOptions::default()
+            tail_size: 10_000,
+            ..SourceOptions::default()
         };
         Zoo { server, content, options }
     }
@@ -51,7 +51,7 @@ impl Zoo {
         open(&self.url(), &self.options).await
     }
 
-    /// What was counted since the options were made.
+    /// The counts since the options were made.
     fn counts(&self) -> CounterValues {
         self.options.counters.snapshot()
     }

@@ -1,9 +1,9 @@
-//! What opening over HTTP costs, and what it answers where it cannot work.
+//! The cost of opening over HTTP, and the errors where it cannot work.
 
 use super::{Zoo, error_of};
 use sapwood_core::{CounterValues, Deadline, ErrorKind};
-use sapwood_source::{OpenOptions, open};
-use sapwood_testkit::{Behaviour, Objects, Ranges, Refusal, Server};
+use sapwood_source::{SourceOptions, open};
+use sapwood_testkit::{Behaviour, Objects, RangeSupport, Refusal, Server};
 use std::time::{Duration, Instant};
 
 /// Requests and round trips of the first and of the second opening.
@@ -12,7 +12,7 @@ async fn costs(behaviour: Behaviour) -> [(u64, u64); 2] {
     let mut before = CounterValues::default();
     let mut costs = Vec::new();
     for _ in 0..2 {
-        // A fresh set of counters, as each file has.
+        // New counters, as for each file.
         zoo.open().await.unwrap();
         let after = zoo.counts();
         costs.push((after.requests - before.requests, after.round_trips - before.round_trips));
@@ -61,7 +61,7 @@ async fn objects_smaller_than_head_and_tail_teach_nothing_wrong() {
 
 #[tokio::test]
 async fn the_size_must_be_known_where_there_are_no_suffixes() {
-    let behaviour = Behaviour { suffix: false, ranges: Ranges::OneElseWhole, ..Behaviour::default() };
+    let behaviour = Behaviour { suffix: false, ranges: RangeSupport::OneElseWhole, ..Behaviour::default() };
     assert_eq!(costs(behaviour).await, [(4, 2), (2, 2)]);
 }
 
@@ -118,7 +118,7 @@ async fn statuses_become_kinds() {
 
 #[tokio::test]
 async fn encoded_answers_are_refused() {
-    for ranges in [Ranges::Several, Ranges::Ignored] {
+    for ranges in [RangeSupport::Several, RangeSupport::Ignored] {
         let behaviour = Behaviour { content_encoding: Some("gzip"), ranges, ..Behaviour::default() };
         let zoo = Zoo::sized(behaviour, 1000).await;
         assert_eq!(error_of(zoo.open().await).kind(), ErrorKind::Server);
@@ -128,7 +128,7 @@ async fn encoded_answers_are_refused() {
 #[tokio::test]
 async fn other_protocols_are_named() {
     for url in ["gsiftp://user:secret@host//f.root", "ftp://host/f.root?token=secret"] {
-        let error = error_of(open(url, &OpenOptions::default()).await);
+        let error = error_of(open(url, &SourceOptions::default()).await);
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.to_string().contains(url.split(':').next().unwrap()));
         assert!(!format!("{error:?}").contains("secret"));
@@ -138,22 +138,22 @@ async fn other_protocols_are_named() {
 #[tokio::test]
 async fn urls_that_make_no_sense() {
     for url in ["http://", "http://a b/", "https://host:99999/", "file://other/host"] {
-        assert_eq!(error_of(open(url, &OpenOptions::default()).await).kind(), ErrorKind::Usage, "{url}");
+        assert_eq!(error_of(open(url, &SourceOptions::default()).await).kind(), ErrorKind::Usage, "{url}");
     }
     let headers = vec![("good".to_owned(), "bad\nsecret".to_owned())];
-    let options = OpenOptions { headers, ..OpenOptions::default() };
+    let options = SourceOptions { headers, ..SourceOptions::default() };
     let error = error_of(open("http://127.0.0.1:1/", &options).await);
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert!(!format!("{error:?}").contains("secret"));
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn connection_refused() {
     let server = Server::start(Objects::one("/f", "x"), Behaviour::default()).await.unwrap();
     let url = server.url("/f");
     drop(server);
     tokio::time::sleep(Duration::from_millis(50)).await;
-    let error = error_of(open(&url, &OpenOptions::default()).await);
+    let error = error_of(open(&url, &SourceOptions::default()).await);
     assert_eq!(error.kind(), ErrorKind::Network, "{error}");
 }
 
@@ -176,10 +176,10 @@ async fn deadlines_and_silence() {
 async fn a_tail_of_nothing_and_a_tail_of_all() {
     for name in ["multi", "single"] {
         let mut zoo = Zoo::new(Behaviour::named(name).unwrap()).await;
-        zoo.options.tail = 0;
+        zoo.options.tail_size = 0;
         zoo.open().await.unwrap();
         assert_eq!((zoo.counts().requests, zoo.counts().ranges), (1, 1));
-        zoo.options.tail = u64::MAX;
+        zoo.options.tail_size = u64::MAX;
         let opened = zoo.open().await.unwrap();
         assert_eq!(opened.known.get_from(0), zoo.content);
     }

@@ -1,4 +1,4 @@
-//! How ranges travel: packed, learned about, in parallel, over connections that are kept.
+//! Ranges are packed, measured, parallelised, and sent over reused connections.
 
 use super::Zoo;
 use sapwood_testkit::{Behaviour, EmulatedLink, Proxy, Refusal};
@@ -78,7 +78,7 @@ async fn large_reads_are_split() {
 #[tokio::test]
 async fn what_is_counted_is_what_travels() {
     let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
-    // Near by, the first connection may be answered before the others are there.
+    // At low latency, the first connection may answer before the others exist.
     let link = EmulatedLink { round_trip: Duration::from_millis(200), ..EmulatedLink::default() };
     let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
     let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
@@ -107,7 +107,7 @@ async fn a_distant_server_costs_one_round_trip_per_read() {
 }
 
 #[test]
-fn what_is_read_from_afar_finds_connections() {
+fn remote_reads_find_open_connections() {
     // How many are made is said once per process, so this needs one of its own.
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "reading::child", "--ignored"])
@@ -118,13 +118,13 @@ fn what_is_read_from_afar_finds_connections() {
 }
 
 #[tokio::test]
-#[ignore = "run by what_is_read_from_afar_finds_connections"]
+#[ignore = "run by remote_reads_find_open_connections"]
 async fn child() {
     let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
     let link = EmulatedLink { round_trip: Duration::from_millis(300), ..EmulatedLink::default() };
     let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
     let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
-    // Three for what opening asks, and sixteen ahead of need.
+    // Three for opening, and sixteen made ahead of need.
     let connections = || proxy.stats().snapshot().connections;
     let patience = Instant::now() + Duration::from_secs(10);
     while connections() < 3 + 16 && Instant::now() < patience {
@@ -133,7 +133,7 @@ async fn child() {
     assert_eq!(connections(), 3 + 16);
     zoo.read(&opened, &zoo.scattered(1)).await.unwrap();
     zoo.read(&opened, &zoo.scattered(16)).await.unwrap();
-    // The next file finds them, too.
+    // The next file uses them, too.
     sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
     assert_eq!(connections(), 3 + 16);
     assert_eq!(proxy.stats().snapshot().round_trips, 4);

@@ -1,9 +1,9 @@
-//! The contract against any server: for trying those that are met in the wild.
+//! The contract with any server that you name.
 //!
 //! `SAPWOOD_TEST_URL=http://… SAPWOOD_TEST_FILE=same-file cargo test -p sapwood-source -- --ignored real_server`
 
 use sapwood_core::ByteRange;
-use sapwood_source::{OpenOptions, open};
+use sapwood_source::{SourceOptions, open};
 use sapwood_testkit::conformance;
 use std::env::var;
 
@@ -12,7 +12,7 @@ use std::env::var;
 async fn keeps_the_contract() {
     let url = var("SAPWOOD_TEST_URL").unwrap();
     let content = std::fs::read(var("SAPWOOD_TEST_FILE").unwrap()).unwrap();
-    let options = OpenOptions::default();
+    let options = SourceOptions::default();
     let opened = open(&url, &options).await.unwrap();
     eprintln!("{:?}\n{:?}", opened.source, options.counters.snapshot());
     let first_bytes = ByteRange { start: 0, len: 64.min(content.len() as u64) };

@@ -1,8 +1,8 @@
-//! HTTPS: certificates that the machine trusts, and those that it does not.
+//! HTTPS with trusted and untrusted certificates.
 
 use super::{SIZE, Zoo, error_of, local::Directory};
 use sapwood_core::{ByteRange, ErrorKind};
-use sapwood_source::{OpenOptions, open};
+use sapwood_source::{SourceOptions, open};
 use sapwood_testkit::Behaviour;
 use std::net::SocketAddr;
 use std::process::Command;
@@ -12,10 +12,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 
-/// Tells the child process what to open.
+/// The variable with the URL that the child process opens.
 const URL: &str = "SAPWOOD_TEST_TLS_URL";
 
-/// Starts a server that takes off TLS before `server`; returns its URL and its certificate as PEM.
+/// Starts a server that terminates TLS in front of `server`; returns its URL and its certificate as PEM.
 async fn start(server: SocketAddr) -> (String, String) {
     let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
@@ -47,7 +47,7 @@ async fn start(server: SocketAddr) -> (String, String) {
 async fn unknown_certificates_are_refused() {
     let zoo = Zoo::new(Behaviour::default()).await;
     let (url, _) = start(zoo.server.address()).await;
-    let error = error_of(open(&url, &OpenOptions::default()).await);
+    let error = error_of(open(&url, &SourceOptions::default()).await);
     assert_eq!(error.kind(), ErrorKind::Network);
     assert!(error.to_string().contains("certificate"), "{error}");
     assert_eq!(zoo.server.requests().len(), 0);
@@ -59,7 +59,7 @@ async fn certificates_of_the_environment_are_trusted() {
     let zoo = Zoo::new(Behaviour::default()).await;
     let (url, certificate) = start(zoo.server.address()).await;
     let certificate = directory.file("certificate.pem", certificate.as_bytes());
-    // The authorities are read once per process, so this needs one of its own.
+    // The authorities are read once per process, so this needs its own process.
     let child = move || {
         Command::new(std::env::current_exe()?)
             .args(["--exact", "tls::child", "--ignored"])
@@ -75,9 +75,9 @@ async fn certificates_of_the_environment_are_trusted() {
 #[tokio::test]
 #[ignore = "run by certificates_of_the_environment_are_trusted"]
 async fn child() {
-    let opened = open(&std::env::var(URL).unwrap(), &OpenOptions::default()).await.unwrap();
+    let opened = open(&std::env::var(URL).unwrap(), &SourceOptions::default()).await.unwrap();
     let ranges = [ByteRange { start: 0, len: 10 }, ByteRange { start: SIZE as u64 - 300_000, len: 10 }];
-    let answers = opened.source.read_ranges(&ranges, OpenOptions::default().deadline).await.unwrap();
+    let answers = opened.source.read_ranges(&ranges, SourceOptions::default().deadline).await.unwrap();
     let content = sapwood_testkit::sample(SIZE);
     assert_eq!(answers, [&content[..10], &content[SIZE - 300_000..SIZE - 299_990]]);
 }

@@ -1,4 +1,4 @@
-//! A file that changes while it is read is an error.
+//! Reading a file that changes meanwhile is an error.
 
 use super::{Zoo, error_of};
 use sapwood_core::{ByteRange, ErrorKind};
@@ -53,6 +53,6 @@ async fn another_size() {
 async fn ranges_that_are_not_honoured_any_more() {
     let zoo = Zoo::new(Behaviour::default()).await;
     let opened = zoo.open().await.unwrap();
-    zoo.server.change(|behaviour| behaviour.ranges = sapwood_testkit::Ranges::Ignored);
+    zoo.server.change(|behaviour| behaviour.ranges = sapwood_testkit::RangeSupport::Ignored);
     assert_eq!(error_of(zoo.read(&opened, &[RANGE]).await).kind(), ErrorKind::Server);
 }

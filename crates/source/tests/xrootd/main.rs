@@ -1,9 +1,9 @@
-//! Tests of root:// against real servers; they skip themselves, aloud, where these or XRootD's client are missing.
+//! Tests of root:// with real servers; they print why they are skipped without these or without XRootD's client.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail loudly")]
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, ErrorKind};
-use sapwood_source::{HEAD, OpenOptions, list, open};
+use sapwood_source::{HEAD, SourceOptions, list, open};
 use sapwood_testkit::{conformance, sample};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const TAIL: u64 = 10_000;
 
-/// Folders on servers, as `scripts/xrootd_server.py` starts them; they end with it.
+/// Folders on servers started by `scripts/xrootd_server.py`, which stop on drop.
 struct Servers {
     url: String,
     folders: Vec<PathBuf>,
@@ -21,7 +21,7 @@ struct Servers {
 }
 
 impl Servers {
-    /// One server; or several, behind a redirector.
+    /// One server, or several behind a redirector.
     fn start(name: &str, count: usize) -> Option<Servers> {
         if std::env::var("SAPWOOD_XRDCL").unwrap_or_default().is_empty() {
             eprintln!("root:// is not tested: SAPWOOD_XRDCL names no client (make test-rust)");
@@ -51,7 +51,7 @@ impl Servers {
         url.map(|_| servers)
     }
 
-    /// Puts a file on one of the servers; answers its URL.
+    /// Puts a file on one of the servers; returns its URL.
     fn file(&self, server: usize, name: &str, content: &[u8]) -> String {
         let path = self.folders[server].join(name);
         std::fs::write(&path, content).unwrap();
@@ -68,8 +68,12 @@ impl Drop for Servers {
     }
 }
 
-fn options() -> OpenOptions {
-    OpenOptions { tail: TAIL, deadline: Deadline::after(Duration::from_secs(60)), ..OpenOptions::default() }
+fn options() -> SourceOptions {
+    SourceOptions {
+        tail_size: TAIL,
+        deadline: Deadline::after(Duration::from_secs(60)),
+        ..SourceOptions::default()
+    }
 }
 
 async fn keeps_the_contract(url: &str, content: Bytes) {
@@ -116,7 +120,7 @@ async fn requests_are_counted_and_few() {
     let options = options();
     let opened = open(&url, &options).await.unwrap();
     let now = options.counters.snapshot();
-    // Opening, one vector read, and, at first contact, the question for the limits beside it.
+    // Opening, one vector read and, at first contact, a concurrent query of the limits.
     assert_eq!((now.requests, now.ranges, now.round_trips), (3, 2, 2));
     assert_eq!(now.fetched_bytes, HEAD + TAIL);
     let ranges = [20_000, 50_000, 90_000].map(|start| ByteRange { start, len: 10 });

@@ -1,14 +1,14 @@
-//! Connections to stores that are made ahead of need.
+//! Connections to stores that are opened ahead of need.
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline};
 use sapwood_store::open_store;
-use sapwood_testkit::{Directory, EmulatedLink, Proxy, Scripted, part};
+use sapwood_testkit::{EmulatedLink, Proxy, ScriptedServer, TestDirectory, part};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 #[test]
-fn what_is_read_of_a_store_from_afar_finds_connections() {
+fn reads_of_remote_stores_find_open_connections() {
     // How many are made is said once per process, so this needs one of its own.
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "ahead::child", "--ignored"])
@@ -19,15 +19,16 @@ fn what_is_read_of_a_store_from_afar_finds_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "run by what_is_read_of_a_store_from_afar_finds_connections"]
+#[ignore = "run by reads_of_remote_stores_find_open_connections"]
 async fn child() {
     let content = Bytes::from_static(b"0123456789");
     let served = content.clone();
-    let server = Scripted::start(move |request| part(&served, request)).await;
+    let server = ScriptedServer::start(move |request| part(&served, request)).await;
     // So far that even a loaded machine is not done with the first answer before the others are asked for.
     let link = EmulatedLink { round_trip: Duration::from_secs(1), ..EmulatedLink::default() };
     let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into(), link).await.unwrap();
-    let mut options = Directory::new().options(&[("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")]);
+    let mut options =
+        TestDirectory::new().options(&[("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")]);
     options.storage.endpoint = Some(format!("http://{}", proxy.address()));
     let store = open_store("s3://bucket/place", &options).unwrap();
     let deadline = || Deadline::after(Duration::from_secs(60));

@@ -1,13 +1,13 @@
-//! Stores in buckets: the contract with real servers, and what becomes of it when answers get lost or say odd things.
+//! Stores in buckets keep the contract with real servers, also when answers are lost or wrong.
 
 use super::error_of;
 use super::gateway::{Ceph, Gateway};
 use sapwood_core::{ByteRange, Deadline, ErrorKind};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_store::{CreateOutcome, Store, open_store};
 use sapwood_testkit::{
-    Directory, EmulatedLink, LinkFault, Proxy, Scripted, answer, refusal, sample, store_conformance,
-    store_race,
+    EmulatedLink, LinkFault, Proxy, ScriptedServer, TestDirectory, answer, refusal, sample,
+    store_conformance, store_race,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ fn rounds(few: usize) -> usize {
     std::env::var("SAPWOOD_TEST_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(few)
 }
 
-fn at(server: &Scripted, directory: &Directory) -> Arc<dyn Store> {
+fn at(server: &ScriptedServer, directory: &TestDirectory) -> Arc<dyn Store> {
     let mut options = directory.options(&KEYS);
     options.storage.endpoint = Some(server.url());
     open_store("s3://bucket/some/place", &options).unwrap()
@@ -56,7 +56,7 @@ async fn ceph_keeps_the_contract() {
 #[ignore = "needs the URL of an empty place in a store"]
 async fn any_store_keeps_the_contract() {
     let url = std::env::var("SAPWOOD_TEST_STORE").unwrap();
-    store_conformance(open_store(&url, &OpenOptions::default()).unwrap(), rounds(40)).await;
+    store_conformance(open_store(&url, &SourceOptions::default()).unwrap(), rounds(40)).await;
 }
 
 /// The store through a proxy that cuts the first answer after so many bytes. It is another each time: connections are kept.
@@ -132,7 +132,7 @@ async fn a_server_that_stalls_is_not_waited_for_beyond_the_deadline() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_has_created_nothing() {
-    let directory = Directory::new();
+    let directory = TestDirectory::new();
     let mut options = directory.options(&KEYS);
     options.storage.endpoint = Some("http://127.0.0.1:1".to_owned());
     let store = open_store("s3://bucket", &options).unwrap();
@@ -153,8 +153,8 @@ async fn what_answers_mean_for_what_was_created() {
         ("400 Bad Request", "EntityTooLarge", "server"),
         ("501 Not Implemented", "NotImplemented", "unclear"),
     ] {
-        let server = Scripted::start(move |_| refusal(status, word)).await;
-        let directory = Directory::new();
+        let server = ScriptedServer::start(move |_| refusal(status, word)).await;
+        let directory = TestDirectory::new();
         let store = at(&server, &directory);
         let told = match store.create("log/1", "x".into(), soon()).await {
             Ok(CreateOutcome::Done) => "done",
@@ -179,8 +179,8 @@ async fn what_answers_mean_for_what_was_created() {
 
 #[tokio::test]
 async fn what_is_written_carries_a_digest_that_the_server_can_compare() {
-    let server = Scripted::start(|_| answer("200 OK", "ETag: \"1\"\r\n", b"")).await;
-    let directory = Directory::new();
+    let server = ScriptedServer::start(|_| answer("200 OK", "ETag: \"1\"\r\n", b"")).await;
+    let directory = TestDirectory::new();
     at(&server, &directory).put("k", "abc".into(), soon()).await.unwrap();
     let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     assert_eq!(server.headers("x-amz-content-sha256"), [digest]);
@@ -189,14 +189,14 @@ async fn what_is_written_carries_a_digest_that_the_server_can_compare() {
 #[tokio::test]
 async fn what_fails_for_a_reason_that_may_pass_is_written_again() {
     let count = AtomicUsize::new(0);
-    let server = Scripted::start(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+    let server = ScriptedServer::start(move |_| match count.fetch_add(1, Ordering::Relaxed) {
         0 => refusal("500 Internal Server Error", "InternalError"),
         1 => refusal("503 Slow Down", "SlowDown"),
         // Without the header that is usual.
         _ => answer("200 OK", "", b""),
     })
     .await;
-    let directory = Directory::new();
+    let directory = TestDirectory::new();
     at(&server, &directory).put("k", "abc".into(), soon()).await.unwrap();
     assert_eq!(server.requests().len(), 3);
 }
@@ -212,8 +212,8 @@ async fn bytes_that_were_not_asked_for_are_an_error() {
         ("200 OK", "", b"abcd", Some(ErrorKind::Truncated)),
         ("416 Range Not Satisfiable", "Content-Range: bytes */1\r\n", b"", Some(ErrorKind::Truncated)),
     ] {
-        let server = Scripted::start(move |_| answer(status, headers, body)).await;
-        let directory = Directory::new();
+        let server = ScriptedServer::start(move |_| answer(status, headers, body)).await;
+        let directory = TestDirectory::new();
         let got = at(&server, &directory).get("k", Some(range), soon()).await;
         assert_eq!(got.as_ref().err().map(|error| error.kind()), kind, "{status} {headers} {got:?}");
     }

@@ -1,8 +1,8 @@
-//! Real S3 servers: versitygw over a folder, and Ceph, where they are installed.
+//! Real S3 servers: versitygw over a folder, and Ceph, if they are installed.
 
 use sapwood_core::Deadline;
-use sapwood_source::OpenOptions;
-use sapwood_testkit::Directory;
+use sapwood_source::SourceOptions;
+use sapwood_testkit::TestDirectory;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const KEYS: [(&str, &str); 3] = [
 pub(crate) struct Gateway {
     process: Child,
     pub(crate) address: SocketAddr,
-    directory: Directory,
+    directory: TestDirectory,
 }
 
 impl Gateway {
@@ -29,7 +29,7 @@ impl Gateway {
             eprintln!("skipped: versitygw is not installed (make servers builds it, where there is Go)");
             return None;
         };
-        let directory = Directory::new();
+        let directory = TestDirectory::new();
         let [data, meta] = ["data", "meta"].map(|name| directory.0.join(name));
         std::fs::create_dir_all(data.join("data")).unwrap();
         std::fs::create_dir_all(&meta).unwrap();
@@ -53,7 +53,7 @@ impl Gateway {
     }
 
     /// What reaches the server at an address: its own, or that of a proxy.
-    pub(crate) fn options(&self, address: SocketAddr) -> OpenOptions {
+    pub(crate) fn options(&self, address: SocketAddr) -> SourceOptions {
         let mut options = self.directory.options(&KEYS);
         options.storage.endpoint = Some(format!("http://{address}"));
         options.deadline = Deadline::after(Duration::from_secs(60));
@@ -73,7 +73,7 @@ impl Drop for Gateway {
 pub(crate) struct Ceph {
     process: Child,
     endpoints: Vec<String>,
-    directory: Directory,
+    directory: TestDirectory,
 }
 
 impl Ceph {
@@ -86,7 +86,8 @@ impl Ceph {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn();
-        let mut ceph = Ceph { process: process.ok()?, endpoints: Vec::new(), directory: Directory::new() };
+        let mut ceph =
+            Ceph { process: process.ok()?, endpoints: Vec::new(), directory: TestDirectory::new() };
         let mut line = String::new();
         BufReader::new(ceph.process.stdout.take()?).read_line(&mut line).unwrap();
         let Ok(said) = serde_json::from_str::<serde_json::Value>(&line) else {
@@ -99,7 +100,7 @@ impl Ceph {
     }
 
     /// What reaches each of its gateways.
-    pub(crate) fn options(&self) -> Vec<OpenOptions> {
+    pub(crate) fn options(&self) -> Vec<SourceOptions> {
         let options = |endpoint: &String| {
             let mut options = self.directory.options(&KEYS);
             options.storage.endpoint = Some(endpoint.clone());

@@ -1,36 +1,16 @@
-//! Stores in memory and in directories: the contract, and what a directory can do to it.
+//! Stores in memory and in directories keep the contract, also when the directory is changed.
 
 use sapwood_core::{Deadline, ErrorKind};
-use sapwood_source::OpenOptions;
-use sapwood_store::{CreateOutcome, LocalStore, MemoryStore, Store, open_store};
-use sapwood_testkit::{sample, store_conformance};
+use sapwood_source::SourceOptions;
+use sapwood_store::{CreateOutcome, LocalStore, Store, open_store};
+use sapwood_testkit::{MemoryStore, TestDirectory, sample, store_conformance};
 use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// A directory that goes with the test.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("sapwood-store-{}-{number}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Directory(path)
-    }
-
-    fn store(&self) -> LocalStore {
-        LocalStore::new(&self.0, &OpenOptions::default())
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// A store in a directory.
+fn store_in(directory: &TestDirectory) -> LocalStore {
+    LocalStore::new(&directory.0, &SourceOptions::default())
 }
 
 fn soon() -> Deadline {
@@ -44,18 +24,18 @@ async fn memory_keeps_the_contract() {
 
 #[tokio::test]
 async fn a_directory_keeps_the_contract() {
-    let directory = Directory::new();
+    let directory = TestDirectory::new();
     let place = directory.0.join("made/when/needed");
-    store_conformance(open_store(place.to_str().unwrap(), &OpenOptions::default()).unwrap(), 20).await;
+    store_conformance(open_store(place.to_str().unwrap(), &SourceOptions::default()).unwrap(), 20).await;
     let url = format!("file://{}", place.display());
-    store_conformance(open_store(&url, &OpenOptions::default()).unwrap(), 1).await;
+    store_conformance(open_store(&url, &SourceOptions::default()).unwrap(), 1).await;
     assert_eq!(fs::read_dir(place.join(".part")).unwrap().count(), 0, "nothing is left behind");
 }
 
 #[test]
 fn a_directory_needs_no_runtime() {
-    let directory = Directory::new();
-    let store = directory.store();
+    let directory = TestDirectory::new();
+    let store = store_in(&directory);
     let work = async {
         store.put("a/b", sample(10), soon()).await?;
         store.get("a/b", None, soon()).await
@@ -65,8 +45,8 @@ fn a_directory_needs_no_runtime() {
 
 #[tokio::test]
 async fn reads_are_counted() {
-    let directory = Directory::new();
-    let options = OpenOptions::default();
+    let directory = TestDirectory::new();
+    let options = SourceOptions::default();
     let store = LocalStore::new(&directory.0, &options);
     store.put("a", sample(10), soon()).await.unwrap();
     store.get("a", None, soon()).await.unwrap();
@@ -76,13 +56,13 @@ async fn reads_are_counted() {
 
 #[tokio::test]
 async fn files_of_others_are_not_listed() {
-    let directory = Directory::new();
+    let directory = TestDirectory::new();
     for (name, content) in [(".hidden", "x"), ("with space", "x"), (".part/0", "x"), ("d/.x/y", "x")] {
         let path = directory.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
-    let store = directory.store();
+    let store = store_in(&directory);
     store.put("d/e", sample(1), soon()).await.unwrap();
     let listed = store.list("", soon()).await.unwrap();
     assert_eq!(listed.iter().map(|stored| stored.key.as_str()).collect::<Vec<_>>(), ["d/e"]);
@@ -96,14 +76,14 @@ async fn files_of_others_are_not_listed() {
 
 #[tokio::test]
 async fn what_was_left_behind_long_ago_is_removed() {
-    let directory = Directory::new();
+    let directory = TestDirectory::new();
     let parts = directory.0.join(".part");
     fs::create_dir_all(&parts).unwrap();
     for (name, days) in [("old", 30), ("new", 0)] {
         let file = fs::File::create(parts.join(name)).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(days * 24 * 3600)).unwrap();
     }
-    directory.store().put("a", sample(1), soon()).await.unwrap();
+    store_in(&directory).put("a", sample(1), soon()).await.unwrap();
     assert!(!parts.join("old").exists() && parts.join("new").exists());
 }
 
@@ -111,12 +91,12 @@ async fn what_was_left_behind_long_ago_is_removed() {
 #[tokio::test]
 async fn a_directory_that_must_not_be_written_to_is_named() {
     use std::os::unix::fs::PermissionsExt;
-    let directory = Directory::new();
+    let directory = TestDirectory::new();
     fs::set_permissions(&directory.0, fs::Permissions::from_mode(0o555)).unwrap();
     if fs::write(directory.0.join("root may"), "").is_ok() {
         return;
     }
-    let store = directory.store();
+    let store = store_in(&directory);
     let put = store.put("a", sample(1), soon()).await.unwrap_err();
     let create = store.create("a", sample(1), soon()).await.unwrap_err();
     fs::set_permissions(&directory.0, fs::Permissions::from_mode(0o755)).unwrap();
@@ -127,10 +107,10 @@ async fn a_directory_that_must_not_be_written_to_is_named() {
 }
 
 #[tokio::test]
-async fn a_place_that_is_no_directory_is_told() {
-    let directory = Directory::new();
+async fn a_place_that_is_no_directory_is_reported() {
+    let directory = TestDirectory::new();
     fs::write(directory.0.join("file"), "x").unwrap();
-    let store = LocalStore::new(directory.0.join("file"), &OpenOptions::default());
+    let store = LocalStore::new(directory.0.join("file"), &SourceOptions::default());
     assert_eq!(store.get("a", None, soon()).await.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(store.put("a", sample(1), soon()).await.unwrap_err().kind(), ErrorKind::Io);
     assert!(store.create("a", sample(1), soon()).await.is_err());
@@ -157,8 +137,8 @@ fn a_file_that_cannot_be_written_is_not_there() {
 #[tokio::test]
 #[ignore = "runs in a process with a limit"]
 async fn limited() {
-    let directory = Directory::new();
-    let store = directory.store();
+    let directory = TestDirectory::new();
+    let store = store_in(&directory);
     store.put("a", sample(100), soon()).await.unwrap();
     for error in [
         store.put("a", sample(1 << 20), soon()).await.unwrap_err(),

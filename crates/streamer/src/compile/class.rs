@@ -5,7 +5,7 @@ use super::known;
 use super::member::ElementMeaning;
 use super::session::Session;
 use crate::node::{ClassField, ClassLayout, CompiledClass, LayoutStep, RunMember, Size};
-use crate::{Node, Number, Selection};
+use crate::{MemberSelection, Node, Number};
 use sapwood_core::{Error, ErrorKind, Form, Primitive, Result};
 use sapwood_tfile::{StreamerElement, StreamerInfo};
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ struct Draft {
 }
 
 impl Session<'_> {
-    pub(super) fn compile_class(&mut self, name: &str, wanted: &Selection) -> Result<CompiledClass> {
+    pub(super) fn compile_class(&mut self, name: &str, wanted: &MemberSelection) -> Result<CompiledClass> {
         let mut infos = self.descriptions.infos.versions(name).to_vec();
         if infos.is_empty() {
             infos.extend(known::description(name));
@@ -72,7 +72,12 @@ impl Session<'_> {
         })
     }
 
-    fn layout(&mut self, info: &StreamerInfo, wanted: &Selection, draft: &mut Draft) -> Result<ClassLayout> {
+    fn layout(
+        &mut self,
+        info: &StreamerInfo,
+        wanted: &MemberSelection,
+        draft: &mut Draft,
+    ) -> Result<ClassLayout> {
         draft.steps = Vec::new();
         draft.set = vec![false; draft.fields.len()];
         draft.unsupported = None;
@@ -97,7 +102,7 @@ impl Session<'_> {
         &mut self,
         info: &StreamerInfo,
         element: &StreamerElement,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         draft: &mut Draft,
     ) -> Result<()> {
         let of_member = if element.is_base() { None } else { wanted.member(&element.name) };
@@ -158,7 +163,7 @@ impl Session<'_> {
         &mut self,
         element: &StreamerElement,
         name: &str,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         draft: &mut Draft,
     ) -> Result<()> {
         let bases = draft.bases.len();
@@ -179,7 +184,7 @@ impl Session<'_> {
             }
             // The newest version has no such base: it is skipped.
             None => {
-                let class = self.class(name, &Selection::nothing())?;
+                let class = self.class(name, &MemberSelection::nothing())?;
                 let place = (Arc::clone(&class), draft.fields.len(), draft.registers.len());
                 draft.add_registers(&class);
                 place

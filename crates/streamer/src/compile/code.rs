@@ -20,21 +20,20 @@ pub(super) const ARRAY_OF_TOBJECTS: i32 = 86;
 pub(super) const ARRAY_OF_TNAMEDS: i32 = 87;
 pub(super) const STL_STRING: i32 = 365;
 
-/// The number that a member of a basic type is, with the name to show.
-pub(crate) fn number(element: &StreamerElement) -> Option<(Number, &'static str)> {
+/// The number that a member of a basic type is.
+pub(crate) fn number(element: &StreamerElement) -> Option<Number> {
     let code = match &element.kind {
         ElementKind::BasicPointer(_) => element.type_code - COUNTED,
         _ if element.array_dims.is_empty() => element.type_code,
         _ => element.type_code - ARRAY,
     };
     match code {
-        DOUBLE32 => Some((Number::packed(element.range, true), "Double32_t")),
-        FLOAT16 => Some((Number::packed(element.range, false), "Float16_t")),
+        DOUBLE32 | FLOAT16 => Some(Number::packed(element.range, code == DOUBLE32)),
         // A counter keeps the code 6 whether or not it has a sign (ElementTypes §2.1).
         COUNTER => match CppType::parse(&element.type_name) {
-            CppType::Number(number @ Number::Plain(Primitive::U32), name) => Some((number, name)),
-            _ => Some((Number::Plain(Primitive::I32), "int32_t")),
+            CppType::Number(number @ Number::Plain(Primitive::U32)) => Some(number),
+            _ => Some(Number::Plain(Primitive::I32)),
         },
-        _ => basic(code).map(|(primitive, name)| (Number::Plain(primitive), name)),
+        _ => basic(code).map(Number::Plain),
     }
 }

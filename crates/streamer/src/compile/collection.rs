@@ -3,7 +3,7 @@
 use super::session::{ClassUse, Session};
 use crate::cpp_type::{ContainerKind, Template};
 use crate::node::{Collection, CompiledClass};
-use crate::{CppType, Node, Number, Selection, basic};
+use crate::{CppType, MemberSelection, Node, Number, basic};
 use sapwood_core::{Primitive, Result};
 use sapwood_tfile::StreamerElement;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl Session<'_> {
         &mut self,
         name: &str,
         holder: &str,
-        wanted: &Selection,
+        wanted: &MemberSelection,
     ) -> Result<Option<Node>> {
         let name = name.trim_end_matches('*').trim();
         match Template::parse(name).and_then(|template| template.container()) {
@@ -37,7 +37,7 @@ impl Session<'_> {
         name: &str,
         content_type: i32,
         holder: &str,
-        wanted: &Selection,
+        wanted: &MemberSelection,
     ) -> Result<Node> {
         let is_pointer = name.trim_end().ends_with('*');
         let name = name.trim_end_matches('*').trim();
@@ -63,7 +63,7 @@ impl Session<'_> {
         &mut self,
         template: &Template<'_>,
         holder: &str,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         both: &[Node],
     ) -> Result<Option<Arc<CompiledClass>>> {
         // The columns of a class that is still being compiled are unknown.
@@ -88,7 +88,7 @@ impl Session<'_> {
         kind: ContainerKind,
         content_type: i32,
         holder: &str,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         depth: usize,
     ) -> Result<Option<Node>> {
         let argument = |index: usize| template.arguments.get(index).copied().unwrap_or_default();
@@ -97,7 +97,7 @@ impl Session<'_> {
             ContainerKind::Items => self.item(argument(0), content_type, holder, wanted, depth),
             ContainerKind::Pairs => {
                 let whole = with_both(wanted);
-                let of = |name| whole.member(name).unwrap_or_else(Selection::all);
+                let of = |name| whole.member(name).unwrap_or_else(MemberSelection::all);
                 let key = self.item(argument(0), CLASSES[0], holder, &of("first"), depth)?;
                 let value = self.item(argument(1), CLASSES[0], holder, &of("second"), depth)?;
                 Ok(key.zip(value).map(|(key, value)| Node::Tuple(vec![key, value])))
@@ -111,7 +111,7 @@ impl Session<'_> {
         name: &str,
         content_type: i32,
         holder: &str,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         depth: usize,
     ) -> Result<Option<Node>> {
         let name = name.trim().trim_start_matches("const ").trim();
@@ -124,7 +124,7 @@ impl Session<'_> {
             }));
         }
         match CppType::parse(name) {
-            CppType::Number(number, _) => return Ok(Some(Node::Number(number))),
+            CppType::Number(number) => return Ok(Some(Node::Number(number))),
             CppType::StdString | CppType::RootString => return Ok(Some(Node::Text)),
             _ => {}
         }
@@ -141,18 +141,13 @@ impl Session<'_> {
         }
         match self.class_node(name, holder, wanted, ClassUse::Item)? {
             // A name that describes an integer elsewhere in the file is an enum.
-            Node::Opaque(name) if self.descriptions.enums.contains_key(&name) => Ok(self
-                .descriptions
-                .enums
-                .get(&name)
-                .copied()
-                .flatten()
-                .map(Node::Number)
-                .or(Some(Node::Missing(name)))),
-            // A plain name that is no class is an enum: fCtype says how wide (Collections §7.1).
+            Node::Opaque(name) if self.descriptions.enums.contains_key(&name) => {
+                let number = self.descriptions.enums.get(&name).copied().flatten();
+                Ok(Some(number.map_or(Node::Missing(name), Node::Number)))
+            }
+            // A plain name that is no class is an enum: fCtype gives its width (Collections §7.1).
             Node::Opaque(_) if !CLASSES.contains(&content_type) => {
-                let (primitive, _) = basic(content_type).unwrap_or((Primitive::I32, "int32_t"));
-                Ok(Some(Node::Number(Number::Plain(primitive))))
+                Ok(Some(Node::Number(Number::Plain(basic(content_type).unwrap_or(Primitive::I32)))))
             }
             Node::Opaque(class) => Ok(Some(Node::Missing(class))),
             node => Ok(Some(node)),
@@ -169,7 +164,7 @@ impl Session<'_> {
         &mut self,
         class: &str,
         element: &StreamerElement,
-        wanted: &Selection,
+        wanted: &MemberSelection,
     ) -> Result<Node> {
         let items = element.title.strip_prefix('<').and_then(|title| {
             let mut depth = 1usize;
@@ -197,9 +192,9 @@ fn fits(class: &CompiledClass, both: &[Node]) -> bool {
 }
 
 /// Both members of a pair are always read.
-fn with_both(wanted: &Selection) -> Selection {
+fn with_both(wanted: &MemberSelection) -> MemberSelection {
     match (wanted.member("first"), wanted.member("second")) {
         (Some(_), Some(_)) => wanted.clone(),
-        _ => Selection::all(),
+        _ => MemberSelection::all(),
     }
 }

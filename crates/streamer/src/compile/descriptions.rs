@@ -3,7 +3,7 @@
 use super::code::number;
 use super::names::Names;
 use crate::node::{self, CompiledClass};
-use crate::{CppType, Number, Selection};
+use crate::{CppType, MemberSelection, Number};
 use sapwood_tfile::{ElementKind, StreamerInfo, StreamerInfos};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicUsize;
@@ -24,7 +24,7 @@ pub(super) struct Descriptions {
     /// Whether a `TObjString` is built with the identity of its `TObject`.
     pub(super) with_identities: bool,
     pub(super) names: OnceLock<Names>,
-    pub(super) classes: Mutex<HashMap<(String, Selection), Arc<CompiledClass>>>,
+    pub(super) classes: Mutex<HashMap<(String, MemberSelection), Arc<CompiledClass>>>,
     /// Work that may still be done, beyond what small compilations take.
     pub(super) budget: AtomicUsize,
 }
@@ -59,7 +59,7 @@ fn enums(infos: &StreamerInfos) -> HashMap<String, Option<Number>> {
         let is_number = |name: &str| matches!(CppType::parse(name), CppType::Number(..));
         if element.kind == ElementKind::BasicType
             && !is_number(&element.type_name)
-            && let Some((number, _)) = number(element)
+            && let Some(number) = number(element)
         {
             let known = enums.entry(element.type_name.clone()).or_insert(Some(number));
             *known = known.filter(|known| *known == number);

@@ -2,12 +2,12 @@
 //! ForwardingStreamers).
 
 use crate::node::Pointers;
-use crate::{Node, Number, Selection};
+use crate::{MemberSelection, Node, Number};
 use sapwood_core::Primitive;
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
 /// An object of a class that ROOT streams by hand.
-pub(super) fn node(class: &str, wanted: &Selection) -> Option<Node> {
+pub(super) fn node(class: &str, wanted: &MemberSelection) -> Option<Node> {
     let number = |primitive| Node::List(Box::new(Node::Number(Number::Plain(primitive))));
     let pointer = || Box::new(Node::Pointer(wanted.clone()));
     Some(match class {
@@ -48,47 +48,15 @@ pub(super) fn only_forwards(class: &str) -> bool {
 
 /// Classes whose own streamers write undescribed bytes; their byte counts are correct.
 pub(super) fn is_opaque(class: &str) -> bool {
-    const CLASSES: [&str; 22] = [
-        "TASImage",
-        "TBasket",
-        "TBtree",
-        "TBranchClones",
-        "TCanvas",
-        "TClassTree",
-        "TDirectory",
-        "TDirectoryFile",
-        "TExMap",
-        "TFile",
-        "TKey",
-        "TMaterial",
-        "TMixture",
-        "TPolyLine3D",
-        "TPolyMarker3D",
-        "TStreamerElement",
-        "TStreamerInfo",
-        "TTreeIndex",
-        "RooAbsBinning",
-        "RooLinkedList",
-        "RooRealVar",
-        "RooRefArray",
-    ];
-    CLASSES.contains(&class)
+    const CLASSES: &str = "TASImage TBasket TBtree TBranchClones TCanvas TClassTree TDirectory TDirectoryFile TExMap \
+        TFile TKey TMaterial TMixture TPolyLine3D TPolyMarker3D TStreamerElement TStreamerInfo TTreeIndex \
+        RooAbsBinning RooLinkedList RooRealVar RooRefArray";
+    CLASSES.split(' ').any(|name| name == class)
 }
 
 /// Descriptions of classes that files may omit: their layout never changed.
 pub(super) fn description(class: &str) -> Option<StreamerInfo> {
-    let element = |name: &str, kind, type_code, type_name: &str| StreamerElement {
-        name: name.to_owned(),
-        title: String::new(),
-        kind,
-        type_code,
-        size: 0,
-        array_length: 0,
-        array_dims: Vec::new(),
-        max_index: [0; 5],
-        type_name: type_name.to_owned(),
-        range: None,
-    };
+    let element = StreamerElement::new;
     let base = |name| element(name, ElementKind::Base { version: 1, checksum: 0 }, 66, "BASE");
     let text = |name| element(name, ElementKind::String, 65, "TString");
     let elements = match class {
@@ -128,7 +96,7 @@ fn kind_of(type_name: &str) -> (ElementKind, i32) {
     let is_collection =
         crate::cpp_type::Template::parse(type_name).is_some_and(|template| template.container().is_some());
     match CppType::parse(type_name) {
-        CppType::Number(number, _) => (ElementKind::BasicType, number.type_code()),
+        CppType::Number(number) => (ElementKind::BasicType, number.type_code()),
         CppType::StdString => (ElementKind::StlString, 500),
         CppType::RootString => (ElementKind::String, 65),
         _ if is_collection => (ElementKind::Stl { stl_type: 0, content_type: 0 }, 300),

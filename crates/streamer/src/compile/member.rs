@@ -3,7 +3,7 @@
 use super::code::{self, number};
 use super::known;
 use super::session::{ClassUse, Session};
-use crate::{Node, Number, Selection, node};
+use crate::{MemberSelection, Node, Number, node};
 use sapwood_core::{Error, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
@@ -32,8 +32,8 @@ impl Session<'_> {
         &mut self,
         info: &StreamerInfo,
         element: &StreamerElement,
-        wanted: Option<&Selection>,
-        of_class: &Selection,
+        wanted: Option<&MemberSelection>,
+        of_class: &MemberSelection,
     ) -> Result<ElementMeaning> {
         if element.type_code == code::NOTHING {
             return Ok(ElementMeaning::Nothing);
@@ -43,7 +43,7 @@ impl Session<'_> {
         }
         let wanted = if element.is_base() { Some(of_class) } else { wanted };
         if self.is_counter(info, element)
-            && let Some((number, _)) = number(element)
+            && let Some(number) = number(element)
         {
             return Ok(ElementMeaning::Counter(number));
         }
@@ -69,7 +69,11 @@ impl Session<'_> {
                         .is_some_and(|names| names.contains(&element.name)))
     }
 
-    fn compile_base(&mut self, element: &StreamerElement, wanted: &Selection) -> Result<ElementMeaning> {
+    fn compile_base(
+        &mut self,
+        element: &StreamerElement,
+        wanted: &MemberSelection,
+    ) -> Result<ElementMeaning> {
         let name = element.name.as_str();
         if element.type_code == code::TOBJECT || name == "TObject" {
             return Ok(ElementMeaning::Skip(Node::TObject));
@@ -102,7 +106,7 @@ impl Session<'_> {
         &mut self,
         info: &StreamerInfo,
         element: &StreamerElement,
-        wanted: Option<&Selection>,
+        wanted: Option<&MemberSelection>,
     ) -> Result<Node> {
         let dims: Vec<usize> = element.array_dims.iter().map(|size| *size as usize).collect();
         let opaque = || Node::Opaque(element.type_name.clone());
@@ -111,11 +115,11 @@ impl Session<'_> {
             (ElementKind::BasicType, code::CHAR_STAR) => Node::LongText,
             (ElementKind::BasicType, code::BITS) => Node::Bits,
             (ElementKind::BasicType, _) => match number(element) {
-                Some((number, _)) => array(Node::Number(number)),
+                Some(number) => array(Node::Number(number)),
                 None => opaque(),
             },
             (ElementKind::BasicPointer(count), _) => match number(element) {
-                Some((number, _)) => counted(&count.name, true, array(Node::Number(number))),
+                Some(number) => counted(&count.name, true, array(Node::Number(number))),
                 None => opaque(),
             },
             (ElementKind::String, code::TSTRING) => Node::Text,
@@ -123,7 +127,9 @@ impl Session<'_> {
             (ElementKind::String | ElementKind::StlString, _) => Node::framed(array(Node::Text)),
             (ElementKind::Stl { .. }, code::STL_STRING) => Node::framed(Node::Text),
             (ElementKind::Stl { content_type, .. }, _) => match wanted {
-                Some(_) if element.name == "This" => self.this(&info.name, element, &Selection::all())?,
+                Some(_) if element.name == "This" => {
+                    self.this(&info.name, element, &MemberSelection::all())?
+                }
                 Some(wanted) => {
                     array(self.collection(&element.type_name, *content_type, &info.name, wanted)?)
                 }
@@ -144,12 +150,12 @@ impl Session<'_> {
                 code::OBJECT_INLINE | code::ANY_INLINE,
             ) => array(self.object(element.type_name.trim_end_matches('*'), &info.name, wanted)?),
             (ElementKind::ObjectPointer | ElementKind::ObjectAnyPointer, _) => {
-                array(Node::Pointer(wanted.cloned().unwrap_or_else(Selection::nothing)))
+                array(Node::Pointer(wanted.cloned().unwrap_or_else(MemberSelection::nothing)))
             }
             (ElementKind::Loop(count), _) => {
                 let class = element.type_name.trim_end_matches('*');
                 let item = if element.type_name.contains("**") {
-                    let wanted = wanted.cloned().unwrap_or_else(Selection::nothing);
+                    let wanted = wanted.cloned().unwrap_or_else(MemberSelection::nothing);
                     Node::PointerOrObject(class.to_owned(), wanted)
                 } else {
                     self.object(class, &info.name, wanted)?
@@ -161,12 +167,12 @@ impl Session<'_> {
     }
 
     /// An object by value, or the node that skips it.
-    fn object(&mut self, class: &str, holder: &str, wanted: Option<&Selection>) -> Result<Node> {
+    fn object(&mut self, class: &str, holder: &str, wanted: Option<&MemberSelection>) -> Result<Node> {
         match wanted {
             Some(wanted) => self.class_node(class, holder, wanted, ClassUse::Inside),
-            None => Ok(match known::node(class, &Selection::nothing()) {
+            None => Ok(match known::node(class, &MemberSelection::nothing()) {
                 Some(node) => node,
-                None => Node::Later(class.to_owned(), Selection::nothing()),
+                None => Node::Later(class.to_owned(), MemberSelection::nothing()),
             }),
         }
     }
@@ -176,7 +182,7 @@ impl Session<'_> {
         &mut self,
         info: &'i StreamerInfo,
         index: usize,
-        wanted: &Selection,
+        wanted: &MemberSelection,
     ) -> Result<(&'i StreamerElement, Node)> {
         let element = info.elements.get(index);
         let element =

@@ -14,7 +14,7 @@ pub(crate) use descriptions::layout_of;
 pub(crate) use member::{counter, to_end};
 pub(crate) use session::{ClassUse, Session};
 
-use crate::{Node, Selection};
+use crate::{MemberSelection, Node};
 use descriptions::Descriptions;
 use sapwood_core::Result;
 use sapwood_tfile::StreamerInfos;
@@ -38,8 +38,8 @@ impl Compiler {
         Compiler(Arc::new(Descriptions::new(infos)))
     }
 
-    /// A compiler whose programs give each `TObjString` a field `fUniqueID`, where labels of axes keep their
-    /// bin number (root-io-spec TAxis). Otherwise, `TObject` is not built.
+    /// A compiler whose programs add to each `TObjString` a field `fUniqueID`, the bin number of axis labels
+    /// (root-io-spec TAxis). Otherwise, `TObject` is not built.
     pub fn with_identities(infos: StreamerInfos) -> Self {
         Compiler(Arc::new(Descriptions { with_identities: true, ..Descriptions::new(infos) }))
     }
@@ -50,7 +50,7 @@ impl Compiler {
     }
 
     /// An object of a class in a record of its own.
-    pub(crate) fn class_node(&self, class: &str, wanted: &Selection) -> Result<Node> {
+    pub(crate) fn class_node(&self, class: &str, wanted: &MemberSelection) -> Result<Node> {
         self.session().class_node(class, "", wanted, ClassUse::Inside)
     }
 

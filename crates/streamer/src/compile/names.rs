@@ -60,7 +60,7 @@ fn normal(name: &str, depth: usize) -> String {
         return format!("{}{stars}", normal(pointee, depth));
     }
     match CppType::parse(name) {
-        CppType::Number(_, shown) => return shown.to_owned(),
+        CppType::Number(number) => return number.type_name().to_owned(),
         CppType::StdString => return "string".to_owned(),
         _ => {}
     }

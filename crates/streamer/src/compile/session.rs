@@ -4,7 +4,7 @@ use super::descriptions::Descriptions;
 use super::known;
 use super::names::Names;
 use crate::node::CompiledClass;
-use crate::{CppType, Node, Selection};
+use crate::{CppType, MemberSelection, Node};
 use sapwood_core::{Error, ErrorKind, Form, Primitive, Result};
 use sapwood_tfile::StreamerInfo;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ const SMALL: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Session<'a> {
     pub(super) descriptions: &'a Descriptions,
-    open: Vec<(String, Selection)>,
+    open: Vec<(String, MemberSelection)>,
     /// Nested names, and what they stand for, that are being compiled.
     depth: usize,
     /// Work that it may do, and what is left of it.
@@ -94,7 +94,7 @@ impl<'a> Session<'a> {
         &mut self,
         name: &str,
         holder: &str,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         place: ClassUse,
     ) -> Result<Node> {
         self.deeper(name, |session| session.node_of_class(name, holder, wanted, place))
@@ -104,7 +104,7 @@ impl<'a> Session<'a> {
         &mut self,
         name: &str,
         holder: &str,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         place: ClassUse,
     ) -> Result<Node> {
         let name = name.trim().trim_start_matches("const ").trim();
@@ -147,10 +147,10 @@ impl<'a> Session<'a> {
     fn symmetric(&mut self, name: &str, element: &str) -> Result<Node> {
         let base =
             self.versions(&format!("TMatrixTBase<{element}>"), "").first().map(|info| info.name.clone());
-        let (Some(base), CppType::Number(number, _)) = (base, CppType::parse(element)) else {
+        let (Some(base), CppType::Number(number)) = (base, CppType::parse(element)) else {
             return Ok(Node::Opaque(name.to_owned()));
         };
-        let class = self.class(&base, &Selection::all())?;
+        let class = self.class(&base, &MemberSelection::all())?;
         let rows = class.fields.iter().position(|field| field.name == "fNrows");
         let is_count = |field: &Node| field.form() == Form::Primitive(Primitive::I32);
         match rows.filter(|rows| is_count(&class.fields[*rows].node)) {
@@ -160,10 +160,10 @@ impl<'a> Session<'a> {
     }
 
     /// The compiled class.
-    pub(super) fn class(&mut self, name: &str, wanted: &Selection) -> Result<Arc<CompiledClass>> {
+    pub(super) fn class(&mut self, name: &str, wanted: &MemberSelection) -> Result<Arc<CompiledClass>> {
         let key = (name.to_owned(), wanted.clone());
-        let lock = || self.descriptions.classes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(class) = lock().get(&key) {
+        let lock = |known: &'a Descriptions| known.classes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(class) = lock(self.descriptions).get(&key) {
             return Ok(Arc::clone(class));
         }
         if self.open.contains(&key) {
@@ -173,11 +173,7 @@ impl<'a> Session<'a> {
         let class = self.deeper(name, |session| session.compile_class(name, wanted));
         self.open.pop();
         let class = Arc::new(class?);
-        self.descriptions
-            .classes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(key, Arc::clone(&class));
+        lock(self.descriptions).insert(key, Arc::clone(&class));
         Ok(class)
     }
 }

@@ -3,7 +3,7 @@
 use super::Program;
 use crate::compile::{ClassUse, Compiler, counter, layout_of, number, to_end};
 use crate::node::{self, CompiledClass};
-use crate::{CppType, Node, Selection};
+use crate::{CppType, MemberSelection, Node, Number};
 use sapwood_core::{Error, ErrorKind, Form, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use std::sync::Arc;
 impl Compiler {
     /// An object as a record of its own: with its version header, or as its class's streamer writes it.
     pub fn object(&self, class: &str, paths: &[String]) -> Result<Program> {
-        let wanted = Selection::of(paths);
+        let wanted = MemberSelection::of(paths);
         let node = self.session().class_node(class, "", &wanted, ClassUse::Inside)?;
         self.program(node, CppType::parse(class).to_string(), &wanted)
     }
 
     /// An object behind the name of its class: the content of a `TBranchObject`.
     pub fn named_object(&self, class: &str, paths: &[String]) -> Result<Program> {
-        let wanted = Selection::of(paths);
+        let wanted = MemberSelection::of(paths);
         let node = self.session().class_node(class, "", &wanted, ClassUse::Inside)?;
         self.program(Node::Named(Box::new(node)), CppType::parse(class).to_string(), &wanted)
     }
@@ -38,7 +38,7 @@ impl Compiler {
     /// An unsplit branch of a class: a collection or a class of ROOT as it is always streamed, or the members
     /// of any other class without a header (root-io-spec ReadingEntries §3.3), described by `info`.
     pub fn whole(&self, class: &str, info: Option<&StreamerInfo>, paths: &[String]) -> Result<Program> {
-        let wanted = Selection::of(paths);
+        let wanted = MemberSelection::of(paths);
         let mut session = self.session();
         let node = match (session.class_node(class, "", &wanted, ClassUse::Inside)?, info) {
             (Node::Object(class), Some(info)) => Node::Members(Arc::clone(&class), layout_of(&class, info)),
@@ -52,7 +52,7 @@ impl Compiler {
     /// One member of a split object, by its index in the description. A fixed array of counted arrays has a
     /// [`counter`](Program::counter).
     pub fn member(&self, info: &StreamerInfo, index: usize, paths: &[String]) -> Result<Program> {
-        let wanted = Selection::of(paths);
+        let wanted = MemberSelection::of(paths);
         let (element, node) = self.session().split_member(info, index, &wanted)?;
         let node = to_end(node);
         let counter = counter(&node).map(str::to_owned);
@@ -63,7 +63,7 @@ impl Compiler {
     /// The values of one member of all objects of an entry: a branch of a split collection (ReadingEntries
     /// §3.2). Where each object has its own count, the program has a [`counter`](Program::counter).
     pub fn column(&self, info: &StreamerInfo, index: usize, paths: &[String]) -> Result<Program> {
-        let wanted = Selection::of(paths);
+        let wanted = MemberSelection::of(paths);
         let (element, node) = self.session().split_member(info, index, &wanted)?;
         let counter = counter(&node).map(str::to_owned);
         let node = match node {
@@ -79,7 +79,7 @@ impl Compiler {
         Ok(Program { counter, ..program })
     }
 
-    fn program(&self, node: Node, type_name: String, wanted: &Selection) -> Result<Program> {
+    fn program(&self, node: Node, type_name: String, wanted: &MemberSelection) -> Result<Program> {
         if let Some(class) = opaque(&node) {
             return Err(Error::unsupported(node::undescribed(class)));
         }
@@ -115,7 +115,7 @@ fn opaque(node: &Node) -> Option<&str> {
 }
 
 /// Fails if a wanted member is not in the form.
-fn find_missing(form: &Form, wanted: &Selection, path: &str) -> Result<()> {
+fn find_missing(form: &Form, wanted: &MemberSelection, path: &str) -> Result<()> {
     match form {
         Form::List(content) | Form::Fixed { content, .. } | Form::Option(content) => {
             find_missing(content, wanted, path)
@@ -144,10 +144,12 @@ fn shown(element: &StreamerElement, column: &str) -> String {
     let name = match &element.kind {
         ElementKind::Base { .. } => element.name.clone(),
         ElementKind::BasicType if element.type_code == 7 => "char*".to_owned(),
-        ElementKind::BasicType => number(element)
-            .map_or_else(|| CppType::parse(&element.type_name).to_string(), |(_, name)| name.to_owned()),
+        ElementKind::BasicType => number(element).map_or_else(
+            || CppType::parse(&element.type_name).to_string(),
+            |number| number.type_name().to_owned(),
+        ),
         ElementKind::BasicPointer(_) => {
-            let number = number(element).map_or("", |(_, name)| name);
+            let number = number(element).map_or("", Number::type_name);
             format!("{number}[]")
         }
         ElementKind::StlString => "std::string".to_owned(),

@@ -153,7 +153,7 @@ impl Runner<'_> {
     /// Reads the items of a `TClonesArray`.
     pub(super) fn clones(
         &mut self,
-        wanted: &crate::Selection,
+        wanted: &crate::MemberSelection,
         input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
@@ -198,7 +198,7 @@ impl Runner<'_> {
             return self.spend(count.saturating_mul(size_of::<i64>()));
         }
         if count > body.remaining() / layout.smallest {
-            return Err(body.error(format!("{count} items are announced, which cannot follow")));
+            return Err(body.error(format!("a count of {count} items is too large for the bytes left")));
         }
         Ok(())
     }
@@ -225,7 +225,7 @@ impl<'a> ClonesHead<'a> {
         body.take(4)?; // fLowerBound
         let is_transposed = bits & if version == 3 { BYPASS_OF_VERSION_3 } else { BYPASS } != 0;
         if !is_transposed && count > body.remaining() {
-            return Err(body.error(format!("{count} items are announced, which cannot follow")));
+            return Err(body.error(format!("a count of {count} items is too large for the bytes left")));
         }
         Ok(ClonesHead { class, version: class_version.parse().unwrap_or(0), count, is_transposed })
     }

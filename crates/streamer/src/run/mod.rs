@@ -9,8 +9,9 @@ mod skip;
 use crate::builder::{Builder, misfit, position};
 use crate::input::PointerValue;
 use crate::{Compiler, Node, Number, StreamInput, node};
-use object_base::{IS_REFERENCED, reference};
+use object_base::reference;
 use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_tfile::IS_REFERENCED;
 
 /// Most levels of objects behind objects, and their contents: more cannot be shown as nested arrays, and do
 /// not fit on the stack.
@@ -363,7 +364,7 @@ impl<'c> Runner<'c> {
             let before = input.remaining();
             self.read(node, input, out)?;
             if input.remaining() == before {
-                return Err(Error::unsupported("objects have bytes of which their description says nothing"));
+                return Err(Error::unsupported("objects have bytes that their description does not cover"));
             }
         }
         Ok(())
@@ -395,7 +396,7 @@ impl<'c> Runner<'c> {
         Ok(())
     }
 
-    /// The number of items of a counted member: its counter, unless its flag says that there are none.
+    /// The number of items of a counted member: its counter, unless its flag is 0.
     fn counted(
         &self,
         register: usize,
@@ -411,7 +412,7 @@ impl<'c> Runner<'c> {
         let most = input.remaining() / content.smallest().max(1);
         match usize::try_from(count) {
             Ok(count) if count <= most => Ok(count),
-            _ => Err(input.error(format!("{count} items are announced, which cannot follow"))),
+            _ => Err(input.error(format!("a count of {count} items is too large for the bytes left"))),
         }
     }
 }

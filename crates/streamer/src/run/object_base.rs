@@ -2,9 +2,8 @@
 
 use crate::StreamInput;
 use sapwood_core::Result;
+use sapwood_tfile::IS_REFERENCED;
 
-/// `TObject::kIsReferenced`: two more bytes follow the bits (root-io-spec Buffer §7).
-pub(super) const IS_REFERENCED: u32 = 1 << 4;
 /// `TRef::kHasUUID`: a string follows in place of the process number (root-io-spec References §3.1).
 const HAS_UUID: u32 = 1 << 5;
 

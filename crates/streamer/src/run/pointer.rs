@@ -5,7 +5,7 @@ use super::object_base::object_base;
 use crate::builder::{Alternative, Any, Builder, misfit, position};
 use crate::input::PointerValue;
 use crate::node::Pointers;
-use crate::{Node, Selection, StreamInput};
+use crate::{MemberSelection, Node, StreamInput};
 use sapwood_core::{Error, Result};
 
 /// Most classes behind one pointer: as many as tags can distinguish.
@@ -21,7 +21,7 @@ impl Runner<'_> {
     /// Reads a pointer. A reference to an object that is being read, which would never end, becomes null.
     pub(super) fn pointer(
         &mut self,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
@@ -47,7 +47,13 @@ impl Runner<'_> {
     }
 
     /// Reads the object that a reference names once more, as if it were stored here.
-    fn again(&mut self, tag: u32, wanted: &Selection, input: &StreamInput<'_>, out: &mut Any) -> Result<()> {
+    fn again(
+        &mut self,
+        tag: u32,
+        wanted: &MemberSelection,
+        input: &StreamInput<'_>,
+        out: &mut Any,
+    ) -> Result<()> {
         let mut earlier = input.earlier(tag)?;
         let before = earlier.remaining();
         let Ok((PointerValue::Object { class, at, body }, _)) = earlier.slot() else {
@@ -70,7 +76,7 @@ impl Runner<'_> {
         &mut self,
         class: &str,
         at: usize,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
@@ -78,7 +84,7 @@ impl Runner<'_> {
         let outer = self.enter(one.depth)?;
         self.open.push(at);
         match &one.node {
-            // The byte count of the pointer says where it ends.
+            // The byte count of the pointer gives its end.
             Node::Opaque(_) if self.tolerant => {
                 input.take_rest();
                 one.builder.push_default(1);
@@ -95,7 +101,7 @@ impl Runner<'_> {
     pub(super) fn later(
         &mut self,
         class: &str,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
@@ -107,12 +113,12 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The builder for objects of a class, and their tag. A class that is met for the first time is charged
-    /// to the budget: it has as many columns as its description says, and every pointer can meet it.
+    /// The builder for objects of a class, and their tag. The first object of a class is charged to the
+    /// budget: its description determines the number of columns, and every pointer can add them.
     pub(super) fn alternative<'a>(
         &mut self,
         class: &str,
-        wanted: &Selection,
+        wanted: &MemberSelection,
         alternatives: &'a mut Vec<Alternative>,
     ) -> Result<(i8, &'a mut Alternative)> {
         self.spend(class.len())?;
@@ -151,7 +157,7 @@ impl Runner<'_> {
     }
 
     /// An object of a class.
-    pub(super) fn node_of(&self, class: &str, wanted: &Selection) -> Result<Node> {
+    pub(super) fn node_of(&self, class: &str, wanted: &MemberSelection) -> Result<Node> {
         match self.compiler {
             Some(compiler) => compiler.class_node(class, wanted),
             None => Err(Error::unsupported(format!("nothing describes the class {class}"))),

@@ -1,12 +1,13 @@
 //! Skips what is not wanted: by byte count where there is one, and in one step where the size is fixed.
 
 use super::Runner;
-use super::object_base::{IS_REFERENCED, object_base, reference};
+use super::object_base::{object_base, reference};
 use crate::builder::Builder;
 use crate::input::PointerValue;
 use crate::node::{self, Collection};
 use crate::{Node, StreamInput};
 use sapwood_core::{Error, Result};
+use sapwood_tfile::IS_REFERENCED;
 
 impl Runner<'_> {
     /// Skips the values of a member of `count` objects.

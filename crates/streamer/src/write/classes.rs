@@ -53,19 +53,11 @@ fn parse(table: &str) -> Vec<StreamerInfo> {
         match fields[..] {
             ["", kind, name, code, size, type_name, extra, title] => {
                 let Some((info, kind)) = infos.last_mut().zip(element_kind(kind, extra)) else { continue };
-                // The checksum of a base class stands in fMaxIndex (root-io-spec StreamerInfo §9).
-                let checksum = if let ElementKind::Base { checksum, .. } = kind { checksum } else { 0 };
+                let element = StreamerElement::new(name, kind, number(code), type_name);
                 info.elements.push(StreamerElement {
-                    name: name.to_owned(),
                     title: title.to_owned(),
-                    kind,
-                    type_code: number(code),
                     size: number(size),
-                    array_length: 0,
-                    array_dims: Vec::new(),
-                    max_index: [0, checksum.cast_signed(), 0, 0, 0],
-                    type_name: type_name.to_owned(),
-                    range: None,
+                    ..element
                 });
             }
             [name, version, checksum] => infos.push(StreamerInfo {

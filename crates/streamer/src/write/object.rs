@@ -1,6 +1,7 @@
 //! Writes values as the bytes of an object, following the description of its class.
 
 use super::known_classes;
+use crate::Number;
 use sapwood_core::{Error, Primitive, Result};
 use sapwood_tfile::write::RecordBuffer;
 use sapwood_tfile::{ElementKind, StreamerElement};
@@ -51,9 +52,6 @@ impl Value {
         }
     }
 }
-
-/// The layout of all versions of `TList` that are written (root-io-spec TList §2).
-const LIST_VERSION: i16 = 5;
 
 /// Writes an object of a class, from its byte count on.
 ///
@@ -130,7 +128,7 @@ fn put_element(buffer: &mut RecordBuffer, element: &StreamerElement, object: &Va
 
 /// The type code of a pointer that is never null: the object is stored in its place.
 const IN_PLACE: i32 = 63;
-/// Added to the type code of numbers for a pointer to as many as another member says.
+/// Added to the type code of numbers for a pointer to as many as another member counts.
 const POINTER: i32 = 40;
 
 fn given<'a>(element: &StreamerElement, value: Option<&'a Value>) -> Result<&'a Value> {
@@ -157,10 +155,7 @@ fn put_list(buffer: &mut RecordBuffer, value: &Value) -> Result<()> {
         _ => return Err(Error::usage(format!("{value:?} is not a list"))),
     };
     let mut result = Ok(());
-    buffer.object(LIST_VERSION, |buffer| {
-        buffer.tobject(0);
-        buffer.tstring("");
-        buffer.count(items.len());
+    buffer.tlist("", items.len(), |buffer| {
         for (class_name, value) in items {
             let written = put_slot(buffer, class_name, value);
             buffer.u8(0); // the option of the entry
@@ -204,7 +199,7 @@ fn check_type(wanted: Primitive, found: Primitive) -> Result<()> {
     )))
 }
 
-/// A flag, and as many numbers as another member says.
+/// A flag, and as many numbers as another member counts.
 fn put_counted(
     buffer: &mut RecordBuffer,
     element: &StreamerElement,
@@ -232,14 +227,9 @@ fn put_counted(
 }
 
 fn put_numbers(buffer: &mut RecordBuffer, primitive: Primitive, bytes: &[u8]) {
-    for number in bytes.chunks_exact(primitive.size()) {
-        match *number {
-            [a, b] => buffer.u16(u16::from_ne_bytes([a, b])),
-            [a, b, c, d] => buffer.u32(u32::from_ne_bytes([a, b, c, d])),
-            [a, b, c, d, e, f, g, h] => buffer.u64(u64::from_ne_bytes([a, b, c, d, e, f, g, h])),
-            _ => buffer.bytes(number),
-        }
-    }
+    let mut on_file = bytes.to_vec();
+    Number::Plain(primitive).decode_in_place(&mut on_file);
+    buffer.bytes(&on_file);
 }
 
 /// A number of a type code (root-io-spec ElementTypes §2); `None` if the value is none of that type.

@@ -1,4 +1,4 @@
-//! Objects of real files, damaged after they were decompressed: what no checksum protects any more.
+//! Objects of real files, damaged after decompression, where no checksum protects them.
 
 use crate::invent::{check, is_about_the_file};
 use crate::inventions::Dice;

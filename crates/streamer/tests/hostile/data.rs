@@ -1,4 +1,4 @@
-//! Data that lie about counts, places and depth.
+//! Data with wrong counts, positions and depths.
 
 use crate::describe::{CompiledClass, Member, framed, infos, object_base, slot, text, word};
 use crate::meter::{Taken, measure};

@@ -1,7 +1,11 @@
-//! Writes descriptions of classes as a file has them: the record of its streamer information.
+//! Writes class descriptions in the form of the streamer information record.
 
 use sapwood_core::Result;
+use sapwood_tfile::write::RecordBuffer;
 use sapwood_tfile::{Record, StreamerInfos};
+
+/// The bits of a `TObject` on the heap.
+const BITS: u32 = 0x0200_0000;
 
 /// One version of a class.
 #[derive(Debug, Clone)]
@@ -110,62 +114,64 @@ impl Member {
 
 /// What a file with these descriptions says.
 pub(crate) fn infos(classes: &[CompiledClass]) -> Result<StreamerInfos> {
-    let mut list = object_base();
-    list.push(0);
-    list.extend(word(classes.len()));
-    for class in classes {
-        list.extend(slot("TStreamerInfo", &info(class)));
-        list.push(0);
-    }
-    let record = Record { payload: framed(5, &list).into(), key_len: 64, offset: 0, compressed: false };
+    let mut buffer = RecordBuffer::new(64);
+    buffer.tlist("", classes.len(), |buffer| {
+        for class in classes {
+            buffer.slot("TStreamerInfo", |buffer| write_class(buffer, class));
+            buffer.u8(0);
+        }
+    });
+    let record = Record { payload: buffer.finish()?.into(), key_len: 64, offset: 0, compressed: false };
     StreamerInfos::parse(&record, 62_400)
 }
 
-fn info(class: &CompiledClass) -> Vec<u8> {
-    let mut elements = object_base();
-    elements.push(0);
-    elements.extend(word(class.members.len()));
-    elements.extend([0; 4]);
-    for member in &class.members {
-        elements.extend(slot(member.element, &element(member)));
-    }
-    let mut body = named(&class.name, "");
-    body.extend(class.checksum.to_be_bytes());
-    body.extend(class.version.to_be_bytes());
-    body.extend(slot("TObjArray", &framed(3, &elements)));
-    framed(9, &body)
+fn write_class(buffer: &mut RecordBuffer, class: &CompiledClass) {
+    buffer.object(9, |buffer| {
+        buffer.tnamed(&class.name, "", BITS);
+        buffer.u32(class.checksum);
+        buffer.i32(class.version);
+        buffer.slot("TObjArray", |buffer| {
+            buffer.tobjarray(class.members.len(), |buffer| {
+                for member in &class.members {
+                    buffer.slot(member.element, |buffer| write_element(buffer, member));
+                }
+            });
+        });
+    });
 }
 
-fn element(member: &Member) -> Vec<u8> {
-    let mut base = named(&member.name, &member.title);
-    base.extend(member.code.to_be_bytes());
-    base.extend([0; 4]);
-    let length =
-        if member.dims.is_empty() { 0 } else { member.dims.iter().fold(1, |all, one| one.wrapping_mul(all)) };
-    base.extend(length.to_be_bytes());
-    base.extend(word(member.dims.len()));
-    (0..5).for_each(|at| base.extend(member.dims.get(at).copied().unwrap_or(0).to_be_bytes()));
-    base.extend(text(&member.type_name));
-    let mut body = framed(4, &base);
-    match member.element {
-        "TStreamerBase" => body.extend(1_i32.to_be_bytes()),
-        "TStreamerBasicPointer" | "TStreamerLoop" => {
-            body.extend(1_i32.to_be_bytes());
-            body.extend(text(&member.counter.0));
-            body.extend(text(&member.counter.1));
+fn write_element(buffer: &mut RecordBuffer, member: &Member) {
+    let body = |buffer: &mut RecordBuffer| {
+        buffer.object(4, |buffer| {
+            buffer.tnamed(&member.name, &member.title, BITS);
+            buffer.i32(member.code);
+            buffer.i32(0);
+            let length = member.dims.iter().fold(1_i32, |all, one| one.wrapping_mul(all));
+            buffer.i32(if member.dims.is_empty() { 0 } else { length });
+            buffer.count(member.dims.len());
+            (0..5).for_each(|at| buffer.i32(member.dims.get(at).copied().unwrap_or(0)));
+            buffer.tstring(&member.type_name);
+        });
+        match member.element {
+            "TStreamerBase" => buffer.i32(1),
+            "TStreamerBasicPointer" | "TStreamerLoop" => {
+                buffer.i32(1);
+                buffer.tstring(&member.counter.0);
+                buffer.tstring(&member.counter.1);
+            }
+            "TStreamerSTL" | "TStreamerSTLstring" => {
+                buffer.i32(1);
+                buffer.i32(member.content);
+            }
+            _ => {}
         }
-        "TStreamerSTL" | "TStreamerSTLstring" => {
-            body.extend(1_i32.to_be_bytes());
-            body.extend(member.content.to_be_bytes());
-        }
-        _ => {}
-    }
+    };
     // A string is described as a collection, within one more frame (root-io-spec StreamerInfo §8).
-    if member.element == "TStreamerSTLstring" { framed(2, &framed(3, &body)) } else { framed(3, &body) }
-}
-
-fn named(name: &str, title: &str) -> Vec<u8> {
-    framed(1, &[object_base(), text(name), text(title)].concat())
+    if member.element == "TStreamerSTLstring" {
+        buffer.object(2, |buffer| buffer.object(3, body));
+    } else {
+        buffer.object(3, body);
+    }
 }
 
 /// A `TObject`.

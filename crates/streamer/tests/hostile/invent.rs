@@ -1,4 +1,4 @@
-//! Invents descriptions, objects that mostly fit them, and what of them is wanted; and reads these objects.
+//! Generates descriptions, objects that mostly fit them, and selections; and reads these objects.
 
 use crate::describe::{CompiledClass, Member, infos, object_base, text, word};
 use sapwood_core::{Column, ErrorKind, Form, Result};

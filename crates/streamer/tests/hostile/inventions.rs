@@ -1,4 +1,4 @@
-//! Inventions, many of them: the same that the fuzz target `invention` tries without end.
+//! Many generated objects: the cases that the fuzz target `invention` continues without end.
 
 use crate::invent::read_something;
 use crate::meter::{Taken, measure};

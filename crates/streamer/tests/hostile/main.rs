@@ -1,4 +1,4 @@
-//! Objects that nobody sound would write: descriptions and data that lie, each with what it may cost.
+//! Malicious descriptions and data, each with a bound on what reading it may cost.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod damaged;

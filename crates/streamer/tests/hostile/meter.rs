@@ -1,4 +1,4 @@
-//! What a piece of work takes: memory at its peak, and time; on a stack as small as that of worker threads.
+//! Peak memory and time of a piece of work, on a stack as small as that of worker threads.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,22 +1,11 @@
-//! Descriptions of classes, and bytes, in short.
+//! Short forms for class descriptions and bytes.
 
 use sapwood_core::{Column, Error, Form, Primitive};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Count, ElementKind, StreamerElement, StreamerInfo};
 
 pub(crate) fn element(name: &str, kind: ElementKind, type_code: i32, type_name: &str) -> StreamerElement {
-    StreamerElement {
-        name: name.into(),
-        title: String::new(),
-        kind,
-        type_code,
-        size: 0,
-        array_length: 0,
-        array_dims: Vec::new(),
-        max_index: [0; 5],
-        type_name: type_name.into(),
-        range: None,
-    }
+    StreamerElement::new(name, kind, type_code, type_name)
 }
 
 pub(crate) fn int(name: &str) -> StreamerElement {

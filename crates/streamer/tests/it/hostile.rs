@@ -1,4 +1,4 @@
-//! Descriptions and data that lie.
+//! Malicious descriptions and data.
 
 use crate::describe::*;
 use sapwood_core::ErrorKind;

@@ -1,4 +1,4 @@
-//! Descriptions compiled and run on bytes that were written out by hand from the specification.
+//! Descriptions compiled and run on bytes written by hand from the specification.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod classes;

@@ -1,4 +1,4 @@
-//! Pointers: nothing, objects of classes that only the data name, references (root-io-spec Buffer §6).
+//! Pointers: null, objects of classes that only the data name, references (root-io-spec Buffer §6).
 
 use crate::describe::*;
 use sapwood_core::{ErrorKind, Form};

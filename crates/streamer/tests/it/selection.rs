@@ -1,4 +1,4 @@
-//! Members that are asked for by path; the others are passed over.
+//! Members selected by path; the others are skipped.
 
 use crate::describe::*;
 use sapwood_core::ErrorKind;

@@ -1,5 +1,5 @@
-//! Objects of a class that the file does not describe, in every place that can hold one: they are refused, or
-//! `skipped` names them, and they never become records without members.
+//! Objects of undescribed classes, wherever they can occur: they are refused, or `skipped` lists them, and they never become
+//! records without members.
 
 use crate::describe::*;
 use sapwood_core::{Column, Error, ErrorKind, Form};
@@ -260,7 +260,7 @@ fn what_an_object_of_a_file_holds_is_read_and_the_rest_reported() {
     let (column, skipped) =
         list.read_object(&framed(5, &bytes(&[&head(1), &behind_pointer(), &[0]])), 0).unwrap();
     assert_eq!(column.buffers[0].view::<i64>(), [0, 1]);
-    assert_eq!(skipped, [(CLASS.to_owned(), "the file does not tell what Lost looks like".to_owned())]);
+    assert_eq!(skipped, [(CLASS.to_owned(), "the file does not describe the class Lost".to_owned())]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Additional stores that hold objects of a dataset.
 
 use sapwood_core::Result;
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_store::Store;
 use sapwood_store::open_store;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(super) struct Bases(Mutex<OpenBases>);
 struct OpenBases {
     /// By URL.
     stores: BTreeMap<String, Arc<dyn Store>>,
-    options: OpenOptions,
+    options: SourceOptions,
 }
 
 impl Bases {
@@ -23,7 +23,7 @@ impl Bases {
         self.known().stores.insert(url.to_owned(), store);
     }
 
-    pub(super) fn open_with(&self, options: OpenOptions) {
+    pub(super) fn open_with(&self, options: SourceOptions) {
         self.known().options = options;
     }
 
@@ -32,7 +32,7 @@ impl Bases {
         if let Some(store) = known.stores.get(url) {
             return Ok(Arc::clone(store));
         }
-        let store = open_store(url, &known.options.for_base(url))?;
+        let store = open_store(url, &known.options.for_url(url))?;
         known.stores.insert(url.to_owned(), Arc::clone(&store));
         Ok(store)
     }

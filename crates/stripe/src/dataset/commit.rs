@@ -109,18 +109,7 @@ impl Dataset {
             }
             let old = old.as_ref().map(|old| &*old.snapshot);
             let next = change.apply(&self.snapshot, &tip.snapshot, old, (n, made.clone()))?;
-            let entry = LogEntry {
-                n,
-                snapshot: next.id,
-                parent: tip.entry.n,
-                operation: made.operation,
-                what: LogEntry::words(change.words()),
-                who: made.who,
-                job: made.job,
-                commit,
-                time_ms: made.time_ms,
-                oldest: tip.entry.oldest,
-            };
+            let entry = LogEntry::new((n, next.id), made, change.words(), commit, tip.entry.oldest);
             match tip.claim(&next, &entry, deadline).await? {
                 ClaimOutcome::Ours => {
                     self.storage.advise(&entry, deadline).await;

@@ -59,18 +59,7 @@ impl Dataset {
             unknown: 0,
         };
         storage.store.put(&keys::snapshot(snapshot.id), snapshot.encode()?, deadline).await?;
-        let entry = LogEntry {
-            n: 1,
-            snapshot: snapshot.id,
-            parent: 0,
-            operation: made.operation,
-            what: LogEntry::words(tree.to_owned()),
-            who: made.who,
-            job: made.job,
-            commit: Id::random(),
-            time_ms: made.time_ms,
-            oldest: 1,
-        };
+        let entry = LogEntry::new((1, snapshot.id), made, tree.to_owned(), Id::random(), 1);
         match log::claim(&*storage.log, &entry, deadline).await? {
             ClaimOutcome::Theirs(_) => exists(storage.url()),
             ClaimOutcome::Ours => {

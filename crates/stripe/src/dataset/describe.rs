@@ -1,15 +1,11 @@
 //! Describes a version in numbers: for people, and for catalogues.
 
-use super::reach::sections;
+use super::objects::list_sections;
 use super::{Dataset, Format};
 use crate::{Id, Provenance, Segment};
-use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Result};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Objects with stripe lists that are read at once.
-const TOGETHER: usize = 16;
 
 /// The contents of a version.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -130,20 +126,18 @@ impl Dataset {
     /// Sizes by [`crate::Product::id`].
     async fn sizes(&self, deadline: Deadline) -> Result<BTreeMap<u32, Size>> {
         let snapshot = self.snapshot();
-        let measured = sections(snapshot, |_, _| true)
-            .into_iter()
-            .map(|(object, wanted)| self.storage.lists(snapshot, object, wanted, deadline));
         let mut total: BTreeMap<u32, Size> = BTreeMap::new();
-        let mut measured = stream::iter(measured).buffer_unordered(TOGETHER);
-        while let Some(lists) = measured.try_next().await? {
-            for ((product, _), list) in lists {
-                let (Some(product), list) = (snapshot.products.get(product), list?) else { continue };
+        let all = list_sections(snapshot, |_, _| true);
+        self.storage
+            .each_list(snapshot, all, deadline, &mut |(product, _), list| {
+                let (Some(product), list) = (snapshot.products.get(product), list?) else { return Ok(()) };
                 let sum = total.entry(product.id).or_default();
                 let bytes: u64 = list.stripes().map(|stripe| u64::from(stripe.len)).sum();
                 sum.bytes = sum.bytes.saturating_add(bytes);
                 sum.objects.extend(list.objects().iter().map(|object| (object.base, object.id)));
-            }
-        }
+                Ok(())
+            })
+            .await?;
         Ok(total)
     }
 }

@@ -4,8 +4,8 @@ use super::Dataset;
 use super::commit::pause;
 use super::storage::Storage;
 use super::time::ms_of;
-use crate::Id;
 use crate::log::{self, ClaimOutcome, LogEntry};
+use crate::{Id, Provenance};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,18 +58,10 @@ impl Dataset {
             if oldest <= tip.oldest || dry_run {
                 return Ok(oldest.max(tip.oldest));
             }
-            let entry = LogEntry {
-                n: tip.n + 1,
-                parent: tip.n,
-                operation: "expire".to_owned(),
-                what: format!("versions {} to {}", tip.oldest, oldest - 1),
-                who: None,
-                job: None,
-                commit,
-                time_ms: ms_of(now).max(tip.time_ms),
-                oldest,
-                snapshot: tip.snapshot,
-            };
+            let (operation, time_ms) = ("expire".to_owned(), ms_of(now).max(tip.time_ms));
+            let made = Provenance { operation, time_ms, ..Provenance::default() };
+            let what = format!("versions {} to {}", tip.oldest, oldest - 1);
+            let entry = LogEntry::new((tip.n + 1, tip.snapshot), made, what, commit, oldest);
             match log::claim(&*self.storage.log, &entry, deadline).await? {
                 ClaimOutcome::Ours => {
                     self.storage.advise(&entry, deadline).await;

@@ -1,15 +1,11 @@
 //! Counts the objects into which segments are divided: tells whether consolidation would help.
 
 use super::Dataset;
-use super::reach::sections;
+use super::objects::list_sections;
 use crate::Id;
-use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// Stripe lists to read at once.
-const TOGETHER: usize = 16;
 
 /// The objects of some products in a segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,14 +26,11 @@ impl Dataset {
         let mut all = vec![Fragments::default(); snapshot.segments.len()];
         // For each segment, the objects with stripes of these products, and those with any others.
         let mut objects: BTreeMap<usize, [BTreeSet<(u32, Id)>; 2]> = BTreeMap::new();
-        let read = sections(snapshot, |_, _| true)
-            .into_iter()
-            .map(|(object, wanted)| self.storage.lists(snapshot, object, wanted, deadline));
-        let mut read = stream::iter(read).buffer_unordered(TOGETHER);
-        while let Some(lists) = read.try_next().await? {
-            for ((product, index), list) in lists {
+        let sections = list_sections(snapshot, |_, _| true);
+        self.storage
+            .each_list(snapshot, sections, deadline, &mut |(product, index), list| {
                 let (list, product) = (list?, snapshot.products.get(product));
-                let (Some(product), Some(fragments)) = (product, all.get_mut(index)) else { continue };
+                let (Some(product), Some(fragments)) = (product, all.get_mut(index)) else { return Ok(()) };
                 let [wanted, other] = objects.entry(index).or_default();
                 let own = list.objects().iter().map(|object| (object.base, object.id));
                 if products.contains(&product.id) {
@@ -47,8 +40,9 @@ impl Dataset {
                 } else {
                     other.extend(own);
                 }
-            }
-        }
+                Ok(())
+            })
+            .await?;
         for (index, [wanted, other]) in objects {
             let alone = wanted.difference(&other).count() as u64;
             all.get_mut(index).into_iter().for_each(|one| one.objects = alone);

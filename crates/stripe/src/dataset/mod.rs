@@ -11,6 +11,7 @@ mod format;
 mod fragments;
 mod gc;
 mod leases;
+mod objects;
 mod probe;
 mod reach;
 mod receive;
@@ -28,6 +29,7 @@ pub use format::Format;
 pub use fragments::Fragments;
 pub use gc::{GcOptions, GcReport};
 pub use leases::{Lease, LeaseKind, StoredLease};
+pub use objects::{ListIndex, ListSections, read_lists};
 pub use probe::probe;
 pub use receive::RECEIPTS_LAST;
 pub use verify::{ChecksumOptions, ChecksumReport, Damage};
@@ -38,7 +40,7 @@ use crate::log::{self, Log, LogEntry};
 use crate::record::found;
 use futures::future::join;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
-use sapwood_source::OpenOptions;
+use sapwood_source::SourceOptions;
 use sapwood_store::Store;
 use std::sync::Arc;
 use storage::{CREATE_AGAIN, NAME_LOG, Storage};
@@ -123,8 +125,8 @@ impl Dataset {
         self.storage.bases.give(url, store);
     }
 
-    /// Sets how the stores of bases are opened: by [`OpenOptions::for_base`]. Default: from the environment.
-    pub fn open_bases_with(&self, options: OpenOptions) {
+    /// Sets how the stores of bases are opened: by [`SourceOptions::for_url`]. Default: from the environment.
+    pub fn open_bases_with(&self, options: SourceOptions) {
         self.storage.bases.open_with(options);
     }
 

@@ -30,7 +30,7 @@ pub async fn probe(store: &dyn Store, deadline: Deadline) -> Result<()> {
 async fn try_all(store: &dyn Store, keys: &[String], deadline: Deadline) -> Result<()> {
     let Some((first, races)) = keys.split_first() else { return Ok(()) };
     let refused = |what: &str| {
-        Err(Error::unsupported(format!("this store cannot hold a dataset that is written to: {what}"))
+        Err(Error::unsupported(format!("this store cannot hold a dataset that changes: {what}"))
             .url(store.url())
             .hint(
                 "conditional writes (If-None-Match) must be atomic; a proxy may have dropped the condition",
@@ -39,17 +39,17 @@ async fn try_all(store: &dyn Store, keys: &[String], deadline: Deadline) -> Resu
     let (one, other) = (Bytes::from_static(b"first"), Bytes::from_static(b"second"));
     match store.create(first, one.clone(), deadline).await? {
         CreateOutcome::Done => {}
-        CreateOutcome::Exists => return refused("it says that an object exists which nobody wrote"),
-        // An answer that was lost proves nothing.
+        CreateOutcome::Exists => return refused("it reports an object that was never written"),
+        // A lost answer proves nothing.
         CreateOutcome::Unclear(error) => return Err(error),
     }
     let again = store.create(first, other, deadline).await?;
     if matches!(again, CreateOutcome::Done) || store.get(first, None, deadline).await? != one {
-        return refused("an object that exists is written over");
+        return refused("it overwrites an existing object");
     }
     let listed = store.list("probe/", deadline).await?;
     if !listed.iter().any(|object| object.key == *first) {
-        return refused("an object that was written is not in the list");
+        return refused("it does not list an object that was written");
     }
     for key in races {
         let contents: Vec<Bytes> = (0..RACERS).map(|racer| Bytes::from(format!("racer {racer}"))).collect();
@@ -63,8 +63,8 @@ async fn try_all(store: &dyn Store, keys: &[String], deadline: Deadline) -> Resu
         match won.as_slice() {
             [winner] if is.as_ref() == Some(*winner) => {}
             [] if unclear && is.is_none_or(|is| contents.contains(&is)) => {}
-            [] | [_] => return refused("the object is not that of the writer who was told so"),
-            _ => return refused("several writers were told that they created the same object"),
+            [] | [_] => return refused("an object is not from the writer whose creation succeeded"),
+            _ => return refused("several writers succeeded in creating the same object"),
         }
     }
     Ok(())

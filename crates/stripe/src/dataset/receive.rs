@@ -1,15 +1,11 @@
 //! Many write, one commits: turns what workers have stored into a version.
 
 use super::commit::LONGEST;
-use super::reach::sections;
+use super::objects::list_sections;
 use super::{CommitOutcome, Dataset, Format, Version};
 use crate::{Change, NewSegment, Provenance, Receipt, Snapshot, keys};
-use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::time::Duration;
-
-/// Objects with lists to read at once.
-const TOGETHER: usize = 16;
 
 impl Dataset {
     /// The receipt for segments that a job stored under a lease.
@@ -103,15 +99,8 @@ impl Dataset {
         let (products, segments) = (receipt.products.clone(), receipt.segments_from(1)?);
         let snapshot = Snapshot { products, segments, ..(*self.snapshot).clone() };
         snapshot.check().map_err(|what| Error::corrupt(format!("with the receipt, a snapshot {what}")))?;
-        let snapshot = &snapshot;
-        let read = sections(snapshot, |_, _| true)
-            .into_iter()
-            .map(|(object, wanted)| self.storage.lists(snapshot, object, wanted, deadline));
-        let mut read = stream::iter(read).buffer_unordered(TOGETHER);
-        while let Some(lists) = read.try_next().await? {
-            lists.into_iter().try_for_each(|(_, list)| list.map(drop))?;
-        }
-        Ok(())
+        let sections = list_sections(&snapshot, |_, _| true);
+        self.storage.each_list(&snapshot, sections, deadline, &mut |_, list| list.map(drop)).await
     }
 }
 

@@ -23,8 +23,8 @@ impl Dataset {
         if !record::create(store, &keys::tag(name), &tag, deadline).await? {
             return match self.storage.tag(name, deadline).await? {
                 Some(other) if other.version == tag.version => Ok(other),
-                Some(other) => taken(&format!("is that of version {}", other.version)),
-                None => taken("was removed, and is not given again"),
+                Some(other) => taken(&format!("is on version {} already", other.version)),
+                None => taken("was removed, and its name cannot be used again"),
             };
         }
         // A process that expires versions checks the tags after it has announced that: one of the two sees

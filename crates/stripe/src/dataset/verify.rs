@@ -1,10 +1,13 @@
 //! Reads what a version refers to, and verifies all checksums.
 
 use super::Dataset;
-use super::reach::sections;
+use super::objects::list_sections;
 use super::storage::Storage;
 use crate::record::url_of;
-use crate::{ObjectDirectory, ObjectKind, ObjectName, ObjectRef, Product, Segment, StripeList, keys, unseal};
+use crate::{
+    ObjectDirectory, ObjectKind, ObjectName, ObjectRef, Product, Segment, StripeList, keys, read_lists,
+    unseal,
+};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
@@ -70,18 +73,18 @@ impl Dataset {
     /// `Timeout`, `Permission`; problems of single objects are in the result.
     pub async fn verify(&self, options: ChecksumOptions, deadline: Deadline) -> Result<ChecksumReport> {
         let mut verified = ChecksumReport::default();
-        let mut lottery = fastrand::Rng::with_seed(options.seed);
+        let mut random = fastrand::Rng::with_seed(options.seed);
         let mut first = 0;
         for (number, segment) in self.snapshot.segments.iter().enumerate() {
             let entries = (first, segment.entries);
             first += segment.entries;
             self.verify_parts(segment, entries, &mut verified, deadline).await?;
-            let held = self.held(number, entries, &mut verified, deadline).await?;
-            let all = held.len();
-            let drawn: Vec<_> = held.into_iter().filter(|_| lottery.f64() < options.fraction).collect();
-            verified.skipped += (all - drawn.len()) as u64;
+            let objects = self.expected_objects(number, entries, &mut verified, deadline).await?;
+            let all = objects.len();
+            let sample: Vec<_> = objects.into_iter().filter(|_| random.f64() < options.fraction).collect();
+            verified.skipped += (all - sample.len()) as u64;
             // By index: references in streams would keep futures from being `Send`.
-            let names: Vec<_> = drawn.iter().map(|(name, _)| *name).enumerate().collect();
+            let names: Vec<_> = sample.iter().map(|(name, _)| *name).enumerate().collect();
             let mut read = stream::iter(names)
                 .map(|(index, name)| async move {
                     (index, name, self.read_data(name.base, name.id, deadline).await)
@@ -89,9 +92,9 @@ impl Dataset {
                 .buffer_unordered(TOGETHER);
             while let Some((index, name, read)) = read.next().await {
                 let url = data_url(&self.storage, &self.base(name.base), name.id);
-                let read = told(read, &mut verified)?;
-                let held = drawn.get(index).map(|(_, held)| held.as_slice()).unwrap_or_default();
-                compare(read, held, &url, first - segment.entries, &mut verified);
+                let read = count(read, &mut verified)?;
+                let expected = sample.get(index).map(|(_, stripes)| stripes.as_slice()).unwrap_or_default();
+                compare(read, expected, &url, first - segment.entries, &mut verified);
             }
         }
         Ok(verified)
@@ -108,7 +111,7 @@ impl Dataset {
         let parts = [(&segment.events, Some(ObjectKind::Events)), (&segment.auxiliary, None)];
         for (part, kind) in parts {
             let Some(part) = part else { continue };
-            let read = told(self.read_data(part.base, part.id, deadline).await, verified)?;
+            let read = count(self.read_data(part.base, part.id, deadline).await, verified)?;
             let good = read.and_then(|object| {
                 cut(part, &object).and_then(|bytes| part.verify(&bytes))?;
                 kind.map_or(Ok(()), |kind| unseal(kind, &object).map(drop))
@@ -122,7 +125,7 @@ impl Dataset {
     }
 
     /// The expected contents of the objects of a segment, from its stripe lists.
-    async fn held<'a>(
+    async fn expected_objects<'a>(
         &'a self,
         number: usize,
         entries: (u64, u64),
@@ -130,8 +133,11 @@ impl Dataset {
         deadline: Deadline,
     ) -> Result<BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>>> {
         let mut objects: BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>> = BTreeMap::new();
-        for (object, wanted) in sections(&self.snapshot, |(_, index), _| index == number) {
-            let read = self.storage.lists(&self.snapshot, object, wanted.clone(), deadline).await;
+        for ((base, _), wanted) in list_sections(&self.snapshot, |(_, index), _| index == number) {
+            let read = match self.base(base) {
+                Ok(store) => read_lists(&*store, &self.snapshot, wanted.clone(), deadline).await,
+                Err(error) => Err(error),
+            };
             let lists = match read {
                 Ok(lists) => lists,
                 Err(error) if fatal(&error) => return Err(error),
@@ -140,7 +146,7 @@ impl Dataset {
             for ((product, _), list) in lists {
                 let Some(product) = self.snapshot.products.get(product) else { continue };
                 match list {
-                    Ok(list) => hold(product, list, &mut objects),
+                    Ok(list) => expect_stripes(product, list, &mut objects),
                     Err(error) => {
                         let object = error.url_str().unwrap_or_default().to_owned();
                         verified.wrong.push(Damage {
@@ -162,7 +168,7 @@ impl Dataset {
 }
 
 /// Collects the objects that hold the stripes of a list.
-fn hold<'a>(
+fn expect_stripes<'a>(
     product: &'a Product,
     list: StripeList,
     objects: &mut BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>>,
@@ -182,7 +188,7 @@ fn hold<'a>(
 /// Compares an object with the lists, and with itself.
 fn compare(
     read: Result<Bytes>,
-    held: &[ExpectedStripes<'_>],
+    expected: &[ExpectedStripes<'_>],
     url: &str,
     first: u64,
     verified: &mut ChecksumReport,
@@ -190,24 +196,24 @@ fn compare(
     let object = match read {
         Ok(object) => object,
         Err(error) => {
-            return verified.wrong.extend(held.iter().map(|held| Damage {
+            return verified.wrong.extend(expected.iter().map(|stripes| Damage {
                 object: url.to_owned(),
-                product: Some(held.product.name.clone()),
-                entries: held.entries(first),
+                product: Some(stripes.product.name.clone()),
+                entries: stripes.entries(first),
                 error: error.copy(),
             }));
         }
     };
     let known = verified.wrong.len();
-    held.iter().for_each(|held| held.compare(&object, url, first, verified));
+    expected.iter().for_each(|stripes| stripes.compare(&object, url, first, verified));
     // The damage is in no product of this version: it is in the directory, or in another version's part.
     if known == verified.wrong.len()
         && let Err(error) = ObjectDirectory::of(&object)
     {
-        let spans = held.iter().map(|held| held.entries(first));
-        let ends = held.iter().map(|held| held.entries(first)).map(|(begin, count)| begin + count);
-        let begin = spans.map(|(begin, _)| begin).min().unwrap_or(first);
-        let entries = (begin, ends.max().unwrap_or(begin) - begin);
+        let spans = || expected.iter().map(|stripes| stripes.entries(first));
+        let begin = spans().map(|(begin, _)| begin).min().unwrap_or(first);
+        let end = spans().map(|(begin, count)| begin + count).max().unwrap_or(begin);
+        let entries = (begin, end - begin);
         verified.wrong.push(Damage { object: url.to_owned(), product: None, entries, error });
     }
 }
@@ -256,7 +262,7 @@ fn fatal(error: &Error) -> bool {
 }
 
 /// Counts what was read; a problem of this object alone is the inner error.
-fn told(read: Result<Bytes>, verified: &mut ChecksumReport) -> Result<Result<Bytes>> {
+fn count(read: Result<Bytes>, verified: &mut ChecksumReport) -> Result<Result<Bytes>> {
     match read {
         Err(error) if fatal(&error) => Err(error),
         Err(error) => Ok(Err(error)),

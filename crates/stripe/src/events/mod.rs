@@ -75,7 +75,7 @@ impl EventIndex {
         numbers.map(|((run, lumi), event)| EventId { run: *run, lumi: *lumi, event: *event })
     }
 
-    /// The entries of which the luminosity blocks are in a mask, as ranges in order.
+    /// The entries whose luminosity blocks are in a mask, as ranges in order.
     pub fn select(&self, mask: &LumiMask) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         let mut start = 0;
@@ -93,20 +93,21 @@ impl EventIndex {
         ranges
     }
 
-    /// Prepares to look events up: 4 bytes for each entry.
-    pub fn lookup(&self) -> Lookup<'_> {
+    /// Prepares to look up events; takes 4 bytes of memory per entry.
+    pub fn lookup(&self) -> EventLookup<'_> {
         // Less than 2^32, as was checked.
         let mut order: Vec<u32> = (0..self.len() as u32).collect();
-        // Mostly, events stand in order in parts.
+        // A stable sort is fast here, since most indices consist of a few sorted runs.
         order.sort_by_key(|entry| self.get(*entry as usize));
-        Lookup { index: self, order }
+        EventLookup { index: self, order }
     }
 
-    /// For each event of `other`, the entry that has it here: how to bring columns that stand in the order of these entries
-    /// into the order of `other`. `None` if both are in the same order already.
+    /// For each event of `other`, its entry here: reorders columns of these entries into the order of `other`. `None` if
+    /// both have the same order already.
     ///
     /// # Errors
-    /// `Usage` if an event is missing in one of them, or is there more than once; it says how many, and names the first.
+    /// `Usage` if an event is missing in one of them, or occurs more than once, with the number of such events and the
+    /// first of them.
     pub fn order_of(&self, other: &EventIndex) -> Result<Option<Vec<u32>>> {
         if self == other {
             return Ok(None);
@@ -115,7 +116,7 @@ impl EventIndex {
         for (lookup, which) in [(&here, "new"), (&there, "old")] {
             if let Some((event, entries)) = lookup.duplicates().next() {
                 let count = lookup.duplicates().count();
-                let message = format!("{count} of the {which} events are there more than once");
+                let message = format!("{count} of the {which} events occur more than once");
                 return Err(Error::usage(format!("{message}: {event} has entries {entries:?}")));
             }
         }
@@ -127,13 +128,13 @@ impl EventIndex {
 
 /// The entries of an index in the order of their events.
 #[derive(Debug)]
-pub struct Lookup<'a> {
+pub struct EventLookup<'a> {
     index: &'a EventIndex,
     order: Vec<u32>,
 }
 
-impl Lookup<'_> {
-    /// The entries that have an event: one, or none; more, if it is there more than once.
+impl EventLookup<'_> {
+    /// The entries of an event: one, or none; more, if it occurs more than once.
     pub fn find(&self, event: EventId) -> &[u32] {
         let of = |entry: &u32| self.index.get(*entry as usize);
         let start = self.order.partition_point(|entry| of(entry) < Some(event));
@@ -142,14 +143,14 @@ impl Lookup<'_> {
         rest.get(..count).unwrap_or_default()
     }
 
-    /// Events that are there more than once, and their entries.
+    /// Events that occur more than once, with their entries.
     pub fn duplicates(&self) -> impl Iterator<Item = (EventId, &[u32])> {
         let same = |one: &u32, other: &u32| self.index.get(*one as usize) == self.index.get(*other as usize);
         let groups = self.order.chunk_by(same).filter(|entries| entries.len() > 1);
         groups.filter_map(|entries| Some((self.index.get(*entries.first()? as usize)?, entries)))
     }
 
-    /// That all events of another index are here.
+    /// Checks that all events of another index are here.
     fn check_all(&self, other: &EventIndex, what: &str) -> Result<()> {
         let mut missing = other.iter().filter(|event| self.find(*event).is_empty());
         let Some(first) = missing.next() else { return Ok(()) };

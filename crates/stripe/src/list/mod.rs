@@ -3,12 +3,12 @@
 mod statistics;
 mod wire;
 
-use crate::stripe::{BasketRecord, ProductBaskets, too_long};
+use crate::object::{BasketRecord, ProductBaskets, too_long};
 use crate::{Envelope, Id, ObjectKind, ObjectRef, checksum};
 use bytes::Bytes;
 use sapwood_core::Statistics;
 use sapwood_core::{Error, Result};
-use statistics::Columns;
+use statistics::ListStatistics;
 use std::ops::Range;
 
 /// An object: where it lies, and its name.
@@ -99,7 +99,7 @@ pub struct StripeList {
     starts: Vec<u32>,
     /// For each stripe, the checksum of each basket.
     checksums: Vec<u64>,
-    statistics: Columns,
+    statistics: ListStatistics,
 }
 
 /// The contents and position of a stripe.
@@ -120,9 +120,6 @@ struct Span {
 const INLINE: u32 = u32::MAX;
 
 impl StripeList {
-    /// Stripes of fewer bytes are better kept in the list than in an object.
-    pub const INLINE_LIMIT: u64 = 512;
-
     /// An empty list, for a product with this many branches.
     pub fn new(branches: usize) -> StripeList {
         StripeList {
@@ -134,7 +131,7 @@ impl StripeList {
             inline: Vec::new(),
             starts: Vec::new(),
             checksums: Vec::new(),
-            statistics: Columns::new(branches),
+            statistics: ListStatistics::new(branches),
         }
     }
 
@@ -273,14 +270,6 @@ impl StripeList {
         &self.objects
     }
 
-    /// The stripes that contain any of these entries, by number.
-    pub fn within(&self, entries: Range<u64>) -> impl Iterator<Item = usize> + '_ {
-        let touches = move |span: &Span| {
-            span.first_entry < entries.end && span.first_entry + span.entries > entries.start
-        };
-        self.stripes.iter().enumerate().filter(move |(_, span)| touches(span)).map(|(number, _)| number)
-    }
-
     /// A stripe, by number.
     pub fn stripe(&self, stripe: usize) -> Option<Stripe> {
         let span = self.stripes.get(stripe)?;
@@ -308,11 +297,6 @@ impl StripeList {
             len: end - start,
             checksum,
         })
-    }
-
-    /// The baskets of a branch, in order.
-    pub fn branch(&self, branch: usize) -> impl Iterator<Item = BasketLocation> + '_ {
-        (0..self.len()).filter_map(move |stripe| self.basket(branch, stripe))
     }
 
     /// The statistics of a branch in a stripe, if known.

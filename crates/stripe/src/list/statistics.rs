@@ -5,14 +5,14 @@ use std::ops::Range;
 
 /// Those of all branches and stripes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Columns {
+pub(super) struct ListStatistics {
     /// For each branch.
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<BranchStatistics>,
 }
 
 /// The statistics of a branch: empty, or with a row for each stripe up to the last known one.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Column {
+pub(super) struct BranchStatistics {
     /// 0: no rows; 1: signed; 2: unsigned; 3: floating-point; 4: only NaN so far.
     pub(super) kind: u8,
     /// Count (or [`UNKNOWN`]), NaNs, the bits of the least and the greatest value.
@@ -27,9 +27,9 @@ pub(super) const NONE: u8 = 0;
 /// Kind of a column that has only NaN so far.
 pub(super) const NOT_NUMBERS: u8 = 4;
 
-impl Columns {
-    pub(super) fn new(branches: usize) -> Columns {
-        Columns { columns: vec![Column::default(); branches] }
+impl ListStatistics {
+    pub(super) fn new(branches: usize) -> ListStatistics {
+        ListStatistics { columns: vec![BranchStatistics::default(); branches] }
     }
 
     /// Adds the statistics of a stripe of some branches, after this many stripes.
@@ -41,7 +41,7 @@ impl Columns {
     ) -> Result<()> {
         let columns = self.columns.get_mut(branches).unwrap_or_default();
         let pairs = || columns.iter().zip(statistics);
-        let fits = |(column, new): (&Column, &Option<Statistics>)| {
+        let fits = |(column, new): (&BranchStatistics, &Option<Statistics>)| {
             let kind = new.as_ref().map_or(NONE, kind);
             kind == column.kind || [kind, column.kind].iter().any(|kind| [NONE, NOT_NUMBERS].contains(kind))
         };

@@ -1,6 +1,6 @@
 //! A stripe list as bytes: a header, then compressed columns; the statistics separately.
 
-use super::statistics::{Column, Columns, NONE, NOT_NUMBERS, UNKNOWN};
+use super::statistics::{BranchStatistics, ListStatistics, NONE, NOT_NUMBERS, UNKNOWN};
 use super::{INLINE, ObjectName, Span, StripeList};
 use crate::Id;
 use crate::wire::{Reader, put_packed, put_planes, size};
@@ -142,7 +142,8 @@ impl StripeList {
         reader.rule(stripes <= most, || format!("{stripes} stripes are too many for {entries} entries"))?;
         let stripes = size(stripes)?;
         let baskets = if of_branches { Some(size(reader.u64()?)?) } else { branches.checked_mul(stripes) };
-        let counts = Counts { stripes, baskets: baskets.unwrap_or(usize::MAX), objects, of_branches, sizes };
+        let counts =
+            ListCounts { stripes, baskets: baskets.unwrap_or(usize::MAX), objects, of_branches, sizes };
         let wanted = counts.len().and_then(|len| len.checked_add(inline)).unwrap_or(usize::MAX);
         let content = reader.packed(wanted.min(LIMIT))?;
         reader.rule(wanted == content.len(), || {
@@ -156,12 +157,12 @@ impl StripeList {
             let message = format!("the stripes of a branch have {end} entries, their segment {entries}");
             return Err(Error::corrupt(message));
         }
-        list.statistics = Columns::decode(&statistics, branches, stripes)?;
+        list.statistics = ListStatistics::decode(&statistics, branches, stripes)?;
         Ok(list)
     }
 
-    fn decode_places(&mut self, reader: &mut Reader<'_>, counts: &Counts) -> Result<()> {
-        let Counts { stripes, objects, .. } = *counts;
+    fn decode_places(&mut self, reader: &mut Reader<'_>, counts: &ListCounts) -> Result<()> {
+        let ListCounts { stripes, objects, .. } = *counts;
         let bases = reader.planes(objects, 4)?;
         let (low, high) = (reader.planes(objects, 8)?, reader.planes(objects, 4)?);
         let mut id = Id::ZERO;
@@ -242,7 +243,7 @@ impl StripeList {
 }
 
 /// The lengths that a list states.
-struct Counts {
+struct ListCounts {
     stripes: usize,
     baskets: usize,
     objects: usize,
@@ -250,7 +251,7 @@ struct Counts {
     sizes: bool,
 }
 
-impl Counts {
+impl ListCounts {
     /// Length of the columns, without the inline bytes.
     fn len(&self) -> Option<usize> {
         let baskets = self.baskets.checked_mul(4 + 8)?;
@@ -260,7 +261,7 @@ impl Counts {
     }
 }
 
-impl Columns {
+impl ListStatistics {
     /// Nothing, if no branch has statistics.
     fn encode(&self, stripes: usize) -> Vec<u8> {
         let mut out = Vec::new();
@@ -278,8 +279,8 @@ impl Columns {
         out
     }
 
-    fn decode(bytes: &[u8], branches: usize, stripes: usize) -> Result<Columns> {
-        let mut columns = Columns::new(branches);
+    fn decode(bytes: &[u8], branches: usize, stripes: usize) -> Result<ListStatistics> {
+        let mut columns = ListStatistics::new(branches);
         let mut reader = Reader::new(bytes, "the statistics of a stripe list");
         if bytes.is_empty() {
             return Ok(columns);
@@ -296,7 +297,7 @@ impl Columns {
     }
 }
 
-fn decode_column(reader: &mut Reader<'_>, kind: u8, stripes: usize) -> Result<Column> {
+fn decode_column(reader: &mut Reader<'_>, kind: u8, stripes: usize) -> Result<BranchStatistics> {
     let (counts, nans) = (reader.planes(stripes, 8)?, reader.planes(stripes, 8)?);
     let (low, high) = (reader.planes(stripes, 8)?, reader.planes(stripes, 8)?);
     let numbers = counts.into_iter().zip(nans).zip(low.into_iter().zip(high));
@@ -304,5 +305,5 @@ fn decode_column(reader: &mut Reader<'_>, kind: u8, stripes: usize) -> Result<Co
     while rows.last().is_some_and(|row| row.first() == Some(&UNKNOWN)) {
         rows.pop();
     }
-    Ok(Column { kind, rows })
+    Ok(BranchStatistics { kind, rows })
 }

@@ -1,4 +1,4 @@
-//! Objects of every version of the format that was ever written, in `tests/data`, are read for ever.
+//! Objects of every version of the format, in `tests/data`, stay readable.
 
 use crate::samples;
 use bytes::Bytes;

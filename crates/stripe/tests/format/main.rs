@@ -1,4 +1,4 @@
-//! Objects of datasets: what was written is read again, and what was damaged is told.
+//! Objects of datasets: written objects are read, and damaged ones are reported.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests")]
 
 #[path = "../../../tfile/tests/it/allocation.rs"]

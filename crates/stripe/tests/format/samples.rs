@@ -1,4 +1,4 @@
-//! One object of each kind; the golden ones are these.
+//! One sample object of each kind, as in the golden files.
 
 use bytes::Bytes;
 use sapwood_core::{Extremes, Statistics};

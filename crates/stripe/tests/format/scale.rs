@@ -1,11 +1,11 @@
-//! What the description of a large dataset takes: 10 million events of 200 products.
+//! The size of the metadata of a large dataset: 10 million events of 200 products.
 //!
 //! `cargo test --release -p sapwood-stripe --test format -- --ignored --nocapture scale` prints the figures;
 //! `bench/stripe_scale.py` opens a dataset of that size, with `a_segment_without_stripes`.
 
 use sapwood_core::Deadline;
-use sapwood_source::OpenOptions;
-use sapwood_store::{Store, open_store};
+use sapwood_source::SourceOptions;
+use sapwood_store::open_store;
 use sapwood_stripe::{
     BasketRecord, Change, Dataset, EventIndex, Id, Ids, LayoutOptions, ListBuilder, NewSegment, ObjectName,
     ObjectRef, Product, ProductBaskets, Provenance, Schema, Segment, Snapshot, StripeList, Version, keys,
@@ -147,7 +147,7 @@ fn scale() {
 fn a_segment_without_stripes() {
     let place = std::env::var("SAPWOOD_SCALE").unwrap();
     let bytes: f64 = std::env::var("SAPWOOD_SCALE_BYTES").unwrap().parse().unwrap();
-    let store = open_store(&place, &OpenOptions::default()).unwrap();
+    let store = open_store(&place, &SourceOptions::default()).unwrap();
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let deadline = Deadline::default();
         let dataset = Dataset::open(Arc::clone(&store), None, &Version::Latest, deadline).await.unwrap();

@@ -1,16 +1,15 @@
-//! How many requests things take.
+//! The number of requests of each operation.
 
 use crate::world::{append, made, memory, put, run, soon, two_segments};
-use sapwood_store::{CountingStore, Store, StoreOperation as Op};
+use sapwood_store::Store;
 use sapwood_stripe::{Dataset, Version, keys};
+use sapwood_testkit::{InstrumentedStore, StoreCall, StoreOperation as Op};
 use std::sync::Arc;
 
-type Counted = Arc<CountingStore<Arc<sapwood_store::MemoryStore>>>;
-
-async fn counted() -> (Counted, Dataset) {
+async fn counted() -> (Arc<InstrumentedStore>, Dataset) {
     let memory = memory();
     two_segments(&memory).await;
-    let store = Arc::new(CountingStore::new(memory));
+    let store = Arc::new(InstrumentedStore::new(memory));
     let dataset =
         Dataset::open(Arc::clone(&store) as Arc<dyn Store>, None, &Version::Latest, soon()).await.unwrap();
     (store, dataset)
@@ -35,7 +34,7 @@ fn a_commit_writes_what_it_refers_to_and_two_objects_and_the_hint() {
         let add = put(&dataset, "C", 5, &[1], false).await.unwrap();
         store.take();
         let dataset = dataset.commit(&add, made(None), soon()).await.unwrap().dataset;
-        let writes = |calls: &[sapwood_store::StoreCall]| -> Vec<String> {
+        let writes = |calls: &[StoreCall]| -> Vec<String> {
             let writing = calls.iter().filter(|call| matches!(call.operation, Op::Put | Op::Create));
             writing.map(|call| call.key.split('/').next().unwrap().to_owned()).collect()
         };

@@ -1,4 +1,4 @@
-//! Two changes that were made for the same version: which of them can follow the other.
+//! Pairs of changes to the same version: which of them may follow the other.
 
 use crate::world::{append, made, memory, open, product, put, read, run, segment, soon, sum, two_segments};
 use sapwood_core::ErrorKind;

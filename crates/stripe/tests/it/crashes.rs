@@ -1,11 +1,11 @@
-//! Every request of every operation made to fail, before and after it took effect, alone or as the last one of a process:
-//! what was there is as it was, what was begun is there whole or not at all, and what it left behind is collected.
+//! Every request of every operation fails, before or after it took effect, alone or as the last one of a process: existing
+//! data is unchanged, the operation is complete or has no effect, and its leftovers are collected.
 
 use crate::world::{Contents, append, made, memory, open, put, read, run, soon, stored, two_segments};
 use sapwood_core::{ErrorKind, Result};
-use sapwood_store::MemoryStore;
-use sapwood_store::{FaultyStore, Store, StoreFault};
+use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, GcOptions, LeaseKind, Retention, Version};
+use sapwood_testkit::{InstrumentedStore, MemoryStore, StoreFault};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -121,9 +121,9 @@ fn every_request_of_every_operation_may_fail() {
     for op in ops {
         let (calls, new) = run(async {
             let store = begin().await;
-            let faulty = Arc::new(FaultyStore::new(Arc::clone(&store)));
+            let faulty = Arc::new(InstrumentedStore::new(store.clone()));
             work(Arc::clone(&faulty) as Arc<dyn Store>, &store, op, Some("job")).await.unwrap();
-            (faulty.calls(), versions(&store).await)
+            (faulty.begun(), versions(&store).await)
         });
         assert!(calls > 3, "{op:?}");
         for call in 0..calls {
@@ -140,7 +140,7 @@ async fn one_fault(op: Op, call: u64, fault: StoreFault, dies: bool, new: &[Opti
     let place = format!("{op:?}, request {call}, {fault:?}, dies: {dies}");
     let store = begin().await;
     let old = versions(&store).await;
-    let faulty = Arc::new(FaultyStore::new(Arc::clone(&store)));
+    let faulty = Arc::new(InstrumentedStore::new(store.clone()));
     if dies {
         faulty.die(call, fault)
     } else {
@@ -185,15 +185,15 @@ async fn one_fault(op: Op, call: u64, fault: StoreFault, dies: bool, new: &[Opti
 fn a_creation_that_was_cut_off_is_taken_up() {
     let made_by = |store: Arc<dyn Store>| Dataset::create(store, None, "Events", made(None), soon());
     let calls = run(async {
-        let faulty = Arc::new(FaultyStore::new(memory()));
+        let faulty = Arc::new(InstrumentedStore::new(memory()));
         made_by(Arc::clone(&faulty) as Arc<dyn Store>).await.unwrap();
-        faulty.calls()
+        faulty.begun()
     });
     for call in 0..calls {
         for fault in [StoreFault::Before, StoreFault::After] {
             run(async {
                 let store = memory();
-                let faulty = Arc::new(FaultyStore::new(Arc::clone(&store)));
+                let faulty = Arc::new(InstrumentedStore::new(store.clone()));
                 faulty.die(call, fault);
                 let first = made_by(faulty).await;
                 let second = made_by(Arc::clone(&store) as Arc<dyn Store>).await;
@@ -209,13 +209,13 @@ fn a_creation_that_was_cut_off_is_taken_up() {
 fn an_answer_that_never_comes_leaves_the_commit_unknown_and_the_job_finds_out() {
     run(async {
         let store = begin().await;
-        let faulty = Arc::new(FaultyStore::new(Arc::clone(&store)));
+        let faulty = Arc::new(InstrumentedStore::new(store.clone()));
         let dataset = Dataset::open(Arc::clone(&faulty) as Arc<dyn Store>, None, &Version::Latest, soon())
             .await
             .unwrap();
         let change = append(&*store, &["A", "B"], 9, 20).await.unwrap();
         // The mark of the job, the version that the hint names, the snapshot, then the entry.
-        faulty.die(faulty.calls() + 3, StoreFault::After);
+        faulty.die(faulty.begun() + 3, StoreFault::After);
         let error = dataset.commit(&change, made(Some("job")), soon()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CommitUnknown);
         assert!(error.hint_text().is_some_and(|hint| hint.contains("nothing was deleted")));

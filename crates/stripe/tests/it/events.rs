@@ -1,4 +1,4 @@
-//! Entries are found by their events, and only the blocks that may have them are read.
+//! Entries are found by event number, reading only the blocks that may have them.
 
 use crate::world::{create, made, memory, run, soon};
 use sapwood_core::ErrorKind;
@@ -46,7 +46,7 @@ fn entries_are_found_by_luminosity_blocks_and_events() {
 }
 
 #[test]
-fn a_segment_that_does_not_name_its_events_is_told() {
+fn a_segment_that_does_not_name_its_events_is_reported() {
     run(async {
         let dataset = append(&create(&memory()).await, None, 10).await;
         let error = dataset.select(&LumiMask::default(), soon()).await.unwrap_err();
@@ -56,7 +56,7 @@ fn a_segment_that_does_not_name_its_events_is_told() {
 }
 
 #[test]
-fn a_damaged_index_is_told_with_its_object() {
+fn a_damaged_index_is_reported_with_its_object() {
     run(async {
         let store = memory();
         let dataset = append(&create(&store).await, Some(&index(1, 1000)), 1000).await;

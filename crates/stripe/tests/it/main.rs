@@ -1,12 +1,12 @@
-//! Datasets in stores in memory and in directories: what is committed is kept, whatever fails.
+//! Datasets in memory and in directories: committed data is kept, whatever fails.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod budgets;
-mod care;
 mod conflicts;
 mod crashes;
 mod events;
+mod maintenance;
 mod races;
 mod receipts;
 mod sending;

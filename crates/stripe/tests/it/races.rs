@@ -1,11 +1,12 @@
-//! Many writers at once: each commit is made once, and the log has no holes.
+//! Concurrent writers: each commit is made once, and the log has no gaps.
 
 use crate::world::{append, made, memory, read, run, soon, sum};
 use futures::future::join_all;
-use sapwood_core::{BoxFuture, Deadline, ErrorKind, Result};
-use sapwood_source::OpenOptions;
-use sapwood_store::{CreateOutcome, FaultyStore, MemoryStore, Store, StoreFault, forward_store, open_store};
+use sapwood_core::ErrorKind;
+use sapwood_source::SourceOptions;
+use sapwood_store::{CreateOutcome, Store, open_store};
 use sapwood_stripe::{Change, Dataset, Version, probe};
+use sapwood_testkit::{InstrumentedStore, MemoryStore, StoreFault};
 use std::sync::Arc;
 
 const WRITERS: u64 = 16;
@@ -57,7 +58,7 @@ async fn sixteen_writers_lose_nothing_in_memory() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sixteen_writers_lose_nothing_in_a_directory() {
     let directory = tempfile::tempdir().unwrap();
-    let store = open_store(directory.path().to_str().unwrap(), &OpenOptions::default()).unwrap();
+    let store = open_store(directory.path().to_str().unwrap(), &SourceOptions::default()).unwrap();
     race(store, 2).await;
 }
 
@@ -71,7 +72,7 @@ async fn a_thousand_races_lose_nothing() {
     }
     for _ in 0..5 {
         let directory = tempfile::tempdir().unwrap();
-        let store = open_store(directory.path().to_str().unwrap(), &OpenOptions::default()).unwrap();
+        let store = open_store(directory.path().to_str().unwrap(), &SourceOptions::default()).unwrap();
         race(store, 10).await;
     }
 }
@@ -84,7 +85,7 @@ async fn fifty_races_for_one_entry_have_one_winner() {
 /// All create the same entry: exactly one is told that it did.
 async fn for_one_entry(rounds: u64) {
     let directory = tempfile::tempdir().unwrap();
-    let local = open_store(directory.path().to_str().unwrap(), &OpenOptions::default()).unwrap();
+    let local = open_store(directory.path().to_str().unwrap(), &SourceOptions::default()).unwrap();
     for store in [memory() as Arc<dyn Store>, local] {
         for round in 0..rounds {
             let key = sapwood_stripe::keys::log(round + 1);
@@ -105,52 +106,29 @@ async fn for_one_entry(rounds: u64) {
     }
 }
 
-/// A server that looks whether an object is there, and then writes it.
-#[derive(Debug)]
-struct NotAtomic(Arc<MemoryStore>);
-
-impl Store for NotAtomic {
-    forward_store!(self => self.0; url, get, put, list, stat, delete, now);
-
-    fn create<'a>(
-        &'a self,
-        key: &'a str,
-        content: bytes::Bytes,
-        deadline: Deadline,
-    ) -> BoxFuture<'a, Result<CreateOutcome>> {
-        Box::pin(async move {
-            if self.0.stat(key, deadline).await.is_ok() {
-                return Ok(CreateOutcome::Exists);
-            }
-            tokio::task::yield_now().await;
-            self.0.put(key, content, deadline).await.map(|()| CreateOutcome::Done)
-        })
-    }
-}
-
 #[tokio::test]
 async fn a_store_whose_conditional_writes_are_not_atomic_is_refused() {
-    let memory = memory();
-    let store = Arc::new(NotAtomic(Arc::clone(&memory)));
-    let error = Dataset::create(store, None, "Events", made(None), soon()).await.unwrap_err();
+    let store = Arc::new(MemoryStore::new("memory:racy").without_atomic_create());
+    let error = Dataset::create(store.clone(), None, "Events", made(None), soon()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.message().contains("several writers"), "{error}");
-    assert_eq!(memory.list("", soon()).await.unwrap(), []);
-    probe(&*memory, soon()).await.unwrap();
-    assert_eq!(memory.list("", soon()).await.unwrap(), []);
+    assert_eq!(store.list("", soon()).await.unwrap(), []);
+    let store = memory();
+    probe(&*store, soon()).await.unwrap();
+    assert_eq!(store.list("", soon()).await.unwrap(), []);
 }
 
 #[test]
 fn a_store_is_not_refused_because_answers_got_lost() {
     let calls = run(async {
-        let faulty = FaultyStore::new(memory());
+        let faulty = InstrumentedStore::new(memory());
         probe(&faulty, soon()).await.unwrap();
-        faulty.calls()
+        faulty.begun()
     });
     for call in 0..calls {
         for fault in [StoreFault::Before, StoreFault::After] {
             let end = run(async {
-                let faulty = FaultyStore::new(memory());
+                let faulty = InstrumentedStore::new(memory());
                 faulty.fail(call, fault);
                 probe(&faulty, soon()).await
             });

@@ -1,4 +1,4 @@
-//! Many store, one commits: each job once, whatever is tried again.
+//! Many processes store and one commits: each job once, however often it is retried.
 
 use crate::world::{made, memory, open, read, run, segment, soon, sum, two_segments};
 use sapwood_core::ErrorKind;

@@ -1,8 +1,10 @@
-//! What is done with a dataset can be done from any thread.
+//! Datasets can be used from any thread.
 
 use crate::world::{made, memory, run, soon, two_segments};
 use sapwood_store::Store;
-use sapwood_stripe::{Change, ChecksumOptions, Dataset, GcOptions, LeaseKind, Retention, Version};
+use sapwood_stripe::{
+    Change, ChecksumOptions, Dataset, GcOptions, LeaseKind, Retention, Version, read_lists,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,12 +19,11 @@ fn every_operation_can_be_sent_to_another_thread() {
         let dataset = two_segments(&store).await;
         let to = || Arc::clone(&store) as Arc<dyn Store>;
         let (version, made, week) = (Version::Latest, || made(None), GcOptions::default());
-        let (product, segment) = (&dataset.snapshot().products[0], &dataset.snapshot().segments[0]);
         send(Dataset::open(to(), None, &version, soon())).await.unwrap();
         send(Dataset::open_or_create(to(), None, "Events", made(), soon())).await.unwrap();
         send(dataset.at(&version, soon())).await.unwrap();
         send(dataset.log(0, soon())).await.unwrap();
-        send(dataset.list(product, segment, soon())).await.unwrap();
+        send(read_lists(&*store, dataset.snapshot(), vec![(0, 0)], soon())).await.unwrap();
         send(dataset.tag("a", soon())).await.unwrap();
         send(dataset.tags(soon())).await.unwrap();
         send(dataset.untag("a", soon())).await.unwrap();

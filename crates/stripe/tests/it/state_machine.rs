@@ -1,11 +1,11 @@
-//! Whatever is done to a dataset, in whatever order, with processes that die: every version that is kept reads back
-//! exactly. What it should hold is kept beside it in memory.
+//! Random sequences of operations on a dataset, with processes that die: every kept version reads back exactly, as a model
+//! in memory predicts.
 
 use crate::world::{append, create, made, memory, open, put, read, run, soon, stored, sum};
 use sapwood_core::ErrorKind;
-use sapwood_store::MemoryStore;
-use sapwood_store::{FaultyStore, Store, StoreFault};
+use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, GcOptions, Retention, Version};
+use sapwood_testkit::{InstrumentedStore, MemoryStore, StoreFault};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -173,10 +173,10 @@ impl Machine {
         let (dies, job) = (self.lottery.u64(..8), format!("job {}", self.seed));
         let fault = if self.lottery.bool() { StoreFault::Before } else { StoreFault::After };
         self.story.push(format!("{} {change:?}, dies at {dies} {fault:?}", change.operation()));
-        let faulty = Arc::new(FaultyStore::new(Arc::clone(&self.store)));
+        let faulty = Arc::new(InstrumentedStore::new(self.store.clone()));
         let store = Arc::clone(&faulty) as Arc<dyn Store>;
         let dying = Dataset::open(store, None, &Version::Latest, soon()).await.unwrap();
-        faulty.die(faulty.calls() + dies, fault);
+        faulty.die(faulty.begun() + dies, fault);
         let end = dying.commit(&change, made(Some(&job)), soon()).await;
         let newest = open(&self.store).await;
         let was_made = newest.version() > dataset.version();

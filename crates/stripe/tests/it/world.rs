@@ -1,12 +1,13 @@
-//! Small datasets with contents that can be compared.
+//! Small datasets with comparable contents.
 
 use bytes::Bytes;
 use sapwood_core::{Deadline, Result};
-use sapwood_store::{MemoryStore, Store};
+use sapwood_store::Store;
 use sapwood_stripe::{
-    Change, Dataset, Id, ListBuilder, Location, NewProduct, NewSegment, ObjectBuilder, ObjectKind,
-    ObjectName, ObjectRef, Provenance, StripeList, Version, checksum, keys, seal,
+    Change, Dataset, Id, ListBuilder, ListIndex, Location, NewProduct, NewSegment, ObjectBuilder, ObjectKind,
+    ObjectName, ObjectRef, Provenance, StripeList, Version, checksum, keys, read_lists, seal,
 };
+use sapwood_testkit::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -131,17 +132,28 @@ pub(crate) async fn put(
     Ok(Change::Put { product: product(name), lists, replace })
 }
 
+/// A stripe list of a dataset.
+pub(crate) async fn list(dataset: &Dataset, index: ListIndex) -> Result<StripeList> {
+    let snapshot = dataset.snapshot();
+    let list = &snapshot.segments[index.1].lists[&snapshot.products[index.0].id];
+    let mut lists = read_lists(&*dataset.base(list.base)?, snapshot, vec![index], soon()).await?;
+    lists.remove(0).1
+}
+
 /// Everything that a version holds, and the keys of the objects below `d/`, `list/` and `snap/` that hold it.
 pub(crate) async fn read(dataset: &Dataset) -> Result<(Contents, BTreeSet<String>)> {
     let snapshot = dataset.snapshot();
     let mut used = BTreeSet::from([keys::snapshot(snapshot.id)]);
     let mut contents = Vec::new();
-    for segment in &snapshot.segments {
+    for (index, segment) in snapshot.segments.iter().enumerate() {
         used.extend(segment.events.iter().chain(&segment.auxiliary).map(|part| keys::data(part.id)));
         used.extend(segment.lists.values().map(|list| keys::list(list.id)));
         let mut products = BTreeMap::new();
-        for product in &snapshot.products {
-            let Some(list) = dataset.list(product, segment, soon()).await? else { continue };
+        for (number, product) in snapshot.products.iter().enumerate() {
+            if !segment.lists.contains_key(&product.id) {
+                continue;
+            }
+            let list = list(dataset, (number, index)).await?;
             let mut all = Vec::new();
             for stripe in list.stripes() {
                 let Location::Object { object, offset } = stripe.place else { panic!("it is not inline") };

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use sapwood_core::{Call, Column, Error, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_fetch::learn::{ColumnMap, ColumnRange, FetchedColumn};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) struct LazyLayout {
     pub(super) table: Arc<dyn Table>,
     pub(super) windows: Vec<Range<u64>>,
     columns: Vec<LazyColumn>,
-    recorded: Option<RecordedRead>,
+    recorded: Option<ReadRecording>,
 }
 
 /// One query, on its own.
@@ -127,7 +127,7 @@ impl ColumnMap for LazyLayout {
         self.table.fetcher(object)
     }
 
-    fn recorded(&self) -> Option<&RecordedRead> {
+    fn recorded(&self) -> Option<&ReadRecording> {
         self.recorded.as_ref()
     }
 }

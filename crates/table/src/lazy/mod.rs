@@ -12,7 +12,7 @@ use crate::table::Table;
 use layout::LazyLayout;
 use sapwood_core::{Call, Column, Error, Result};
 use sapwood_fetch::learn::{Accounting, ColumnMap, Fetch, FetchedColumn, Limits, Reader, Rules};
-use sapwood_source::record::RecordedRead;
+use sapwood_source::record::ReadRecording;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -142,7 +142,7 @@ impl Lazy {
         let (table, read) = (&self.layout.table, self.layout.recorded());
         let touch = || self.reader.touch(queries, window, declared, &work, call);
         let fetcher = table.fetcher(0);
-        RecordedRead::touch(read, queries, window, fetcher.counters(), touch)
+        ReadRecording::touch(read, queries, window, fetcher.counters(), touch)
             .map_err(|error| error.url(table.url()))
     }
 }

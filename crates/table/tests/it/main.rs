@@ -1,3 +1,3 @@
-//! Tests of the readers on a made format.
+//! Tests of the readers on a synthetic format.
 
 mod paged;

@@ -1,4 +1,4 @@
-//! The conformance suite, on a made format whose pages are found by decoding others.
+//! The conformance suite on a synthetic format, where some pages give the positions of others.
 
 use sapwood_core::{Buffer, Column, Form, Primitive};
 use sapwood_source::{DelayedSource, MemorySource, Source};

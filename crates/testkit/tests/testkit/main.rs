@@ -1,4 +1,4 @@
-//! Tests of the tools that other tests rely on.
+//! Tests of the tools that other tests use.
 #![allow(clippy::unwrap_used, reason = "tests fail loudly")]
 
 mod program;

@@ -1,4 +1,4 @@
-//! The proxy delays without slowing down, limits bandwidth, fails as told, and counts.
+//! The proxy adds latency without slowing down, limits bandwidth, injects faults, and counts.
 
 use super::{exchange, split};
 use sapwood_testkit::{Behaviour, EmulatedLink, LinkFault, Objects, Proxy, Server, sample};

@@ -1,4 +1,4 @@
-//! The server answers as its behaviour says.
+//! The server follows its configured behaviour.
 
 use super::{exchange, split};
 use sapwood_testkit::{Behaviour, CutOff, Objects, Server, sample};

@@ -4,20 +4,20 @@ use super::Cursor;
 use sapwood_core::Result;
 
 /// Marks a word as a byte count (root-io-spec Buffer §1).
-pub(crate) const BYTE_COUNT_MASK: u32 = 0x4000_0000;
+pub const BYTE_COUNT_MASK: u32 = 0x4000_0000;
 /// Tag: a class name follows.
-pub(crate) const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
+pub const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
 /// Tag: the class was named earlier in the record.
-pub(crate) const CLASS_MASK: u32 = 0x8000_0000;
-/// Added to positions in the object map, because 0 and 1 have meanings of their own (Buffer §6.2).
-pub(crate) const MAP_OFFSET: u64 = 2;
+pub const CLASS_MASK: u32 = 0x8000_0000;
+/// Added to positions in the object map, because 0 and 1 have special meanings (Buffer §6.2).
+pub const MAP_OFFSET: u32 = 2;
 /// Bit of a version word: the collection is streamed member by member (Buffer §3.1).
 const MEMBER_WISE: i16 = 0x4000;
 /// `TObject::kIsReferenced`: a process id follows the bits (Buffer §7).
-const IS_REFERENCED: u32 = 0x10;
-/// Objects nested deeper than this are not real.
+pub const IS_REFERENCED: u32 = 0x10;
+/// Objects nested deeper than this come from a damaged file.
 const MAX_DEPTH: u32 = 200;
-/// Longer class names are not real; this bounds the search for the end of a name.
+/// Longer class names come from a damaged file; this bounds the search for the end of a name.
 const MAX_CLASS_NAME: usize = 16 * 1024;
 
 /// The header of an object: its byte count, if any, and the version of its class.
@@ -65,14 +65,15 @@ pub enum ObjectSlot<'a> {
     Object {
         /// Its class.
         class_name: &'a str,
-        /// Position of the tag by which its class was named first.
+        /// Position of the tag that first names its class.
         class_at: usize,
         /// The ID by which references name this object.
         id: u64,
-        /// Reads the object, from its version header on. The outer cursor has passed the object if `bounded`.
+        /// A cursor over the object, starting at its version header. If `bounded`, the outer cursor is
+        /// already past the object.
         body: Cursor<'a>,
-        /// True if the object has a byte count. If not, `body` ends where the outer cursor does, and the
-        /// outer cursor must be moved to where `body` stopped.
+        /// True if the object has a byte count. If not, `body` has the end of the outer cursor, which the
+        /// caller must move to where `body` stopped.
         bounded: bool,
     },
     /// A reference to the object with this `id`; 1 is the record's top-level object.
@@ -98,14 +99,14 @@ impl<'a> Cursor<'a> {
         Ok(ObjectHeader { version, member_wise, byte_count, end })
     }
 
-    /// Reads a byte count and returns where it ends; if there is none, the cursor does not move.
+    /// Reads a byte count; returns it and the end of the object. Without one, the cursor does not move.
     pub(crate) fn byte_count(&mut self) -> Result<Option<(u32, usize)>> {
         let start = self.position;
         let word = match self.rest().first_chunk() {
             Some(bytes) => u32::from_be_bytes(*bytes),
             None => return Ok(None),
         };
-        // The tag 0xFFFFFFFF has the bit as well (Buffer §5); a version never has (Buffer §2).
+        // The tag 0xFFFFFFFF also has this bit (Buffer §5); a version never has it (Buffer §2).
         if word & BYTE_COUNT_MASK == 0 || word & CLASS_MASK != 0 {
             return Ok(None);
         }
@@ -124,7 +125,7 @@ impl<'a> Cursor<'a> {
     /// A cursor for the bytes between the current position and `end` (or the end of this cursor).
     ///
     /// # Errors
-    /// `Corrupt` if objects are nested too deep, or `end` does not lie ahead.
+    /// `Corrupt` if objects are nested too deep, or `end` is not ahead of the position.
     pub fn nested(&self, end: Option<usize>) -> Result<Cursor<'a>> {
         let end = end.unwrap_or(self.end);
         if end < self.position || end > self.end {
@@ -136,11 +137,11 @@ impl<'a> Cursor<'a> {
         Ok(Cursor { end, depth: self.depth + 1, ..self.clone() })
     }
 
-    /// Reads a header and a cursor for the members behind it, and passes over the object. An object without
-    /// a byte count is not passed: [seek](Cursor::seek) to where the inner cursor stopped.
+    /// Reads a header, returns it with a cursor over the members, and skips the object. An object without a
+    /// byte count is not skipped: [seek](Cursor::seek) to where the inner cursor stopped.
     ///
     /// # Errors
-    /// `Corrupt` if the byte count reaches beyond what encloses the object, or objects are nested too deep.
+    /// `Corrupt` if the byte count exceeds the enclosing object, or objects are nested too deep.
     pub fn read_object(&mut self) -> Result<(ObjectHeader, Cursor<'a>)> {
         let header = self.read_header()?;
         let body = self.nested(header.end)?;
@@ -150,18 +151,18 @@ impl<'a> Cursor<'a> {
         Ok((header, body))
     }
 
-    /// Passes over an object of any class by its byte count.
+    /// Skips an object of any class by its byte count.
     ///
     /// # Errors
     /// `Corrupt` if it has none.
     pub fn skip_object(&mut self) -> Result<()> {
         let header = self.read_header()?;
         let end =
-            header.end.ok_or_else(|| self.corrupt("an object without a byte count cannot be passed over"))?;
+            header.end.ok_or_else(|| self.corrupt("an object without a byte count cannot be skipped"))?;
         self.seek(end)
     }
 
-    /// Checks that the object ends here, as its byte count says.
+    /// Checks that the object ends here, according to its byte count.
     ///
     /// # Errors
     /// `Corrupt` if it does not.
@@ -169,15 +170,14 @@ impl<'a> Cursor<'a> {
         match header.end {
             Some(end) if end != self.position => {
                 let position = self.position;
-                Err(self.corrupt(format!(
-                    "an object ends at {position} and not at {end}, as its byte count says"
-                )))
+                Err(self.corrupt(format!("an object ends at {position}, but its byte count gives {end}")))
             }
             _ => Ok(()),
         }
     }
 
-    /// Goes to where the object's byte count says that it ends: members of later versions are passed over.
+    /// Moves to the end of the object according to its byte count, so that members of later versions are
+    /// skipped.
     ///
     /// # Errors
     /// `Corrupt` if more was read than the object holds.
@@ -214,10 +214,10 @@ impl<'a> Cursor<'a> {
         Ok(TNamed { name, title, object })
     }
 
-    /// Reads a pointer: nothing, an object with its class, or a reference (Buffer §6).
+    /// Reads a pointer: null, an object with its class, or a reference (Buffer §6).
     ///
     /// # Errors
-    /// `Corrupt` if a tag or byte count makes no sense, or objects are nested too deep.
+    /// `Corrupt` if a tag or byte count is invalid, or objects are nested too deep.
     pub fn read_object_any(&mut self) -> Result<ObjectSlot<'a>> {
         let id = self.id_of(self.position);
         let end = self.byte_count()?.map(|(_, end)| end);
@@ -255,8 +255,8 @@ impl<'a> Cursor<'a> {
         name.ok_or_else(|| self.corrupt_at(at, "a class name is not text"))
     }
 
-    /// The class named at a position of the object map, and where its tag stands in the payload. The name is read
-    /// there, so that it is found even if what holds it was passed over (Buffer §6.1).
+    /// The class named at a position of the object map, and the position of its tag in the payload. The name
+    /// is read from there, so that it is found even if the object that contains it was skipped (Buffer §6.1).
     fn class_at(&self, reference: u32, tag_at: usize) -> Result<(&'a str, usize)> {
         let wrong = || {
             self.corrupt_at(tag_at, format!("a class tag refers to position {reference}, where no class is"))
@@ -269,14 +269,16 @@ impl<'a> Cursor<'a> {
         Ok((earlier.class_name().map_err(|_| wrong())?, tag))
     }
 
-    /// What references call an object whose byte count stands at `position`.
+    /// The ID by which references name an object whose byte count is at `position`.
     fn id_of(&self, position: usize) -> u64 {
-        position as u64 + self.key_len + MAP_OFFSET
+        position as u64 + self.key_len + u64::from(MAP_OFFSET)
     }
 
-    /// Where in the payload the thing stands that a reference means.
+    /// The position in the payload that a reference names.
     pub(crate) fn position_of(&self, id: u64) -> Option<usize> {
-        usize::try_from(id.checked_sub(self.key_len + MAP_OFFSET)?).ok().filter(|&p| p < self.record.len())
+        usize::try_from(id.checked_sub(self.key_len + u64::from(MAP_OFFSET))?)
+            .ok()
+            .filter(|&p| p < self.record.len())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Writing a record again, with other bytes in some positions.
+//! Rewrites a record with some parts replaced.
 
 use super::marks::{Mark, Outline, Pointer, PointerTarget};
 use crate::cursor::{BYTE_COUNT_MASK, CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
@@ -19,7 +19,7 @@ pub struct Edits {
 /// The replacement for a range.
 #[derive(Debug, Clone)]
 struct Edit {
-    /// Where the range ends.
+    /// End of the range.
     end: usize,
     bytes: Vec<u8>,
     /// Ranges of the record that follow the bytes.
@@ -27,14 +27,14 @@ struct Edit {
 }
 
 impl Edits {
-    /// Replaces a range with `bytes`. If two edits overlap, the one that begins first wins; if they begin together, the
-    /// later call.
+    /// Replaces a range with `bytes`. If two edits overlap, the one with the lower start wins; if they start
+    /// at the same position, the later call.
     pub fn replace(&mut self, range: Range<usize>, bytes: impl Into<Vec<u8>>) {
         self.splice(range, bytes, Vec::new());
     }
 
-    /// Replaces a range with `bytes`, followed by other ranges of the record, which are written as they would be in their
-    /// own positions, edits included.
+    /// Replaces a range with `bytes`, followed by other ranges of the record, with the edits that apply to
+    /// them.
     pub fn splice(&mut self, range: Range<usize>, bytes: impl Into<Vec<u8>>, ranges: Vec<Range<usize>>) {
         self.parts.insert(range.start, Edit { end: range.end, bytes: bytes.into(), ranges });
     }
@@ -46,8 +46,9 @@ impl Edits {
 }
 
 impl Outline {
-    /// Writes the first `len` bytes of the record again, for a key of `key_len` bytes and with `edits`. Byte counts, tags
-    /// and references are adjusted; a removed object that is still referred to is written where the first reference stands.
+    /// Rewrites the first `len` bytes of the record, for a key of `key_len` bytes and with `edits`. Byte
+    /// counts, tags and references are adjusted; if a removed object is still referenced, it is written in
+    /// place of the first reference.
     ///
     /// # Errors
     /// `Unsupported` if the result is too long for a record.
@@ -73,9 +74,9 @@ struct Emitter<'a> {
     edits: &'a Edits,
     key_len: u64,
     out: Vec<u8>,
-    /// Where each object was written.
+    /// New position of each object.
     placed: HashMap<usize, usize>,
-    /// Where the tag of each class was written.
+    /// New position of the tag of each class.
     classes: HashMap<&'a [u8], usize>,
     depth: usize,
 }
@@ -95,9 +96,9 @@ impl<'a> Emitter<'a> {
             let mark_at = mark.map_or(range.end, Mark::at);
             match edit {
                 Some((&from, edit)) if from <= mark_at => {
-                    // Nothing is left out, or itself put in: the edit would be met again.
+                    // An empty edit, or one that inserts itself, would be found again.
                     if edit.end <= from || edit.ranges.iter().any(|range| range.contains(&from)) {
-                        return Err(Error::corrupt("an edit replaces nothing"));
+                        return Err(Error::corrupt("an edit is empty or inserts itself"));
                     }
                     self.copy(at..from)?;
                     self.out.extend(&edit.bytes);
@@ -118,12 +119,12 @@ impl<'a> Emitter<'a> {
 
     fn copy(&mut self, range: Range<usize>) -> Result<()> {
         let bytes =
-            self.payload.get(range).ok_or_else(|| Error::corrupt("an outline is not of this record"))?;
+            self.payload.get(range).ok_or_else(|| Error::corrupt("the outline belongs to another record"))?;
         self.out.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// Writes what stands at a mark; gives where it ends in the old record.
+    /// Writes the item at a mark; returns its end in the old record.
     fn mark(&mut self, mark: &Mark) -> Result<usize> {
         match mark {
             Mark::Count { at, end } => {
@@ -162,9 +163,9 @@ impl<'a> Emitter<'a> {
 
     fn object(&mut self, pointer: &Pointer) -> Result<()> {
         let PointerTarget::Object { class_at, body } = pointer.target else {
-            return Err(Error::corrupt("an outline refers to what is no object"));
+            return Err(Error::corrupt("an outline refers to a position without an object"));
         };
-        // A reference to an object that holds the reference can make this go on for ever only if both were moved.
+        // An object that contains a reference to itself recurses without end if both were moved.
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Error::corrupt("objects are nested too deep"));
@@ -174,7 +175,7 @@ impl<'a> Emitter<'a> {
         let name = self.class_name(class_at)?;
         let own_tag = if pointer.framed { pointer.at + 4 } else { pointer.at };
         match self.classes.get(name).copied() {
-            // Where the class was named again, it is named again.
+            // If the original repeats the class name, the copy does, too.
             Some(tag) if own_tag != class_at => {
                 let reference = self.id(tag)?;
                 self.out.extend((CLASS_MASK | reference).to_be_bytes());
@@ -194,11 +195,12 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// The class name behind the tag at a position.
+    /// The class name after the tag at a position.
     fn class_name(&self, tag_at: usize) -> Result<&'a [u8]> {
         let name = self.payload.get(tag_at + 4..).unwrap_or_default();
         let len = name.iter().position(|&byte| byte == 0);
-        len.and_then(|len| name.get(..len)).ok_or_else(|| Error::corrupt("an outline is not of this record"))
+        len.and_then(|len| name.get(..len))
+            .ok_or_else(|| Error::corrupt("the outline belongs to another record"))
     }
 
     fn begin_count(&mut self) -> usize {
@@ -216,9 +218,9 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// What references call the thing at a position.
+    /// The ID by which references name a position.
     fn id(&self, place: usize) -> Result<u32> {
-        let id = u32::try_from(place as u64 + self.key_len + MAP_OFFSET).ok();
+        let id = u32::try_from(place as u64 + self.key_len + u64::from(MAP_OFFSET)).ok();
         id.filter(|id| *id < BYTE_COUNT_MASK).ok_or_else(too_long)
     }
 }

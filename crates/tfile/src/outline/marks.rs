@@ -1,11 +1,11 @@
-//! What in a record depends on positions: byte counts and pointers.
+//! The parts of a record that depend on positions: byte counts and pointers.
 
 use std::collections::HashMap;
 
-/// Where the things stand in a record that depend on positions.
+/// The positions of byte counts and pointers in a record.
 #[derive(Debug, Clone, Default)]
 pub struct Outline {
-    /// By rising position; what stands inside of another thing follows it.
+    /// In ascending order of position; nested marks follow the enclosing one.
     pub(super) marks: Vec<Mark>,
     /// Indices in `marks` of the objects that references can name, by position.
     pub(super) objects: HashMap<usize, usize>,
@@ -13,37 +13,38 @@ pub struct Outline {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Mark {
-    /// A byte count, and where the object ends.
+    /// A byte count and the end of its object.
     Count { at: usize, end: usize },
     /// A pointer.
     Pointer(Pointer),
 }
 
-/// A pointer, as it stands in a record.
+/// A pointer in a record.
 #[derive(Debug, Clone, Copy)]
 pub struct Pointer {
-    /// Position of its first byte. References to its object mean this position.
+    /// Position of its first byte. References to its object name this position.
     pub at: usize,
-    /// Position behind it, object included. While the object is read and has no byte count: where it begins.
+    /// Position after it, object included; while an object without a byte count is being read, its start.
     pub end: usize,
     /// True if it begins with a byte count.
     pub framed: bool,
-    /// What it points at.
+    /// Its target.
     pub target: PointerTarget,
 }
 
-/// What a pointer points at.
+/// The target of a pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PointerTarget {
     /// Nothing.
     Null,
     /// The record's own object.
     Own,
-    /// The object whose pointer begins at this position; `usize::MAX` if the reference leads out of the record.
+    /// The object whose pointer begins at this position; `usize::MAX` if the reference points outside the
+    /// record.
     Reference(usize),
     /// An object that follows the pointer's tag.
     Object {
-        /// Position of the tag by which its class was named first.
+        /// Position of the tag that first names its class.
         class_at: usize,
         /// Position of the object's version header.
         body: usize,
@@ -59,7 +60,7 @@ impl Mark {
 }
 
 impl Pointer {
-    /// The position by which references name the object that it points at.
+    /// The position by which references name its target.
     pub fn object_at(&self) -> Option<usize> {
         match self.target {
             PointerTarget::Object { .. } => Some(self.at),
@@ -70,7 +71,7 @@ impl Pointer {
 }
 
 impl Outline {
-    /// All pointers in the record, by rising position.
+    /// All pointers in the record, in ascending order of position.
     pub fn pointers(&self) -> impl Iterator<Item = &Pointer> {
         self.marks.iter().filter_map(|mark| match mark {
             Mark::Pointer(pointer) => Some(pointer),
@@ -78,15 +79,15 @@ impl Outline {
         })
     }
 
-    /// Appends the outline of what stands behind the record, in the same bytes:
-    /// [`Edits::splice`](crate::Edits::splice) can put parts of it into the record.
+    /// Appends the outline of a second record that follows in the same bytes:
+    /// [`Edits::splice`](crate::Edits::splice) can insert parts of it into the first.
     pub fn append(&mut self, behind: Outline) {
         let before = self.marks.len();
         self.marks.extend(behind.marks);
         self.objects.extend(behind.objects.into_iter().map(|(at, mark)| (at, mark + before)));
     }
 
-    /// Adds a pointer; gives its index.
+    /// Adds a pointer; returns its index.
     pub(super) fn add(&mut self, pointer: Pointer) -> usize {
         let index = self.marks.len();
         if let PointerTarget::Object { .. } = pointer.target {
@@ -96,7 +97,7 @@ impl Outline {
         index
     }
 
-    /// Forgets all marks from an index on.
+    /// Removes all marks from an index on.
     pub(super) fn truncate(&mut self, marks: usize) {
         self.marks.truncate(marks);
         self.objects.retain(|_, mark| *mark < marks);

@@ -1,6 +1,7 @@
-//! The outline of a record: where byte counts, class tags and references stand in it, so that it can be written again
-//! with parts replaced or left out. Everything else is copied as it is, whatever it means.
+//! The outline of a record: the positions of its byte counts, class tags and references, with which it can be
+//! rewritten with parts replaced or removed. All other bytes are copied unchanged.
 
+mod containers;
 mod emit;
 mod marks;
 mod walker;

@@ -1,20 +1,20 @@
-//! Walking over a record, object by object, with or without an outline of it.
+//! Walks over a record, object by object, and can build its outline.
 
 use super::marks::{Mark, Outline, Pointer, PointerTarget};
 use crate::cursor::{CLASS_MASK, NEW_CLASS_TAG};
 use crate::{Cursor, ObjectHeader, ObjectSlot};
 use sapwood_core::{Error, ErrorKind, Result};
 
-/// What references to the record's own object say (Buffer §6.2).
+/// The ID of the record's own object in references (Buffer §6.2).
 const OWN: u64 = 1;
 
-/// Walks over a record, and notes its [`Outline`] if asked to.
+/// Walks over a record, and builds its [`Outline`] on request.
 ///
-/// The caller reads members with [`cursor`](Walker::cursor), and objects and pointers with the methods here. For an
-/// outline, every byte must be accounted for; otherwise, members of later versions are passed over.
+/// The caller reads members with [`cursor`](Walker::cursor), and objects and pointers with the methods here.
+/// An outline must account for every byte; without one, members of later versions are skipped.
 #[derive(Debug)]
 pub struct Walker<'a> {
-    /// Where the walk is.
+    /// The current position.
     pub cursor: Cursor<'a>,
     outline: Option<Outline>,
 }
@@ -25,18 +25,18 @@ impl<'a> Walker<'a> {
         Walker { cursor: Cursor::new(payload, key_len), outline: None }
     }
 
-    /// Notes the outline.
+    /// Builds the outline.
     #[must_use]
     pub fn outlining(self) -> Self {
         Walker { outline: Some(Outline::default()), ..self }
     }
 
-    /// True if the outline is noted.
+    /// True if the walk builds an outline.
     pub fn is_outlining(&self) -> bool {
         self.outline.is_some()
     }
 
-    /// Where the walk is, in the payload.
+    /// The current position in the payload.
     pub fn position(&self) -> usize {
         self.cursor.position()
     }
@@ -54,11 +54,11 @@ impl<'a> Walker<'a> {
         Ok(header)
     }
 
-    /// Leaves an object that was entered, and is called `class`. Without an outline, what is left of it is passed over.
+    /// Leaves an object of the class `class` that was entered. Without an outline, the rest of it is skipped.
     ///
     /// # Errors
-    /// `Corrupt` if more was read than the object holds; for an outline, `Unsupported` if bytes are left: what they mean,
-    /// and whether they depend on positions, is not known.
+    /// `Corrupt` if more was read than the object holds; for an outline, `Unsupported` if unknown bytes are
+    /// left, which may depend on positions.
     pub fn close(&mut self, header: &ObjectHeader, class: &str) -> Result<()> {
         match (&self.outline, header.end) {
             (Some(_), Some(end)) if end != self.position() => Err(unknown(class, self.position())),
@@ -66,12 +66,12 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Reads a pointer. `read` reads the object that follows it, if one does, from its version header on: it gets the
-    /// pointer and the name of the class. Without an outline, an object with a byte count need not be read to its end.
+    /// Reads a pointer. If an object follows, `read` reads it from its version header on, given the pointer
+    /// and the class name. Without an outline, `read` may leave the rest of an object with a byte count.
     ///
     /// # Errors
-    /// Those of `read`; `Corrupt` if a tag makes no sense or objects are nested too deep; for an outline, `Unsupported`
-    /// if bytes of the object are left, or a reference names what the walk did not meet.
+    /// Those of `read`; `Corrupt` if a tag is invalid or objects are nested too deep; for an outline,
+    /// `Unsupported` if bytes of the object are left, or a reference names an unknown object.
     #[inline]
     pub fn pointer(
         &mut self,
@@ -132,8 +132,8 @@ impl<'a> Walker<'a> {
         Ok(pointer)
     }
 
-    /// Walks over an object with `walk` or, if what stands in it is not known, passes over it, provided that none of its
-    /// bytes can be a pointer: then it is the same wherever it stands.
+    /// Walks over an object with `walk`. If its contents are unknown, it is skipped, provided that none of
+    /// its bytes can be a pointer: then they do not depend on its position.
     ///
     /// # Errors
     /// Those of `walk`.
@@ -156,7 +156,7 @@ impl<'a> Walker<'a> {
         self.cursor.seek(end)
     }
 
-    /// True if a word can be the tag of a pointer that depends on where it stands.
+    /// True if a word can be the tag of a pointer that depends on its position.
     fn may_point(&self, word: [u8; 4]) -> bool {
         let tag = u32::from_be_bytes(word);
         if tag == NEW_CLASS_TAG {
@@ -169,7 +169,7 @@ impl<'a> Walker<'a> {
         self.cursor.payload().get(at..at + 4) == Some(&NEW_CLASS_TAG.to_be_bytes())
     }
 
-    /// The outline, if it was noted, when all of the record was walked over.
+    /// Ends the walk at the end of the record; returns the outline, if one was built.
     ///
     /// # Errors
     /// `Unsupported` if bytes are left.
@@ -182,6 +182,6 @@ impl<'a> Walker<'a> {
 }
 
 fn unknown(class: &str, at: usize) -> Error {
-    let message = format!("what stands in {class} is not known, {at} bytes into the object");
-    Error::unsupported(message).hint("trees that hold such objects can be read, but not written again")
+    let message = format!("unknown contents of {class}, {at} bytes into the object");
+    Error::unsupported(message).hint("trees with such objects can be read, but not rewritten")
 }

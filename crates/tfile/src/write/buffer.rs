@@ -1,22 +1,15 @@
 //! The counterpart of [`Cursor`](crate::Cursor): big-endian values, and ROOT's object framing, into the bytes of one record.
 
+use crate::{BYTE_COUNT_MASK, CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
 use sapwood_core::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 
-/// Marks a word as a byte count (root-io-spec Buffer §1).
-const BYTE_COUNT_MASK: u32 = 0x4000_0000;
-/// Tag: a class name follows.
-const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
-/// Tag: the class was named earlier in the record.
-const CLASS_MASK: u32 = 0x8000_0000;
-/// Added to positions in the object map (Buffer §6.2).
-const MAP_OFFSET: u32 = 2;
 /// The longest object that a byte count can frame, and ROOT's limit of a record (root-io-spec Record §5).
 const OBJECT_MAX: usize = 0x3FFF_FFFE;
 
 /// Writes the payload of a record.
 ///
-/// Nothing fails before the end: [`finish`](RecordBuffer::finish) says if the record became too long.
+/// Nothing fails before the end: [`finish`](RecordBuffer::finish) reports a record that is too long.
 ///
 /// ```
 /// use sapwood_tfile::Cursor;
@@ -54,7 +47,8 @@ macro_rules! numbers {
 }
 
 impl RecordBuffer {
-    /// An empty payload behind a key of `key_len` bytes, from which references count (Buffer §1).
+    /// An empty payload after a key of `key_len` bytes; references count from the start of the key (Buffer
+    /// §1).
     pub fn new(key_len: u32) -> Self {
         RecordBuffer { key_len, ..RecordBuffer::default() }
     }
@@ -66,12 +60,17 @@ impl RecordBuffer {
         self.u8(u8::from(value));
     }
 
+    /// Writes a file offset: 8 bytes if it is `wide`, else 4.
+    pub(crate) fn file_offset(&mut self, offset: u64, wide: bool) {
+        if wide { self.u64(offset) } else { self.u32(u32::try_from(offset).unwrap_or_default()) }
+    }
+
     /// Writes bytes as they are.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes a count of things.
+    /// Writes a count of items.
     pub fn count(&mut self, count: usize) {
         self.too_long |= i32::try_from(count).is_err();
         self.u32(u32::try_from(count).unwrap_or(u32::MAX));
@@ -82,7 +81,7 @@ impl RecordBuffer {
         self.bytes.len()
     }
 
-    /// The length of the key before the payload, with which this buffer was made.
+    /// The length of the key before the payload.
     pub fn key_len(&self) -> u32 {
         self.key_len
     }
@@ -90,7 +89,7 @@ impl RecordBuffer {
     /// The payload.
     ///
     /// # Errors
-    /// `Limit` if it, or an object or string in it, is longer than ROOT's format can say, which is 1 GiB.
+    /// `Limit` if it, or an object or string in it, exceeds the limit of ROOT's format, 1 GiB.
     pub fn finish(self) -> Result<Vec<u8>> {
         if self.too_long || self.bytes.len() > OBJECT_MAX {
             let message = format!("an object of {} bytes is too long for a ROOT file", self.bytes.len());
@@ -107,7 +106,7 @@ impl RecordBuffer {
         self.tstring_bytes(text.as_bytes());
     }
 
-    /// Writes a `TString` of any characters.
+    /// Writes a `TString` of any bytes.
     pub fn tstring_bytes(&mut self, text: &[u8]) {
         match u8::try_from(text.len()) {
             Ok(len) if len < 255 => self.u8(len),
@@ -128,7 +127,7 @@ impl RecordBuffer {
 
 /// Objects.
 impl RecordBuffer {
-    /// Writes an object: its byte count, its class version, and what `members` writes.
+    /// Writes an object: its byte count, its class version, and the members that `members` writes.
     pub fn object(&mut self, version: i16, members: impl FnOnce(&mut RecordBuffer)) {
         self.counted(|buffer| {
             buffer.i16(version);
@@ -136,13 +135,13 @@ impl RecordBuffer {
         });
     }
 
-    /// Writes a pointer to an object of a class, which stands here: `object` writes it, from its byte count on.
-    /// Gives what [`reference`](RecordBuffer::reference) names it by.
+    /// Writes a pointer followed by its object, which `object` writes, byte count included. Returns the ID
+    /// for [`reference`](RecordBuffer::reference).
     pub fn slot(&mut self, class_name: &str, object: impl FnOnce(&mut RecordBuffer)) -> u32 {
         self.slot_known_as(class_name, |buffer, _| object(buffer))
     }
 
-    /// As [`slot`](RecordBuffer::slot); `object` gets the ID that names it, for references from within.
+    /// As [`slot`](RecordBuffer::slot); `object` receives the ID, for references from within.
     pub fn slot_known_as(&mut self, class_name: &str, object: impl FnOnce(&mut RecordBuffer, u32)) -> u32 {
         let id = self.mapped();
         self.counted(|buffer| {
@@ -160,7 +159,7 @@ impl RecordBuffer {
         id
     }
 
-    /// Writes a pointer to an object that stands elsewhere in the record.
+    /// Writes a pointer to an object elsewhere in the record.
     pub fn reference(&mut self, id: u32) {
         self.u32(id);
     }
@@ -170,7 +169,7 @@ impl RecordBuffer {
         self.u32(0);
     }
 
-    /// Writes the base class `TObject`: it has a version and no byte count (Buffer §7).
+    /// Writes the base class `TObject`: a version without a byte count (Buffer §7).
     pub fn tobject(&mut self, bits: u32) {
         self.i16(1);
         self.u32(0);
@@ -186,7 +185,7 @@ impl RecordBuffer {
         });
     }
 
-    /// Writes a `TObjArray` that stands here as a member: its head, and what `slots` writes for `count` pointers.
+    /// Writes a `TObjArray`: its head and `count` pointers, which `slots` writes.
     pub fn tobjarray(&mut self, count: usize, slots: impl FnOnce(&mut RecordBuffer)) {
         self.object(3, |buffer| {
             buffer.tobject(0);
@@ -197,7 +196,17 @@ impl RecordBuffer {
         });
     }
 
-    /// Writes the byte count of what `inner` writes before it.
+    /// Writes a `TList`: its head and `count` pointers with their options, which `slots` writes.
+    pub fn tlist(&mut self, name: &str, count: usize, slots: impl FnOnce(&mut RecordBuffer)) {
+        self.object(5, |buffer| {
+            buffer.tobject(0);
+            buffer.tstring(name);
+            buffer.count(count);
+            slots(buffer);
+        });
+    }
+
+    /// Writes a byte count, and the bytes of `inner` that it counts.
     fn counted(&mut self, inner: impl FnOnce(&mut RecordBuffer)) {
         let start = self.bytes.len();
         self.u32(0);

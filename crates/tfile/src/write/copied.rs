@@ -1,32 +1,30 @@
-//! Records that are taken over from another file: their keys as they were, but for what says where they are.
+//! Copies records from another file: their keys change only in lengths and offsets.
 
 use super::file::{DirectoryId, FileWriter, RecordPosition};
 use super::key::NewKey;
+use crate::key::{ADDRESS, LARGE};
 use crate::{Cursor, Key};
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Result};
 
-/// Where a key says how long its record is, its version, and where its record lies (root-io-spec Record §2).
+/// Positions of a key's version and of its `fSeekKey` (root-io-spec Record §2).
 const VERSION_AT: usize = 4;
 const SEEK_AT: usize = 18;
-/// Versions above this have 8-byte offsets.
-const LARGE: u16 = 1000;
-/// The address bits of `fSeekPdir` in a large key; the rest is `fPidOffset` (Record §3.6).
-const ADDRESS: u64 = 0x0000_FFFF_FFFF_FFFF;
 
 impl FileWriter {
-    /// True if the record of this key can be copied to the end of the file, and its process ids be counted from
-    /// `pid_shift` on: offsets of 4 bytes end at 2 GiB, and say nothing of process ids.
+    /// True if the record of this key fits at the end of the file, with its process IDs shifted by
+    /// `pid_shift`: a key with 4-byte offsets ends at 2 GiB and has no process IDs.
     fn can_take(&self, key: &[u8], pid_shift: u16) -> bool {
         is_wide(key) || (pid_shift == 0 && self.end() <= u64::from(u32::MAX >> 1))
     }
 
-    /// Places a record with the key that it had in another file, its class's own fields included: references inside
-    /// of the object stay right, whatever its class. `payload` may be stored in another compression than before.
-    /// `pid_shift` is added to `fPidOffset`.
+    /// Places a record with its key from another file, including the fields of its class, so that references
+    /// inside the object stay valid for any class. `payload` may be compressed differently. `pid_shift` is
+    /// added to `fPidOffset`.
     ///
     /// # Errors
-    /// `Corrupt` if it is no key; `Limit` if its key is narrow and the file too long for it, or the record too long.
+    /// `Corrupt` if the key is invalid; `Limit` if the key has 4-byte offsets and the file is too long for
+    /// it, or the record is too long.
     pub fn copied(
         &mut self,
         directory: DirectoryId,
@@ -40,7 +38,7 @@ impl FileWriter {
         Ok(placed)
     }
 
-    /// [`copied`](FileWriter::copied), and listed in the directory under the name and cycle that it had.
+    /// As [`copied`](FileWriter::copied), and lists the record in the directory under its old name and cycle.
     ///
     /// # Errors
     /// Those of `copied`.
@@ -106,13 +104,13 @@ impl FileWriter {
     }
 }
 
-/// `fPidOffset` of a key: what is added to the numbers by which references in its object name process ids.
+/// `fPidOffset` of a key: the number added to the process IDs of references in its object.
 pub fn pid_offset(key: &[u8]) -> u16 {
     let parent = key.get(SEEK_AT + 8..).and_then(|rest| rest.first_chunk()).filter(|_| is_wide(key));
     parent.map_or(0, |parent| u16::from_be_bytes(*parent))
 }
 
-/// True if a key, or the record that begins with it, has offsets of 8 bytes.
+/// True if a key, or the key at the start of a record, has 8-byte offsets.
 pub fn is_wide(key: &[u8]) -> bool {
     key.get(VERSION_AT..)
         .and_then(|rest| rest.first_chunk())
@@ -122,12 +120,12 @@ pub fn is_wide(key: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::write::Origin;
+    use crate::write::FileStamp;
     use sapwood_codec::Compression;
 
     #[test]
     fn a_record_keeps_all_but_its_place() {
-        let mut file = FileWriter::new("a.root", "", Compression::default(), Origin::now()).unwrap();
+        let mut file = FileWriter::new("a.root", "", Compression::default(), FileStamp::now()).unwrap();
         let top = file.top();
         let offset = file.end();
         let old = NewKey { pid_offset: 2, ..NewKey::new("X", "x", "title", true) };
@@ -154,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_narrow_key_has_no_process_ids() {
-        let mut file = FileWriter::new("a.root", "", Compression::default(), Origin::now()).unwrap();
+        let mut file = FileWriter::new("a.root", "", Compression::default(), FileStamp::now()).unwrap();
         let narrow = [0; 40];
         assert!(file.can_take(&narrow, 0) && !file.can_take(&narrow, 1));
         assert!(file.copied(file.top(), &narrow, Bytes::new(), 1).is_err());

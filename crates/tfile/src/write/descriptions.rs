@@ -1,22 +1,20 @@
-//! Descriptions of classes, as they are written: those of ours, and those that are taken over from other files.
+//! The class descriptions of a new file: own ones, and ones copied from other files.
 
 use super::RecordBuffer;
-use crate::{Cursor, ElementKind, ObjectSlot, Record, StreamerElement, StreamerInfo, StreamerInfos};
-use sapwood_core::{Error, Result};
+use crate::elements::HAS_RANGE;
+use crate::streamers::NO_TOBJECT;
+use crate::{ElementKind, PointerTarget, Record, StreamerElement, StreamerInfo, StreamerInfos, Walker};
+use sapwood_core::{Error, ErrorKind, Result};
 use std::collections::HashSet;
 
 /// `TStreamerInfo::kIsCompiled`, which every writer sets (root-io-spec WritingObjects §7.1).
 const COMPILED: u32 = 1 << 16;
-/// `TStreamerInfo::kIgnoreTObjectStreamer`.
-const NO_TOBJECT: u32 = 1 << 13;
-/// `TStreamerElement::kHasRange`.
-const HAS_RANGE: u32 = 1 << 6;
-/// What the type code of an STL collection is on file.
+/// The type code of an STL collection on file.
 const STL_ON_FILE: i32 = 500;
-/// Name of the list, among the descriptions, of the rules by which ROOT converts old classes.
+/// Name of the list of rules by which ROOT converts old classes, stored among the descriptions.
 const RULES: &str = "listOfRules";
 
-/// The descriptions of the classes that a file holds objects of: each version of each class once.
+/// The descriptions of the classes of a file's objects: one per class version.
 #[derive(Debug, Clone, Default)]
 pub struct Descriptions {
     infos: Vec<Description>,
@@ -24,8 +22,7 @@ pub struct Descriptions {
     met: HashSet<(String, i32, u32)>,
 }
 
-/// The description of one version of a class: its bytes, but for tags of classes, which change from one record to
-/// another.
+/// The description of one version of a class: its bytes without class tags, which differ between records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Description {
     class_name: String,
@@ -43,24 +40,20 @@ struct Description {
 }
 
 impl Descriptions {
-    /// Takes over all descriptions in the record of another file; `file_version` is of that file's header.
+    /// Copies all descriptions from the record of another file; `file_version` is the version in its header.
     ///
-    /// Their bytes are kept, except in files of before ROOT 3.
+    /// Their bytes are kept, except in files older than ROOT 3.
     ///
     /// # Errors
     /// `Corrupt` or `Truncated` if the record is broken.
     pub fn add_record(&mut self, record: &Record, file_version: u32) -> Result<()> {
-        match read_list(&mut record.cursor()) {
-            Ok(Some((infos, rules))) => {
+        match read_list(&mut Walker::new(&record.payload, record.key_len)) {
+            Ok((infos, rules)) => {
                 infos.into_iter().for_each(|info| self.insert(info));
-                for rule in rules {
-                    if !self.rules.contains(&rule) {
-                        self.rules.push(rule);
-                    }
-                }
+                rules.into_iter().for_each(|rule| self.insert_rule(rule));
                 Ok(())
             }
-            Ok(None) => {
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
                 let infos = StreamerInfos::parse(record, file_version)?;
                 infos.iter().try_for_each(|info| self.add(info))
             }
@@ -68,7 +61,7 @@ impl Descriptions {
         }
     }
 
-    /// Adds the description of a class, unless it is there.
+    /// Adds the description of a class, unless it is present.
     ///
     /// # Errors
     /// `Limit` if it is too long.
@@ -84,7 +77,7 @@ impl Descriptions {
         self.met.contains(&(class_name.to_owned(), version, checksum))
     }
 
-    /// How many there are, and rules.
+    /// Number of descriptions and rules.
     pub(super) fn len(&self) -> usize {
         self.infos.len() + self.rules.len()
     }
@@ -94,14 +87,10 @@ impl Descriptions {
         self.infos.is_empty()
     }
 
-    /// Adds all those of `other` that are not there.
+    /// Adds all descriptions of `other` that are missing.
     pub fn unite(&mut self, other: &Descriptions) {
         other.infos.iter().for_each(|info| self.insert(info.clone()));
-        for rule in &other.rules {
-            if !self.rules.contains(rule) {
-                self.rules.push(rule.clone());
-            }
-        }
+        other.rules.iter().for_each(|rule| self.insert_rule(rule.clone()));
     }
 
     fn insert(&mut self, info: Description) {
@@ -110,10 +99,16 @@ impl Descriptions {
         }
     }
 
+    fn insert_rule(&mut self, rule: String) {
+        if !self.rules.contains(&rule) {
+            self.rules.push(rule);
+        }
+    }
+
     /// Writes the list: the payload of the record of the streamer information.
     pub(super) fn write(&self, buffer: &mut RecordBuffer) {
         let rules = usize::from(!self.rules.is_empty());
-        list(buffer, "", self.infos.len() + rules, |buffer| {
+        buffer.tlist("", self.infos.len() + rules, |buffer| {
             for info in &self.infos {
                 buffer.slot("TStreamerInfo", |buffer| info.write(buffer));
                 buffer.u8(0); // the option of the entry
@@ -126,7 +121,7 @@ impl Descriptions {
     }
 
     fn write_rules(&self, buffer: &mut RecordBuffer) {
-        list(buffer, RULES, self.rules.len(), |buffer| {
+        buffer.tlist(RULES, self.rules.len(), |buffer| {
             for rule in &self.rules {
                 buffer.slot("TObjString", |buffer| {
                     buffer.object(1, |buffer| {
@@ -138,16 +133,6 @@ impl Descriptions {
             }
         });
     }
-}
-
-/// Writes a `TList` with what `entries` writes.
-fn list(buffer: &mut RecordBuffer, name: &str, count: usize, entries: impl FnOnce(&mut RecordBuffer)) {
-    buffer.object(5, |buffer| {
-        buffer.tobject(0);
-        buffer.tstring(name);
-        buffer.count(count);
-        entries(buffer);
-    });
 }
 
 impl Description {
@@ -261,93 +246,83 @@ fn element_base(buffer: &mut RecordBuffer, element: &StreamerElement) {
         buffer.i32(element.size);
         buffer.u32(element.array_length);
         buffer.count(element.array_dims.len());
-        for extent in element.max_index {
-            buffer.i32(extent);
+        let mut max_index = [0; 5];
+        max_index.iter_mut().zip(&element.array_dims).for_each(|(index, dim)| *index = *dim);
+        if let ElementKind::Base { checksum, .. } = element.kind {
+            max_index[1] = checksum; // StreamerInfo §9
         }
+        max_index.into_iter().for_each(|index| buffer.u32(index));
         buffer.tstring(&element.type_name);
     });
 }
 
-/// Reads the list of a file as it is; `None` if objects in it have no byte counts (before ROOT 3).
-fn read_list(cursor: &mut Cursor<'_>) -> Result<Option<(Vec<Description>, Vec<String>)>> {
+/// Reads the list of a file as it is; `Unsupported` if objects in it have no byte counts (before ROOT 3).
+fn read_list(walker: &mut Walker<'_>) -> Result<(Vec<Description>, Vec<String>)> {
     let (mut infos, mut rules) = (Vec::new(), Vec::new());
-    let (header, mut list) = cursor.read_object()?;
-    if header.version < 5 {
-        return Ok(None);
+    if walker.cursor.clone().read_header()?.version < 5 {
+        return Err(too_old());
     }
-    list.tobject()?;
-    list.tstring_bytes()?;
-    for _ in 0..list.count(4)? {
-        match list.read_object_any()? {
-            ObjectSlot::Object { class_name: "TStreamerInfo", mut body, bounded: true, .. } => {
-                let Some(info) = read_info(&mut body)? else { return Ok(None) };
-                infos.push(info);
+    walker.list("TList", |walker| {
+        walker.pointer(|walker, pointer, class| {
+            match class {
+                _ if !pointer.framed => return Err(too_old()),
+                "TStreamerInfo" => infos.push(read_info(walker)?),
+                "TList" => read_rules(walker, &mut rules)?,
+                _ => {}
             }
-            ObjectSlot::Object { class_name: "TList", mut body, bounded: true, .. } => {
-                rules.extend(read_rules(&mut body)?);
-            }
-            ObjectSlot::Object { bounded: false, .. } => return Ok(None),
-            _ => {}
-        }
-        list.tstring_bytes()?; // the option of the entry
-    }
-    Ok(Some((infos, rules)))
+            Ok(())
+        })
+    })?;
+    Ok((infos, rules))
 }
 
-fn read_info(body: &mut Cursor<'_>) -> Result<Option<Description>> {
-    let (header, mut info) = body.read_object()?;
-    let start = info.rest();
-    let from = info.position();
-    let named = info.tnamed()?;
-    let checksum = info.u32()?;
-    let version = info.i32()?;
-    let head = start.get(..info.position() - from).unwrap_or_default().to_vec();
-    let ObjectSlot::Object { mut body, bounded: true, .. } = info.read_object_any()? else { return Ok(None) };
-    let (array_header, mut array) = body.read_object()?;
-    if array_header.version < 3 {
-        return Ok(None);
-    }
-    let start = array.rest();
-    let from = array.position();
-    array.tobject()?;
-    array.tstring_bytes()?;
-    let array_head = start.get(..array.position() - from).unwrap_or_default().to_vec();
-    let count = array.count(4)?;
-    array.skip(4)?; // fLowerBound
-    let mut elements = Vec::new();
-    for _ in 0..count {
-        match array.read_object_any()? {
-            ObjectSlot::Object { class_name, body, bounded: true, .. } => {
-                elements.push((class_name.to_owned(), body.rest().to_vec()));
-            }
-            ObjectSlot::Null => {}
-            _ => return Ok(None),
+fn read_info(walker: &mut Walker<'_>) -> Result<Description> {
+    let format = walker.open()?.version;
+    let start = walker.position();
+    let named = walker.cursor.tnamed()?;
+    let checksum = walker.cursor.u32()?;
+    let version = walker.cursor.i32()?;
+    let bytes = walker.cursor.payload();
+    let part = |from: usize, to: usize| bytes.get(from..to).unwrap_or_default().to_vec();
+    let head = part(start, walker.position());
+    let (mut array_head, mut elements) = (None, Vec::new());
+    walker.pointer(|walker, pointer, _| {
+        let mut array = walker.cursor.clone();
+        let array_format = array.read_header()?.version;
+        if !pointer.framed || array_format < 3 {
+            return Err(too_old());
         }
-    }
-    Ok(Some(Description {
-        class_name: named.name,
-        version,
-        checksum,
-        format: header.version,
-        head,
-        array_format: array_header.version,
-        array_head,
-        elements,
-    }))
+        let (count_at, _) = walker.array(|walker| {
+            let element = walker.pointer(|walker, pointer, class| {
+                elements.push((class.to_owned(), walker.cursor.rest().to_vec()));
+                if pointer.framed { Ok(()) } else { Err(too_old()) }
+            })?;
+            match element.target {
+                PointerTarget::Null | PointerTarget::Object { .. } => Ok(element),
+                _ => Err(too_old()),
+            }
+        })?;
+        array_head = Some((array_format, part(array.position(), count_at)));
+        Ok(())
+    })?;
+    let (array_format, array_head) = array_head.ok_or_else(too_old)?;
+    let class_name = named.name;
+    Ok(Description { class_name, version, checksum, format, head, array_format, array_head, elements })
 }
 
-fn read_rules(body: &mut Cursor<'_>) -> Result<Vec<String>> {
-    let (_, mut list) = body.read_object()?;
-    list.tobject()?;
-    list.tstring_bytes()?;
-    let mut rules = Vec::new();
-    for _ in 0..list.count(4)? {
-        if let ObjectSlot::Object { class_name: "TObjString", mut body, .. } = list.read_object_any()? {
-            let (_, mut text) = body.read_object()?;
-            text.tobject()?;
-            rules.push(text.tstring()?);
-        }
-        list.tstring_bytes()?;
-    }
-    Ok(rules)
+fn read_rules(walker: &mut Walker<'_>, rules: &mut Vec<String>) -> Result<()> {
+    walker.list("TList", |walker| {
+        walker.pointer(|walker, _, class| {
+            if class == "TObjString" {
+                walker.open()?;
+                walker.cursor.tobject()?;
+                rules.push(walker.cursor.tstring()?);
+            }
+            Ok(())
+        })
+    })
+}
+
+fn too_old() -> Error {
+    Error::unsupported("class descriptions of a ROOT version before 3")
 }

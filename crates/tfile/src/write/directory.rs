@@ -1,21 +1,21 @@
-//! A directory that is written: its record, and the list of its keys.
+//! Writes a directory: its record, and the list of its keys.
 
 use super::free::BIG_FILE;
 use super::key::{NewKey, RecordExtent};
-use super::{Datime, Origin, RecordBuffer};
+use super::{Datime, FileStamp, RecordBuffer};
+use crate::key::LARGE;
 use crate::{Cursor, Key};
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
 
 /// Bytes of a directory's fields, whatever the width of its offsets (root-io-spec Directory §7.1).
 pub(super) const FIELDS_LEN: usize = 60;
-/// `TDirectoryFile`'s class version, and what is added to it for offsets of 8 bytes.
+/// `TDirectoryFile`'s class version.
 const VERSION: u16 = 5;
-const LARGE: u16 = 1000;
 
-/// A directory and the keys of what is in it.
-#[derive(Debug, Clone)]
-pub(super) struct Directory {
+/// A directory and its keys.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DirectoryRecord {
     pub(super) name: String,
     pub(super) title: String,
     /// `fSeekDir` and `fSeekParent`.
@@ -40,7 +40,7 @@ pub(super) struct Directory {
 pub(super) struct ListedKey {
     pub(super) name: String,
     pub(super) cycle: i16,
-    /// The key as it stands before the record.
+    /// The bytes of the key at the head of the record.
     pub(super) image: Bytes,
 }
 
@@ -51,7 +51,25 @@ impl ListedKey {
     }
 }
 
-impl Directory {
+impl DirectoryRecord {
+    /// A new directory, with `fields_at` bytes before its fields.
+    pub(super) fn new(key: &NewKey, place: RecordExtent, fields_at: u32, uuid: [u8; 16]) -> DirectoryRecord {
+        DirectoryRecord {
+            name: key.name.clone(),
+            title: key.title.clone(),
+            offset: place.offset,
+            parent: place.parent,
+            fields_at,
+            created: place.datime,
+            uuid,
+            keys: Vec::new(),
+            room: FIELDS_LEN,
+            seek_keys: 0,
+            nbytes_keys: 0,
+            changed: true,
+        }
+    }
+
     /// The index of a new key in the list, and its cycle: in front of the keys of the same name (WritingFiles
     /// §8.1).
     pub(super) fn next(&self, name: &str, cycle: Option<i16>) -> (usize, i16) {
@@ -59,7 +77,7 @@ impl Directory {
         let newest = self.keys.iter().filter(run).map(|key| key.cycle.unsigned_abs()).max();
         let next = newest.map_or(1, |cycle| i16::try_from(cycle.saturating_add(1)).unwrap_or(i16::MAX));
         let cycle = cycle.unwrap_or(next);
-        // Only copies of old cycles are not the highest of their name.
+        // Only copies of old cycles do not have the highest cycle of their name.
         let older = |key: &ListedKey| key.name == name && key.cycle.unsigned_abs() < cycle.unsigned_abs();
         let last = self.keys.iter().rposition(|key| key.name == name);
         let place = self.keys.iter().position(older).or(last.map(|last| last + 1));
@@ -76,11 +94,7 @@ impl Directory {
         buffer.u32(self.nbytes_keys);
         buffer.u32(self.fields_at);
         for offset in [self.offset, self.parent, self.seek_keys] {
-            if wide {
-                buffer.u64(offset);
-            } else {
-                buffer.u32(u32::try_from(offset).unwrap_or_default());
-            }
+            buffer.file_offset(offset, wide);
         }
         buffer.u16(1);
         buffer.bytes(&self.uuid);
@@ -104,21 +118,12 @@ impl Directory {
 }
 
 /// The record of a new directory below another: its bytes and its state.
-pub(super) fn record(key: &NewKey, place: RecordExtent, origin: &Origin) -> Result<(Vec<u8>, Directory)> {
-    let directory = Directory {
-        name: key.name.clone(),
-        title: key.title.clone(),
-        offset: place.offset,
-        parent: place.parent,
-        fields_at: key.len(),
-        created: place.datime,
-        uuid: origin.uuid_at(place.offset),
-        keys: Vec::new(),
-        room: FIELDS_LEN,
-        seek_keys: 0,
-        nbytes_keys: 0,
-        changed: true,
-    };
+pub(super) fn record(
+    key: &NewKey,
+    place: RecordExtent,
+    stamp: &FileStamp,
+) -> Result<(Vec<u8>, DirectoryRecord)> {
+    let directory = DirectoryRecord::new(key, place, key.len(), stamp.uuid_at(place.offset));
     let mut bytes = key.image(&place, &[])?;
     bytes.extend(directory.fields(place.datime)?);
     Ok((bytes, directory))

@@ -1,9 +1,9 @@
 //! Writes a file: places its records, and writes its lists at the end.
 
-use super::directory::{self, Directory, ListedKey};
+use super::directory::{self, DirectoryRecord, ListedKey};
 use super::free::{self, BIG_FILE};
 use super::key::{NewKey, RecordExtent};
-use super::{Descriptions, Origin, RecordBuffer, header};
+use super::{Descriptions, FileStamp, RecordBuffer, header};
 use crate::{FileHeader, Key};
 use bytes::Bytes;
 use sapwood_codec::{Compression, with_encoder};
@@ -15,7 +15,7 @@ const BEGIN: u64 = 100;
 const VERSION: u32 = 64_004;
 /// Objects up to this length are not compressed, baskets aside (root-io-spec Compression §6).
 const SMALL: usize = 256;
-/// From this end on, keys are wide: a record that is prepared here may be placed up to 1 GB later.
+/// Keys are wide in files longer than this: a record may be placed up to 1 GB after it was prepared.
 const WIDE_FROM: u64 = BIG_FILE / 2;
 /// ROOT's names in the record of the streamer information.
 const STREAMERS: [&str; 3] = ["TList", "StreamerInfo", "Doubly linked list"];
@@ -24,8 +24,8 @@ const STREAMERS: [&str; 3] = ["TList", "StreamerInfo", "Doubly linked list"];
 ///
 /// ```
 /// use sapwood_codec::Compression;
-/// use sapwood_tfile::write::{FileWriter, Origin};
-/// let mut file = FileWriter::new("hello.root", "", Compression::default(), Origin::now())?;
+/// use sapwood_tfile::write::{FileWriter, FileStamp};
+/// let mut file = FileWriter::new("hello.root", "", Compression::default(), FileStamp::now())?;
 /// let top = file.top();
 /// let placed = file.object(top, "TObjString", "greeting", "", |buffer| {
 ///     buffer.object(1, |buffer| {
@@ -42,9 +42,9 @@ const STREAMERS: [&str; 3] = ["TList", "StreamerInfo", "Doubly linked list"];
 #[derive(Debug)]
 pub struct FileWriter {
     pub(super) header: FileHeader,
-    pub(super) origin: Origin,
+    pub(super) stamp: FileStamp,
     pub(super) compression: Compression,
-    pub(super) directories: Vec<Directory>,
+    pub(super) directories: Vec<DirectoryRecord>,
     pub(super) free: Vec<ByteRange>,
     pub(super) descriptions: Descriptions,
     pub(super) waiting: Vec<FilePiece>,
@@ -84,7 +84,7 @@ impl FileWriter {
     ///
     /// # Errors
     /// `Limit` if the name or the title is too long.
-    pub fn new(name: &str, title: &str, compression: Compression, origin: Origin) -> Result<FileWriter> {
+    pub fn new(name: &str, title: &str, compression: Compression, stamp: FileStamp) -> Result<FileWriter> {
         let key = NewKey::new("TFile", name, title, false);
         let mut strings = RecordBuffer::new(0);
         strings.tstring(name);
@@ -96,30 +96,17 @@ impl FileWriter {
             return Err(Error::new(ErrorKind::Limit, "the name and the title of the file are too long")
                 .hint("together they can have 4,900 characters"));
         }
-        let top = Directory {
-            name: name.to_owned(),
-            title: title.to_owned(),
-            offset: BEGIN,
-            parent: 0,
-            fields_at: nbytes_name,
-            created: origin.time,
-            uuid: origin.uuid,
-            keys: Vec::new(),
-            room: directory::FIELDS_LEN,
-            seek_keys: 0,
-            nbytes_keys: 0,
-            changed: true,
-        };
         // The key of the top directory has no parent: WritingFiles §4.1.
         let payload_len = strings.len() + directory::FIELDS_LEN;
         let place = RecordExtent {
             offset: BEGIN,
             parent: 0,
             cycle: 1,
-            datime: origin.time,
+            datime: stamp.time,
             payload_len,
             object_len: payload_len,
         };
+        let top = DirectoryRecord::new(&key, place, nbytes_name, stamp.uuid);
         let header = FileHeader {
             version: VERSION,
             large: false,
@@ -132,11 +119,11 @@ impl FileWriter {
             compression: compression.number(),
             seek_info: 0,
             nbytes_info: 0,
-            uuid: origin.uuid,
+            uuid: stamp.uuid,
         };
         let mut file = FileWriter {
             header,
-            origin,
+            stamp,
             compression,
             directories: Vec::new(),
             free: Vec::new(),
@@ -148,7 +135,7 @@ impl FileWriter {
         head.resize(usize::try_from(BEGIN).unwrap_or_default(), 0);
         head.extend(key.image(&place, &[])?);
         head.extend(strings);
-        head.extend(top.fields(origin.time)?);
+        head.extend(top.fields(stamp.time)?);
         file.directories.push(top);
         file.header.end = 0;
         file.append(head.into(), true);
@@ -208,11 +195,11 @@ impl FileWriter {
         if self.get(parent)?.keys.iter().any(|key| key.name == name) {
             return Err(Error::usage(format!("'{name}' already exists")));
         }
-        // The class is TDirectoryFile, but the file says TDirectory: WritingFiles §5.2.
+        // The class is TDirectoryFile, but the file has TDirectory: WritingFiles §5.2.
         let key = NewKey::new("TDirectory", name, title, self.wide());
         let len = directory::FIELDS_LEN;
         let place = self.place(parent, 1, &key, len, len)?;
-        let (record, directory) = directory::record(&key, place, &self.origin)?;
+        let (record, directory) = directory::record(&key, place, &self.stamp)?;
         let image = record.get(..key.len() as usize).unwrap_or_default().to_vec();
         self.append(record.into(), true);
         self.list(parent, &key, 1, image.into())?;
@@ -310,7 +297,8 @@ impl FileWriter {
 
     /// Finishes the file: the class descriptions, the key lists, the free segments; then the provisional
     /// bytes again, the header last. In a [resumed](FileWriter::resume) file, the header comes before the
-    /// records of directories, which refer to bytes behind the old end. An unchanged file gives no pieces.
+    /// records of directories, which refer to bytes behind the old end. For an unchanged file, there are no
+    /// pieces.
     ///
     /// # Errors
     /// `Limit` if a list is too long.
@@ -331,11 +319,7 @@ impl FileWriter {
         let records =
             changed.iter().rev().filter_map(|&index| self.directories.get(index)).map(|directory| {
                 let offset = directory.offset + u64::from(directory.fields_at);
-                Ok(FilePiece {
-                    offset,
-                    bytes: directory.fields(self.origin.time)?.into(),
-                    provisional: false,
-                })
+                Ok(FilePiece { offset, bytes: directory.fields(self.stamp.time)?.into(), provisional: false })
             });
         let records = records.collect::<Result<Vec<_>>>()?;
         if self.baseline.is_some() {
@@ -391,7 +375,7 @@ impl FileWriter {
         let payload = loop {
             let end = self.header.end + u64::from(key.len()) + len as u64;
             let payload = free::payload(&self.free, end)?;
-            // It gets longer only if the list itself moves the end beyond the limit.
+            // The list becomes longer only if it moves the end of the file beyond the limit.
             if payload.len() <= len {
                 break payload;
             }
@@ -420,7 +404,7 @@ impl FileWriter {
         Ok((if smaller { payload } else { object }.into(), object_len))
     }
 
-    pub(super) fn get(&self, directory: DirectoryId) -> Result<&Directory> {
+    pub(super) fn get(&self, directory: DirectoryId) -> Result<&DirectoryRecord> {
         self.directories.get(directory.0).ok_or_else(|| Error::usage("a directory of another file"))
     }
 
@@ -433,7 +417,7 @@ impl FileWriter {
         object_len: usize,
     ) -> Result<RecordExtent> {
         let parent = self.get(directory)?.offset;
-        let datime = key.datime.unwrap_or(self.origin.time);
+        let datime = key.datime.unwrap_or(self.stamp.time);
         Ok(RecordExtent { offset: self.header.end, parent, cycle, datime, payload_len, object_len })
     }
 

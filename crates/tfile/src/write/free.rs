@@ -10,7 +10,7 @@ const STEP: u64 = 1_000_000_000;
 
 /// The last byte of the space behind a file that ends at `end`.
 fn last_byte(end: u64) -> u64 {
-    // It must lie behind the end; otherwise, ROOT would read on (FreeSegments §3).
+    // It must be beyond the end of the file; otherwise, ROOT would read on (FreeSegments §3).
     BIG_FILE.max((end / STEP + 1) * STEP)
 }
 

@@ -1,36 +1,27 @@
-//! Writes the file header: last, when everything has its place.
+//! Writes the file header, last, when all offsets are known.
 
 use super::RecordBuffer;
 use super::free::BIG_FILE;
 use crate::FileHeader;
+use crate::header::LARGE;
 use sapwood_core::Result;
-
-/// Added to the version in files with 8-byte offsets.
-const LARGE: u32 = 1_000_000;
 
 /// The bytes of a header; `free_segments` is the number of entries in their list, including the last
 /// (root-io-spec FileHeader §2).
 pub(super) fn bytes(header: &FileHeader, free_segments: usize) -> Result<Vec<u8>> {
     let large = header.end > BIG_FILE;
     let mut buffer = RecordBuffer::new(0);
-    let offset = |buffer: &mut RecordBuffer, offset: u64| {
-        if large {
-            buffer.u64(offset);
-        } else {
-            buffer.u32(u32::try_from(offset).unwrap_or_default());
-        }
-    };
     buffer.bytes(b"root");
-    buffer.u32(header.version + if large { LARGE } else { 0 });
+    buffer.u32(header.version + if large { LARGE.unsigned_abs() } else { 0 });
     buffer.u32(u32::try_from(header.begin).unwrap_or_default());
-    offset(&mut buffer, header.end);
-    offset(&mut buffer, header.seek_free);
+    buffer.file_offset(header.end, large);
+    buffer.file_offset(header.seek_free, large);
     buffer.u32(header.nbytes_free);
     buffer.count(free_segments);
     buffer.u32(header.nbytes_name);
     buffer.u8(if large { 8 } else { 4 });
     buffer.i32(header.compression);
-    offset(&mut buffer, header.seek_info);
+    buffer.file_offset(header.seek_info, large);
     buffer.u32(header.nbytes_info);
     buffer.u16(1);
     buffer.bytes(&header.uuid);

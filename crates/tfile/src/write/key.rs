@@ -1,18 +1,18 @@
 //! Writes the key before a record.
 
 use super::{Datime, RecordBuffer};
+use crate::key::LARGE;
 use sapwood_core::{Error, ErrorKind, Result};
 
-/// Bytes of a key besides its strings, with offsets of 4 bytes and of 8 (root-io-spec Record §2).
+/// Bytes of a key without its strings, with 4-byte and with 8-byte offsets (root-io-spec Record §2).
 const FIXED_LEN: usize = 26;
 const FIXED_LEN_WIDE: usize = 34;
-/// `TKey`'s class version, and what is added to it for offsets of 8 bytes.
+/// `TKey`'s class version.
 const VERSION: u16 = 4;
-const LARGE: u16 = 1000;
 
 /// The key of a record before it is placed.
 ///
-/// Its length is known at once; references inside the object count from there.
+/// Its length is known at once; references inside the object count from the start of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewKey {
     /// Class of the object.
@@ -85,7 +85,7 @@ impl NewKey {
     ///
     /// # Errors
     /// `Limit` if the record or its key is too long, or its offset is too large for a narrow key.
-    pub(super) fn image(&self, place: &RecordExtent, fields: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) fn image(&self, place: &RecordExtent, fields: &[u8]) -> Result<Vec<u8>> {
         let key_len = self.len() as usize + fields.len();
         let nbytes = i32::try_from(key_len + place.payload_len);
         let (Ok(short_len), Ok(nbytes), Ok(object_len)) =
@@ -126,13 +126,13 @@ impl NewKey {
 
 /// The position and the lengths of a record: the numbers in its key.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RecordExtent {
-    pub(super) offset: u64,
-    pub(super) parent: u64,
-    pub(super) cycle: i16,
-    pub(super) datime: Datime,
-    pub(super) payload_len: usize,
-    pub(super) object_len: usize,
+pub(crate) struct RecordExtent {
+    pub(crate) offset: u64,
+    pub(crate) parent: u64,
+    pub(crate) cycle: i16,
+    pub(crate) datime: Datime,
+    pub(crate) payload_len: usize,
+    pub(crate) object_len: usize,
 }
 
 #[cfg(test)]

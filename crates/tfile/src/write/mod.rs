@@ -12,12 +12,14 @@ mod file;
 mod free;
 mod header;
 mod key;
-mod origin;
 mod resume;
+mod stamp;
 
 pub use buffer::RecordBuffer;
 pub use copied::{is_wide, pid_offset};
 pub use descriptions::Descriptions;
 pub use file::{DirectoryId, FileWriter, RecordPosition};
 pub use key::NewKey;
-pub use origin::{Datime, Origin};
+#[cfg(test)]
+pub(crate) use key::RecordExtent;
+pub use stamp::{Datime, FileStamp};

@@ -1,9 +1,10 @@
-//! Resumes an existing file: new records go behind its end, and its contents stay unchanged.
+//! Resumes an existing file: new records go after its end, and its contents stay unchanged.
 
-use super::directory::{Directory, ListedKey};
+use super::directory::{DirectoryRecord, ListedKey};
 use super::file::Baseline;
-use super::{Datime, Descriptions, FileWriter, Origin};
-use crate::directory::{Directory as Read, keys_with_places};
+use super::{Datime, Descriptions, FileStamp, FileWriter};
+use crate::directory::{Directory, keys_with_ranges};
+use crate::find::MAX_DEPTH;
 use crate::header::HEADER_LEN;
 use crate::reader::Reader;
 use crate::{Key, TFile};
@@ -13,18 +14,16 @@ use std::collections::{HashMap, HashSet};
 
 /// The oldest ROOT whose directories leave room for larger offsets (root-io-spec Directory §7.1).
 const OLDEST: u32 = 40_000;
-/// Directories nested deeper than this are not real.
-const MAX_DEPTH: usize = 100;
 
 impl FileWriter {
-    /// Resumes a file of `size` bytes: records go behind its end; before that, only the header and the
-    /// records of changed directories are written. These come from [`finish`](FileWriter::finish), in an
-    /// order in which the file can be read after each of them. `compression` applies to objects; `None` takes
-    /// that of the file's header.
+    /// Resumes a file of `size` bytes: records go after its end; before that, only the header and the records
+    /// of changed directories are written. These come from [`finish`](FileWriter::finish), in an order in
+    /// which the file can be read after each of them. `compression` applies to objects; `None` takes that of
+    /// the file's header.
     ///
     /// # Errors
-    /// As [`TFile::open`]; `Truncated` if the file is shorter than it says, `Unsupported` if it was written
-    /// by a ROOT version before 4.
+    /// As [`TFile::open`]; `Truncated` if the file is shorter than its header states, `Unsupported` if it was
+    /// written by a ROOT version before 4.
     pub fn resume(
         known: &Segments,
         size: u64,
@@ -54,7 +53,7 @@ impl FileWriter {
         let announced = Compression::from_number(file.header.compression).unwrap_or_default();
         Ok(ParseStep::Done(FileWriter {
             baseline: Some(Baseline { end: file.header.end, descriptions: descriptions.len() }),
-            origin: Origin { time, uuid: file.header.uuid },
+            stamp: FileStamp { time, uuid: file.header.uuid },
             header: file.header,
             compression: compression.unwrap_or(announced),
             directories,
@@ -103,7 +102,7 @@ fn check(file: &TFile) -> Result<()> {
             .hint("copy its contents to a new file"));
     }
     if header.end > file.size {
-        let message = format!("the file ends at {}; its header announces {}", file.size, header.end);
+        let message = format!("the file ends at {}; its header states {}", file.size, header.end);
         return Err(Error::new(ErrorKind::Truncated, message)
             .hint("it was cut off, or its writer did not finish: cannot add to it"));
     }
@@ -121,23 +120,13 @@ fn needed<T>(step: ParseStep<T>) -> Vec<ByteRange> {
 struct DirectoryWalk<'a> {
     reader: Reader<'a>,
     visited: HashSet<u64>,
-    /// Bytes of the lists met so far, which do not overlap in a valid file: this bounds the walk.
+    /// Total length of the lists so far. In a valid file they do not overlap, which bounds the walk.
     list_bytes: u64,
-    found: Vec<Directory>,
-}
-
-/// A directory, as described by the key that leads to it.
-struct DirectoryRef {
-    name: String,
-    title: String,
-    offset: u64,
-    parent: u64,
-    fields_at: u32,
-    room: usize,
+    found: Vec<DirectoryRecord>,
 }
 
 impl DirectoryWalk<'_> {
-    fn through(file: &TFile, known: &Segments) -> Result<ParseStep<Vec<Directory>>> {
+    fn through(file: &TFile, known: &Segments) -> Result<ParseStep<Vec<DirectoryRecord>>> {
         let mut walk = DirectoryWalk {
             reader: file.reader(known),
             visited: HashSet::new(),
@@ -149,62 +138,55 @@ impl DirectoryWalk<'_> {
         if let Some(bytes) = walk.reader.get(header.begin, u64::from(fields_at), "the name of the file")? {
             let key = Key::parse_at(&bytes, header.begin)?;
             let room = key.nbytes.saturating_sub(fields_at) as usize;
-            let Key { name, title, .. } = key;
-            walk.add(DirectoryRef { name, title, offset: header.begin, parent: 0, fields_at, room }, 0)?;
+            walk.add(DirectoryRecord { offset: header.begin, fields_at, room, ..named(key) }, 0)?;
         }
         let DirectoryWalk { reader, found, .. } = walk;
         let complete = !reader.is_waiting();
         Ok(reader.finish(complete.then_some(found)))
     }
 
-    /// Adds a directory and its subdirectories. If bytes are missing, it continues, so that they are
-    /// requested together.
-    fn add(&mut self, way: DirectoryRef, depth: usize) -> Result<()> {
-        let DirectoryRef { name, title, offset, parent, fields_at, room } = way;
+    /// Adds a directory, of which the fields known from its key are given, and its subdirectories. If bytes are
+    /// missing, it continues, so that they are requested together.
+    fn add(&mut self, known: DirectoryRecord, depth: usize) -> Result<()> {
+        let (name, offset) = (&known.name, known.offset);
         if !self.visited.insert(offset) || depth > MAX_DEPTH {
             let message = format!("the directory '{name}' is in the file twice, or contains itself");
             return Err(Error::corrupt(message).at(offset));
         }
-        let Some(read) = Read::read(&mut self.reader, offset, fields_at)? else { return Ok(()) };
+        let Some(read) = Directory::read(&mut self.reader, offset, known.fields_at)? else { return Ok(()) };
         let list = read.key_list.unwrap_or(ByteRange { start: 0, len: 0 });
         self.list_bytes = self.list_bytes.saturating_add(list.len);
         if self.list_bytes > self.reader.size() {
             return Err(Error::corrupt("the lists of keys overlap").at(list.start));
         }
         let mut keys = Vec::new();
-        let mut below = Vec::new();
         if list.len > 0 {
             let Some(record) = self.reader.get(list.start, list.len, "the list of keys")? else {
                 return Ok(());
             };
-            for (key, place) in keys_with_places(&record, list.start)? {
+            for (key, range) in keys_with_ranges(&record, list.start)? {
                 // The sign marks a key that ROOT keeps.
                 let cycle = i16::try_from(key.cycle).unwrap_or(i16::MAX);
-                keys.push(ListedKey { name: key.name.clone(), cycle, image: record.slice(place) });
-                if key.is_directory() {
-                    below.push(key);
-                }
+                keys.push(ListedKey { name: key.name, cycle, image: record.slice(range) });
             }
         }
-        self.found.push(Directory {
-            name,
-            title,
-            offset,
-            parent,
-            fields_at,
+        self.found.push(DirectoryRecord {
             created: Datime(read.created),
             uuid: read.uuid.unwrap_or_default(),
             keys,
-            room,
             seek_keys: list.start,
             nbytes_keys: u32::try_from(list.len).unwrap_or(u32::MAX),
-            changed: false,
+            ..known
         });
-        for key in below {
-            let room = key.payload_len() as usize;
-            let Key { name, title, offset: at, key_len: fields_at, .. } = key;
-            self.add(DirectoryRef { name, title, offset: at, parent: offset, fields_at, room }, depth + 1)?;
+        for key in read.keys.into_iter().filter(Key::is_directory) {
+            let (at, fields_at, room) = (key.offset, key.key_len, key.payload_len() as usize);
+            let below = DirectoryRecord { offset: at, parent: offset, fields_at, room, ..named(key) };
+            self.add(below, depth + 1)?;
         }
         Ok(())
     }
+}
+
+fn named(key: Key) -> DirectoryRecord {
+    DirectoryRecord { name: key.name, title: key.title, ..DirectoryRecord::default() }
 }

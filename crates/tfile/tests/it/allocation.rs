@@ -1,4 +1,4 @@
-//! An allocator that remembers the largest block of each thread, so that tests can bound it.
+//! An allocator that records the largest block of each thread, so that tests can bound it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

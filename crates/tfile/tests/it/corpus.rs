@@ -1,4 +1,4 @@
-//! Real files: everything in their containers can be read.
+//! The containers of real files are readable completely.
 
 use crate::Fetched;
 use sapwood_core::{ErrorKind, Result};

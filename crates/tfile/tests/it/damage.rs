@@ -1,5 +1,5 @@
-//! Damaged files: whatever is changed in a real file, a parser answers with a value or a typed error, soon,
-//! and without taking more memory than the file can account for.
+//! Whatever is changed in a real file, a parser returns a value or a typed error, quickly, and without more memory than
+//! the size of the file justifies.
 
 use crate::{Fetched, allocation, corpus};
 use bytes::Bytes;

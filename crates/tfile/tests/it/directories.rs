@@ -126,11 +126,11 @@ fn a_directory_that_says_it_lies_elsewhere() {
     let (fetched, file) = nested();
     let key = file.root.key("one", None).unwrap();
     let mut bytes = fetched.data.to_vec();
-    bytes[usize::try_from(key.payload_range().unwrap().start).unwrap() + 20] ^= 1;
+    bytes[usize::try_from(key.offset + u64::from(key.key_len)).unwrap() + 20] ^= 1;
     let mut fetched = Fetched::new(bytes);
     let error = find(&mut fetched, &file, "one/deep").unwrap_err();
     assert_eq!(
         (error.kind(), error.offset()),
-        (ErrorKind::Corrupt, Some(key.payload_range().unwrap().start))
+        (ErrorKind::Corrupt, Some(key.offset + u64::from(key.key_len)))
     );
 }

@@ -1,4 +1,4 @@
-//! A writer of small files, byte for byte, for tests that need a file of a certain shape.
+//! Writes small files byte by byte, for tests that need a certain structure.
 
 /// Something in a directory.
 pub(crate) enum Item {

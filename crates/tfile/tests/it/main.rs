@@ -1,4 +1,4 @@
-//! The container as a caller sees it: files made by hand, real files, and damaged files.
+//! Tests of the container through its public interface: handmade, real and damaged files.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod allocation;
@@ -7,9 +7,9 @@ mod damage;
 mod directories;
 mod handmade;
 mod opening;
-mod resumed;
 mod streamers;
-mod written;
+mod update;
+mod write;
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, ParseStep, Result, Segments};

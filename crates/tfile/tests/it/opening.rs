@@ -1,4 +1,4 @@
-//! Opening a file: in how many round trips, and what is said of files that cannot be opened.
+//! Opening a file: the number of round trips, and the errors for files that cannot be opened.
 
 use crate::Fetched;
 use crate::handmade::{BEGIN, Item, file};

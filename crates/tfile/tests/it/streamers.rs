@@ -191,7 +191,6 @@ fn which_description_reads_an_object() {
         info("Transient", 0, 20, &[]),
         info("Grown", 2, 30, &[]),
         info("Grown", 4, 31, &[]),
-        info("pair<int,int>", 1, 31, &[]),
     ])
     .unwrap();
     assert_eq!(infos.versions("Foreign").len(), 2, "one was there twice");
@@ -203,7 +202,6 @@ fn which_description_reads_an_object() {
     assert_eq!(checksum(infos.select("Grown", 2, None)), Some(30));
     assert_eq!(checksum(infos.select("Grown", 3, None)), None);
     assert_eq!(checksum(infos.newest("Grown")), Some(31));
-    assert_eq!(checksum(infos.only_with_checksum(31)), Some(31), "pairs do not count");
     assert_eq!(checksum(infos.newest("Absent")), None);
 }
 

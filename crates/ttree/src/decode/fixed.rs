@@ -24,8 +24,8 @@ pub(super) fn decode(number: Number, values: usize, slices: &[BasketSlice<'_>]) 
     Ok(buffer)
 }
 
-/// Entries may have a table of offsets that says nothing new (some writers other than ROOT keep one),
-/// but they must have the size of the type: checked before memory is taken.
+/// Entries may have a redundant offset table (some writers other than ROOT write one), but must have the size
+/// of the type. This is checked before memory is allocated.
 fn check(slice: &BasketSlice<'_>, stride: usize) -> Result<()> {
     let header = &slice.header;
     if header.entries.checked_mul(stride) == Some(header.data_len) {
@@ -45,7 +45,7 @@ fn decode_slice(number: Number, stride: usize, slice: &BasketSlice<'_>, place: &
         let bytes = content
             .data
             .get(slice.wanted.start * stride..slice.wanted.end * stride)
-            .ok_or_else(|| Error::corrupt("a basket has fewer entries than it announces"))?;
+            .ok_or_else(|| Error::corrupt("a basket has fewer entries than its header states"))?;
         number.decode(bytes, place);
         Ok(())
     })

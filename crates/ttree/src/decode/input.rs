@@ -1,4 +1,4 @@
-//! What a column is decoded from: baskets, and the values that count its items.
+//! The input of decoding a column: baskets, and the values that count its items.
 
 use crate::meta::BasketRef;
 use bytes::Bytes;
@@ -7,7 +7,7 @@ use std::ops::Range;
 /// A basket and its bytes: the record of the basket, or what the tree's record embeds.
 #[derive(Debug, Clone)]
 pub struct BasketBytes<'a> {
-    /// Where it belongs.
+    /// Its position in the branch.
     pub basket: &'a BasketRef,
     /// Its bytes.
     pub bytes: Bytes,
@@ -18,9 +18,9 @@ pub struct BasketBytes<'a> {
 pub struct Counts<'a> {
     /// The first entry.
     pub first_entry: u64,
-    /// Where the values of each entry begin, and the last end, if an entry has any number of them.
+    /// The start of the values of each entry and the end of the last, if entries have several values.
     pub offsets: Option<&'a [i64]>,
-    /// One value per entry, or what `offsets` says.
+    /// One value per entry, or as many as `offsets` states.
     pub values: &'a [i64],
 }
 
@@ -34,7 +34,7 @@ impl<'a> Counts<'a> {
         self.values.get(from..from.checked_add(len)?)
     }
 
-    /// The values of the objects of one entry, or of the one object that it is.
+    /// The values of the objects of one entry; of a single object if there are no offsets.
     pub(super) fn of_objects(self, entry: u64) -> Option<&'a [i64]> {
         let index = usize::try_from(entry.checked_sub(self.first_entry)?).ok()?;
         let Some(offsets) = self.offsets else { return self.values.get(index..=index) };

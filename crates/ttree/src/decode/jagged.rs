@@ -8,7 +8,7 @@ use sapwood_core::{Buffer, Error, Result};
 use sapwood_streamer::{Number, position};
 use std::sync::Arc;
 
-/// What an entry consists of: `header` bytes, then items of `values` numbers.
+/// The layout of an entry: `header` bytes, then items of `values` numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ItemLayout {
     number: Number,
@@ -40,14 +40,14 @@ impl ItemLayout {
     }
 }
 
-/// Offsets and values of all slices. The offsets are `likely` if those prove right.
+/// Offsets and values of all slices. The offsets are `likely` if these turn out to be correct.
 pub(super) fn decode(
     item: ItemLayout,
     slices: &[BasketSlice<'_>],
     likely: Option<&Arc<Buffer>>,
 ) -> Result<Vec<Arc<Buffer>>> {
-    // The number of items follows from the headers, so that memory is taken once and each slice is
-    // decoded in its place. Only a slice that is cut must be decompressed for it, at most two.
+    // The number of items follows from the headers, so memory is allocated once and each slice is decoded in
+    // place. Only partial slices, at most two, must be decompressed to count their items.
     let items: Vec<usize> = slices.iter().map(|slice| count_items(item, slice)).collect::<Result<_>>()?;
     let mut values = Buffer::zeroed(items.iter().sum::<usize>() * item.size_in_memory());
     if let Some(offsets) = likely
@@ -75,8 +75,9 @@ pub(super) fn decode(
     Ok(vec![Arc::new(offsets), Arc::new(values)])
 }
 
-/// Decodes only the values, and answers whether `offsets` are those of the slices: each table of offsets is
-/// compared with them, or its checksum with that of the table that they would have. Writing, and keeping, the same offsets for each of many columns costs more.
+/// Decodes only the values, and returns whether `offsets` are those of the slices: each offset table is
+/// compared with them, or its checksum with that of the expected table. This is cheaper than writing and
+/// keeping the same offsets for many columns.
 fn decode_values(
     item: ItemLayout,
     slices: &[BasketSlice<'_>],
@@ -118,8 +119,9 @@ fn decode_values(
     results.try_reduce(|| true, |first, second| Ok(first && second))
 }
 
-/// The table, with its length and the word behind it, as a basket has it whose entries have these offsets in items.
-// Words have 32 bits: a basket whose offsets have more has no such table, and another checksum.
+/// The offset table, with its length and the final word, of a basket whose entries have these offsets in
+/// items.
+// Words have 32 bits: a basket with larger offsets has no such table, and its checksum differs.
 #[multiversion(targets("x86_64+avx2"))]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low halves are meant")]
 fn table_of(item: ItemLayout, key_len: usize, offsets: &[i64]) -> Vec<u8> {
@@ -135,13 +137,13 @@ fn table_of(item: ItemLayout, key_len: usize, offsets: &[i64]) -> Vec<u8> {
     table
 }
 
-/// True if a table of byte offsets says the same as `expected`, which are offsets in items.
+/// True if a table of byte offsets is equivalent to `expected`, which are offsets in items.
 fn is_table(item: ItemLayout, words: &[u8], key_len: u32, expected: &[i64]) -> bool {
     let (Some(&base), Ok(size)) = (expected.first(), u32::try_from(item.size)) else { return false };
     words.len() + 4 == expected.len() * 4 && all_agree(words, key_len, size, base, expected)
 }
 
-// Words have 32 bits, and a basket has fewer bytes than that can count: the low halves decide.
+// Baskets have fewer bytes than 32 bits can count, so comparing the low halves is enough.
 #[multiversion(targets("x86_64+avx2"))]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low halves are meant")]
 fn all_agree(words: &[u8], key_len: u32, size: u32, base: i64, expected: &[i64]) -> bool {
@@ -152,7 +154,7 @@ fn all_agree(words: &[u8], key_len: u32, size: u32, base: i64, expected: &[i64])
     differs == 0
 }
 
-/// Where a slice goes.
+/// The destination of a slice.
 struct Destination<'a> {
     /// Items before it.
     base: i64,
@@ -175,7 +177,7 @@ fn count_items(item: ItemLayout, slice: &BasketSlice<'_>) -> Result<usize> {
     })
 }
 
-/// As [`BasketSlice::boundaries`], from the counts where the basket does not store them.
+/// As [`BasketSlice::boundaries`], computed from the counts if the basket does not store them.
 fn boundaries(
     item: ItemLayout,
     slice: &BasketSlice<'_>,
@@ -249,11 +251,11 @@ fn body_of_entry(item: ItemLayout, entry: &[u8]) -> Result<&[u8]> {
         [_, _, _, _, _, _, count @ ..] => {
             let count = <[u8; 4]>::try_from(count).map(u32::from_be_bytes).unwrap_or_default();
             if count as usize != body.len() / item.size {
-                return Err(wrong(&format!("announces {count} items")));
+                return Err(wrong(&format!("has a count of {count} items")));
             }
         }
-        // One byte that says whether anything follows (ElementTypes §4).
-        [0] if !body.is_empty() => return Err(wrong("says that nothing follows, and something does")),
+        // One byte: 0 if nothing follows (ElementTypes §4).
+        [0] if !body.is_empty() => return Err(wrong("has bytes after a flag of 0")),
         _ => {}
     }
     Ok(body)

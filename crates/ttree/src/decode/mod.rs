@@ -17,10 +17,9 @@ use std::sync::Arc;
 
 /// Decodes the entries `entries` of a branch, on the threads of the current pool.
 ///
-/// `baskets` are the baskets that hold these entries, in order; together they must hold all of them.
-/// `likely` are the offsets of another column that is expected to have lists of the same lengths, because
-/// the same branch counts them: if that proves true, the column shares them. The time that it takes is added to
-/// `counters`.
+/// `baskets` are the baskets that hold these entries, in order; together they must hold all of them. `likely`
+/// are the offsets of another column that is expected to have lists of the same lengths, because the same
+/// branch counts them: if that is the case, the column shares them. The time spent is added to `counters`.
 ///
 /// # Errors
 /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the byte offset in the file.

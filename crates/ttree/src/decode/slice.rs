@@ -1,7 +1,7 @@
-//! The part of a basket that falls into the wanted entries.
+//! The part of a basket within the wanted entries.
 
 use super::input::{BasketBytes, Counts};
-use crate::basket::{BasketHeader, Bounds, Content};
+use crate::basket::{BasketHeader, Content};
 use sapwood_core::{Counters, Error, Result};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -82,8 +82,8 @@ impl<'a> BasketSlice<'a> {
         self.wanted == (0..self.header.entries)
     }
 
-    /// Decompresses into `place`, and lets `decode` finish it there, if the values come out as they lie on file;
-    /// answers whether they do.
+    /// If values are laid out as on file, decompresses into `place` and decodes there with `decode`. Returns
+    /// whether it did.
     pub(super) fn decompress_whole(&self, place: &mut [u8], decode: impl FnOnce(&mut [u8])) -> Result<bool> {
         if self.embedded
             || self.header.has_table()
@@ -98,13 +98,14 @@ impl<'a> BasketSlice<'a> {
         Ok(true)
     }
 
-    /// True if the table of offsets is compressed apart from the entries.
+    /// True if the offset table is compressed separately from the entries.
     pub(super) fn has_table_apart(&self) -> bool {
         !self.embedded && self.header.has_table_apart(self.bytes)
     }
 
-    /// Decompresses all entries, without their table, which is [apart](Self::has_table_apart), into `place`, and lets
-    /// `decode` finish them there, if it is certain that the table is this one; answers whether it is.
+    /// If a checksum confirms that the [separate](Self::has_table_apart) offset table is `table`,
+    /// decompresses only the entries into `place` and decodes them there with `decode`. Returns whether it
+    /// did.
     pub(super) fn decompress_before(
         &self,
         table: &[u8],
@@ -120,7 +121,7 @@ impl<'a> BasketSlice<'a> {
         Ok(known)
     }
 
-    /// Decompresses the basket and hands its content to `work`.
+    /// Decompresses the basket and calls `work` with its content.
     pub(super) fn with_content<R>(&self, work: impl FnOnce(Content<'_>) -> Result<R>) -> Result<R> {
         let start = Instant::now();
         let work = |content: Content<'_>| self.timed(start, || work(content));
@@ -139,7 +140,7 @@ impl<'a> BasketSlice<'a> {
         result.map_err(|error| self.placed(error))
     }
 
-    /// Decodes what was decompressed since `start`, and counts the time of both.
+    /// Decodes bytes whose decompression began at `start`, and counts the time of both.
     fn timed<R>(&self, start: Instant, decode: impl FnOnce() -> R) -> R {
         let decompressed = Instant::now();
         let result = decode();
@@ -148,41 +149,12 @@ impl<'a> BasketSlice<'a> {
         result
     }
 
-    /// Where the wanted entries begin and, last, end: `len() + 1` offsets into the content's data.
+    /// The start of each wanted entry and the end of the last: `len() + 1` offsets into the content's data.
     pub(super) fn boundaries(&self, content: &Content<'_>, out: &mut Vec<usize>) -> Result<()> {
-        out.clear();
-        match content.bounds {
-            Bounds::Every(size) => {
-                out.extend((self.wanted.start..=self.wanted.end).map(|entry| entry.saturating_mul(size)));
-            }
-            Bounds::Table { words, key_len, mask } => {
-                let words = words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word) & mask);
-                let starts = words.map(|word| word.wrapping_sub(key_len) as usize);
-                let all = starts.chain([content.data.len()]);
-                out.extend(all.skip(self.wanted.start).take(self.len() + 1));
-            }
-            Bounds::Sizes(words) => {
-                let sizes = words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word) as usize);
-                let starts = sizes.scan(0, |sum: &mut usize, size| {
-                    *sum = sum.saturating_add(size);
-                    Some(*sum)
-                });
-                let all = starts.chain([content.data.len()]);
-                out.extend(all.skip(self.wanted.start).take(self.len() + 1));
-            }
-            Bounds::FromCounts => {
-                return Err(Error::unsupported(
-                    "a basket does not store the offsets of its entries, and they do not follow from a count",
-                ));
-            }
-        }
-        if out.is_sorted() && out.last().is_some_and(|end| *end <= content.data.len()) {
-            return Ok(());
-        }
-        Err(Error::corrupt("the offsets of a basket's entries go backwards or beyond its end"))
+        content.boundaries(self.wanted.clone(), out)
     }
 
-    /// The counts of all entries of the basket, where a count branch is known.
+    /// The counts of all entries of the basket.
     pub(super) fn counts(&self) -> Result<&'a [i64]> {
         self.counts.ok_or_else(|| {
             Error::corrupt(
@@ -191,13 +163,13 @@ impl<'a> BasketSlice<'a> {
         })
     }
 
-    /// The error with its place in the file.
+    /// The error with its offset in the file.
     pub(super) fn placed(&self, error: Error) -> Error {
         error.inside(self.offset)
     }
 }
 
-/// More than this is given back after use.
+/// Larger scratch memory is freed after use.
 const LARGEST_SCRATCH: usize = 16 << 20;
 
 thread_local! {

@@ -1,4 +1,4 @@
-//! Entries that a program decodes.
+//! Decodes entries with a program.
 
 use super::input::Counts;
 use super::slice::BasketSlice;
@@ -7,7 +7,7 @@ use sapwood_core::{Column, Counters, Error, ErrorKind, Result};
 use sapwood_streamer::{ColumnPart, Program, StreamInput};
 use std::time::Instant;
 
-/// The column of all slices, the first of which begins with the entry `first`.
+/// The column of all slices, starting at the entry `first`.
 pub(super) fn decode(
     program: &Program,
     slices: &[BasketSlice<'_>],
@@ -65,13 +65,14 @@ fn build(
     Ok(run.finish())
 }
 
-/// Objects that are not what their class's description says were mostly written by code that does not follow
-/// it, in a basket that is as sound as any: no use of the file would mend that (root-io-spec StreamerDriven §7).
+/// Objects that do not match the description of their class usually come from a custom streamer, in an intact
+/// basket, so another copy of the file would not help (root-io-spec StreamerDriven §7).
 fn not_as_described(program: &Program, error: Error) -> Error {
     if error.kind() != ErrorKind::Corrupt || !program.follows_descriptions() {
         return error;
     }
-    let message = format!("an object is not what the file says of its class: {}", error.message());
+    let message =
+        format!("an object does not match the file's description of its class: {}", error.message());
     let unsupported = Error::unsupported(message).hint(
         "its streamer may be written by hand, or the basket be damaged; members before it can be read by their paths",
     );
@@ -81,7 +82,7 @@ fn not_as_described(program: &Program, error: Error) -> Error {
     }
 }
 
-/// What the objects of an entry count (root-io-spec ReadingEntries §4.2).
+/// The counts of the objects of an entry (root-io-spec ReadingEntries §4.2).
 fn of_objects(counts: Option<Counts<'_>>, entry: u64) -> Result<&[i64]> {
     counts.and_then(|counts| counts.of_objects(entry)).ok_or_else(|| {
         Error::corrupt(format!("the branch that counts for each object has no counts for entry {entry}"))

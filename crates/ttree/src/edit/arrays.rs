@@ -1,4 +1,4 @@
-//! New contents for the arrays of a tree's record.
+//! New contents for the arrays in a tree's record.
 
 use super::change::BranchChange;
 use crate::record::{BranchOutline, PointerArray, TableLayout};
@@ -28,7 +28,7 @@ impl PointerArray {
         let end = self.pointers.last().map_or(behind + 4, |last| last.end);
         let number = i32::try_from(count).map_err(|_| too_many("baskets"))?;
         edits.replace(self.count_at..behind, number.to_be_bytes());
-        // The lower bound, which is 0, stands between.
+        // The lower bound, which is 0, is between them.
         edits.replace(behind..end, vec![0; 4 + 4 * count]);
         Ok(())
     }
@@ -43,7 +43,7 @@ impl PointerArray {
         let left = all.flat_map(|array| &array.pointers);
         let left = left.filter(|pointer| pointer.object_at().is_none_or(|at| !dropped.contains(&at)));
         let ranges: Vec<_> = left.map(|pointer| pointer.at..pointer.end).collect();
-        // The lower bound stands between the number of pointers and the first of them.
+        // The lower bound is between the number of pointers and the first of them.
         let end = self.pointers.last().map_or(self.count_at + 8, |last| last.end);
         let count = i32::try_from(ranges.len()).map_err(|_| too_many("branches"))?;
         edits.splice(self.count_at..end, [count.to_be_bytes(), [0; 4]].concat(), ranges);
@@ -51,7 +51,7 @@ impl PointerArray {
     }
 }
 
-/// `fBasketBytes`, `fBasketEntry` and `fBasketSeek`, with room for more (root-io-spec TBranch §4, §13).
+/// `fBasketBytes`, `fBasketEntry` and `fBasketSeek`, with spare slots (root-io-spec TBranch §4, §13).
 pub(super) fn tables(outline: &BranchOutline, change: &BranchChange, room: usize) -> Result<Vec<u8>> {
     let padded = |mut values: Vec<u64>| {
         values.resize(room, 0);
@@ -128,5 +128,5 @@ pub(super) fn cluster_arrays(clusters: &[(u64, u64)]) -> Vec<u8> {
 }
 
 pub(super) fn too_many(what: &str) -> Error {
-    Error::unsupported(format!("there are more {what} than ROOT can count"))
+    Error::unsupported(format!("there are too many {what} for ROOT"))
 }

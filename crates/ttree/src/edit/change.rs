@@ -5,7 +5,7 @@
 pub struct TreeChange {
     /// `fEntries`.
     pub entries: u64,
-    /// Where clusters end; `None` keeps what the record says.
+    /// The clusters; `None` keeps those of the record.
     pub clusters: Option<ClusterChange>,
     /// One per branch of [`TreeOutline::branches`](crate::TreeOutline::branches); `None` drops the branch and its
     /// sub-branches.
@@ -17,7 +17,7 @@ pub struct TreeChange {
 /// New clusters of a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterChange {
-    /// `fAutoFlush`: entries of the clusters behind the last of `ranges`; 0 or less if that is not known.
+    /// `fAutoFlush`: entries of the clusters after the last of `ranges`; 0 or less if unknown.
     pub auto_flush: i64,
     /// `fClusterRangeEnd` and `fClusterSize`: the last entry of each range, and the size of its clusters.
     pub ranges: Vec<(u64, u64)>,
@@ -59,14 +59,15 @@ pub struct BranchChange {
     pub first_entry: u64,
     /// `fEntryNumber`: one past the last entry.
     pub entry_number: u64,
-    /// `fTotBytes`: of all baskets, key and content before compression.
+    /// `fTotBytes`: of all baskets, keys and contents before compression.
     pub total_bytes: u64,
-    /// `fZipBytes`: of all baskets, key and content as stored.
+    /// `fZipBytes`: of all baskets, keys and contents as stored.
     pub zip_bytes: u64,
     /// New values for [`BranchOutline::maxima`](crate::BranchOutline::maxima); empty to keep them.
     pub maxima: Vec<i64>,
     /// First entry, offset and length of each basket's record, in order.
     pub baskets: Vec<(u64, u64, u32)>,
-    /// Ignores all of the above: the branch keeps its baskets, in the file that it names or in the record of the tree.
+    /// Ignores the other fields: the branch keeps its baskets, in the file that it names or in the tree's
+    /// record.
     pub keeps_baskets: bool,
 }

@@ -1,4 +1,4 @@
-//! Writing a tree's record with changes.
+//! Writes a tree's record with changes.
 
 use super::arrays::{cluster_arrays, tables, too_many};
 use super::change::{BranchChange, TreeChange};
@@ -7,11 +7,11 @@ use sapwood_core::{Error, Result};
 use sapwood_tfile::{Edits, Pointer, PointerTarget};
 use std::collections::HashSet;
 
-/// Room for fewer baskets is never stored (root-io-spec TBranch §4).
+/// ROOT never stores fewer slots for baskets (root-io-spec TBranch §4).
 const FEWEST_BASKETS: usize = 10;
 
 impl TreeOutline {
-    /// The record as it stands.
+    /// The unchanged record.
     ///
     /// # Errors
     /// Those of [`Outline::emit`](sapwood_tfile::Outline::emit).
@@ -19,14 +19,14 @@ impl TreeOutline {
         self.outline.emit(self.len, &self.payload, key_len, &Edits::default())
     }
 
-    /// The record with changes, for a key of `key_len` bytes. Baskets inside the record are left out: they are records
-    /// of their own now.
+    /// The record with changes, for a key of `key_len` bytes. Baskets inside the record are removed, because
+    /// they now have their own records.
     ///
     /// # Errors
-    /// `Unsupported` if the tree's version cannot store a value; `Corrupt` if the change is not of this tree.
+    /// `Unsupported` if the tree's version cannot store a value; `Corrupt` if the change is for another tree.
     pub fn emit(&self, key_len: u32, change: &TreeChange) -> Result<Vec<u8>> {
         if change.branches.len() != self.branches.len() {
-            return Err(Error::corrupt("a change is not of this tree"));
+            return Err(Error::corrupt("a change is for another tree"));
         }
         let mut edits = Edits::default();
         self.drop_branches(change, &mut edits)?;
@@ -65,7 +65,7 @@ impl TreeOutline {
         self.outline.emit(self.len, &self.payload, key_len, &edits)
     }
 
-    /// Removes branches from the arrays that hold them and their leaves from the tree's array, and adds the grafted ones.
+    /// Removes dropped branches and their leaves from their arrays, and adds the grafted ones.
     fn drop_branches(&self, change: &TreeChange, edits: &mut Edits) -> Result<()> {
         let dropped = || self.branches.iter().zip(&change.branches).filter(|(_, change)| change.is_none());
         let branches: HashSet<usize> = dropped().map(|(branch, _)| branch.at).collect();
@@ -79,7 +79,7 @@ impl TreeOutline {
         if branches.is_empty() {
             return Ok(());
         }
-        // Other references to them (a table of references may hold some) become null.
+        // Other references to them, such as those in a table of references, become null.
         for pointer in self.outline.pointers() {
             if let PointerTarget::Reference(at) = pointer.target
                 && (branches.contains(&at) || leaves.contains(&at))
@@ -130,8 +130,8 @@ fn edit_branch(at: &BranchOutline, change: &BranchChange, edits: &mut Edits) -> 
         edits.replace(at.file_name.clone(), [0]);
     }
     let count = change.baskets.len();
-    // Where a record is of a version below 10, ROOT takes the last basket out of this array and does not ask how many
-    // it holds: beyond 16 that ends in memory of others.
+    // For a class version below 10, ROOT takes the last basket from this array without checking its size:
+    // beyond 16, it accesses foreign memory.
     at.baskets.empty(if at.table_layout == TableLayout::Long { 0 } else { count + 1 }, edits)?;
     let room = FEWEST_BASKETS.max(count + 1);
     let word = |value: usize| i32::try_from(value).map(i32::to_be_bytes).map_err(|_| too_many("baskets"));

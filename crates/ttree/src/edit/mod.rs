@@ -1,4 +1,4 @@
-//! Writing a tree's record again, for baskets that lie elsewhere.
+//! Rewrites a tree's record for baskets at other offsets.
 
 mod arrays;
 mod change;

@@ -1,41 +1,41 @@
-//! What a branch of a split class holds: a member, a column of members, a count, or nothing of its own.
+//! The content of a branch of a split class: a member, a column of members, a count, or only sub-branches.
 
-use super::outcome::{Meaning, Outcome, count_column};
-use crate::meta::{Branch, BranchElement, BranchKind, Tree};
+use super::branch_type::{BranchType, Meaning, count_branch_type};
+use crate::meta::{Branch, BranchElement, BranchKind, TTree};
 use sapwood_core::Result;
 use sapwood_streamer::{Compiler, CppType, Program};
 use sapwood_tfile::{StreamerElement, StreamerInfo, StreamerInfos};
 
 /// `TBranchElement::fType` (root-io-spec TBranchElement §3).
-mod branch_type {
+mod element_type {
     pub(super) const CLONES_MASTER: i32 = 3;
     pub(super) const COLLECTION_MASTER: i32 = 4;
     pub(super) const CLONES_MEMBER: i32 = 31;
     pub(super) const COLLECTION_MEMBER: i32 = 41;
 }
 
-/// The meaning of a `TBranchElement`.
+/// The type of a `TBranchElement`.
 pub(super) fn interpret(
-    tree: &Tree,
+    tree: &TTree,
     branch: &Branch,
     element: &BranchElement,
     compiler: &Compiler,
     paths: &[String],
-) -> Outcome {
+) -> BranchType {
     let streamers = compiler.streamers();
     match element.element_type {
         // The class's own streamer wrote the objects, with a header (ReadingEntries §3.5).
         ..0 => {
             let class = &element.class_name;
-            return Outcome::compiled(&CppType::parse(class).to_string(), compiler.object(class, paths));
+            return BranchType::compiled(&CppType::parse(class).to_string(), compiler.object(class, paths));
         }
-        branch_type::CLONES_MASTER => return count_column("int32_t".into()),
-        _ if !branch.children.is_empty() => return Outcome::group(group_name(element, streamers)),
-        branch_type::COLLECTION_MASTER => return count_column("int32_t".into()),
+        element_type::CLONES_MASTER => return count_branch_type(),
+        _ if !branch.children.is_empty() => return BranchType::group(group_name(element, streamers)),
+        element_type::COLLECTION_MASTER => return count_branch_type(),
         _ if element.id < 0 => {
             let class = &element.class_name;
             let typename = CppType::parse(class).to_string();
-            return Outcome::compiled(&typename, compiler.whole(class, info(element, streamers), paths));
+            return BranchType::compiled(&typename, compiler.whole(class, info(element, streamers), paths));
         }
         _ => {}
     }
@@ -44,41 +44,41 @@ pub(super) fn interpret(
         info(element, streamers).and_then(|info| Some((info, info.elements.get(index)?)))
     else {
         let name = format!("{} of {}", branch.name, element.class_name);
-        return Outcome::unsupported(&name, "the file does not describe its class");
+        return BranchType::unsupported(&name, "the file does not describe its class");
     };
     if let CppType::Bitset(_) = CppType::parse(&member.type_name)
         && holds_nothing(branch)
     {
-        return Outcome::unsupported(
+        return BranchType::unsupported(
             &Compiler::type_name(member, ""),
             "ROOT before 6.08/06 lost the bits when it wrote them",
         );
     }
     match element.element_type {
-        branch_type::CLONES_MEMBER | branch_type::COLLECTION_MEMBER => {
+        element_type::CLONES_MEMBER | element_type::COLLECTION_MEMBER => {
             counted(tree, branch, &Compiler::type_name(member, "[]"), compiler.column(info, index, paths))
         }
         _ => counted(tree, branch, &Compiler::type_name(member, ""), compiler.member(info, index, paths)),
     }
 }
 
-/// A member, with the branch that counts its items for the object, or for each of its objects, if one must.
-fn counted(tree: &Tree, branch: &Branch, typename: &str, program: Result<Program>) -> Outcome {
+/// A member, with the branch that counts its items if there is one.
+fn counted(tree: &TTree, branch: &Branch, typename: &str, program: Result<Program>) -> BranchType {
     let counter = program.as_ref().ok().and_then(|program| program.counter.clone());
-    let mut outcome = Outcome::compiled(typename, program);
-    if let (Some(counter), Meaning::Column(interpretation)) = (counter, &mut outcome.meaning) {
+    let mut branch_type = BranchType::compiled(typename, program);
+    if let (Some(counter), Meaning::Column(interpretation)) = (counter, &mut branch_type.meaning) {
         interpretation.count_branch = counting_branch(tree, branch, &counter);
         if interpretation.count_branch.is_none() {
             let why = format!("the branch of {counter}, which counts it, is not in the tree");
-            return Outcome::unsupported(typename, &why);
+            return BranchType::unsupported(typename, &why);
         }
     }
-    outcome
+    branch_type
 }
 
-/// The column of the member `counter` of the objects that a column belongs to. Only its name tells (ReadingEntries
-/// §4.1 and §4.2).
-fn counting_branch(tree: &Tree, branch: &Branch, counter: &str) -> Option<usize> {
+/// The branch of the member `counter` of the same objects. Only its name identifies it (ReadingEntries §4.1
+/// and §4.2).
+fn counting_branch(tree: &TTree, branch: &Branch, counter: &str) -> Option<usize> {
     let name = branch.name.split('[').next().unwrap_or_default();
     let name = match name.rsplit_once('.') {
         Some((objects, _)) => format!("{objects}.{counter}"),
@@ -93,8 +93,8 @@ fn counting_branch(tree: &Tree, branch: &Branch, counter: &str) -> Option<usize>
     siblings.copied().find(is_counter).or_else(recorded)
 }
 
-/// True if the branch has no more bytes than the keys of its baskets and their tables of offsets take.
-/// Nothing else tells a bitset that was written from one whose bits were lost (ReadingEntries §3.6).
+/// True if the branch has only as many bytes as the keys and offset tables of its baskets. Nothing else
+/// distinguishes a bitset that was written from one whose bits were lost (ReadingEntries §3.6).
 fn holds_nothing(branch: &Branch) -> bool {
     const KEY: u64 = 150;
     let baskets = branch.baskets.len() as u64;

@@ -1,32 +1,31 @@
-//! What a branch holds: its C++ type as people write it, and how its bytes become values.
+//! The content of a branch: its C++ type as people write it, and how to decode its bytes.
 
+mod branch_type;
 mod element;
 mod leaf;
-mod outcome;
 mod title;
 
-pub use outcome::{Meaning, Outcome};
+pub use branch_type::{BranchType, Meaning};
 
-use crate::meta::{BranchKind, Tree};
+use crate::meta::{BranchKind, TTree};
 use sapwood_streamer::Compiler;
 
-/// What the branch `index` of `tree` holds, or of its objects the members with the paths `paths`, such as
-/// `fP.fX`; with no path, everything. Never fails: what is not understood is
-/// [unsupported](Meaning::Unsupported).
-pub fn interpret(tree: &Tree, index: usize, compiler: &Compiler, paths: &[String]) -> Outcome {
+/// The type of the branch `index` of `tree`, restricted to the members with the paths `paths`, such as
+/// `fP.fX`; with no path, all members. Never fails: unknown content is [unsupported](Meaning::Unsupported).
+pub fn interpret(tree: &TTree, index: usize, compiler: &Compiler, paths: &[String]) -> BranchType {
     let Some(branch) = tree.branches.get(index) else {
-        return Outcome::unsupported("unknown", "there is no such branch");
+        return BranchType::unsupported("unknown", "there is no such branch");
     };
     match &branch.kind {
         BranchKind::Plain if branch.leaves.is_empty() && !branch.children.is_empty() => {
-            Outcome::group(String::new())
+            BranchType::group(String::new())
         }
         BranchKind::Plain => leaf::interpret(index, branch),
         BranchKind::Element(description) => element::interpret(tree, branch, description, compiler, paths),
         BranchKind::Object { class_name } if branch.children.is_empty() => {
-            Outcome::compiled(class_name, compiler.named_object(class_name, paths))
+            BranchType::compiled(class_name, compiler.named_object(class_name, paths))
         }
-        BranchKind::Object { class_name } => Outcome::group(class_name.clone()),
-        BranchKind::Other(class) => Outcome::unsupported(class, "branches of this class are not read"),
+        BranchKind::Object { class_name } => BranchType::group(class_name.clone()),
+        BranchKind::Other(class) => BranchType::unsupported(class, "branches of this class are not read"),
     }
 }

@@ -8,8 +8,8 @@ fn brackets(title: &str) -> impl Iterator<Item = &str> {
     title.split('[').skip(1).filter_map(|part| part.split_once(']')).map(|(inside, _)| inside.trim())
 }
 
-/// The fixed dimensions that a title names, if their product is `len`; otherwise `len` alone, and nothing
-/// for a `len` of 1. Only the title tells the shape (root-io-spec TLeaf §4).
+/// The fixed dimensions in a title if their product is `len`; otherwise only `len`, and nothing for a `len`
+/// of 1. Only the title states the shape (root-io-spec TLeaf §4).
 pub(super) fn dimensions(titles: [&str; 2], len: usize) -> Vec<usize> {
     for title in titles {
         let sizes: Vec<usize> = brackets(title).filter_map(|inside| inside.parse().ok()).collect();
@@ -21,7 +21,8 @@ pub(super) fn dimensions(titles: [&str; 2], len: usize) -> Vec<usize> {
     if len == 1 { Vec::new() } else { vec![len] }
 }
 
-/// How a `Double32_t` (`double`) or `Float16_t` leaf is encoded, by the annotation in one of its titles.
+/// How a `Double32_t` (`double`) or `Float16_t` leaf is encoded, according to the annotation in one of its
+/// titles.
 pub(super) fn truncated(titles: [&str; 2], double: bool) -> Number {
     let annotated = titles.into_iter().find(|title| brackets(title).any(|inside| inside.contains(',')));
     Number::packed(annotated.and_then(ValueRange::from_title), double)

@@ -1,4 +1,5 @@
-//! Where a branch's baskets lie: `fBasketSeek`, `fBasketBytes`, `fBasketEntry`, and baskets inside the record.
+//! Locates the baskets of a branch: `fBasketSeek`, `fBasketBytes`, `fBasketEntry`, and baskets inside the
+//! record.
 
 use crate::basket::BasketHeader;
 use crate::meta::BasketRef;
@@ -19,14 +20,14 @@ pub(super) enum IntegerArray<'a> {
 }
 
 impl<'a> IntegerArray<'a> {
-    /// Reads `count` integers, of eight bytes if `long`.
+    /// Reads `count` integers, with eight bytes each if `long`.
     pub(super) fn read(cursor: &mut Cursor<'a>, count: usize, long: bool) -> Result<Self> {
         let size = if long { 8 } else { 4 };
         let bytes = cursor.bytes(count.saturating_mul(size))?;
         Ok(if long { IntegerArray::Long(bytes) } else { IntegerArray::Int(bytes) })
     }
 
-    /// The value at `index`, as far as it is there.
+    /// The value at `index`, if it exists.
     pub(super) fn get(self, index: usize) -> Option<i64> {
         match self {
             IntegerArray::Absent => None,
@@ -43,7 +44,7 @@ impl<'a> IntegerArray<'a> {
 /// The members of a branch that locate its baskets (root-io-spec TBranch §4, §5).
 #[derive(Debug, Default)]
 pub(super) struct BasketTable<'a> {
-    /// `fWriteBasket`: number of baskets that were closed; one more may be in `embedded`.
+    /// `fWriteBasket`: number of closed baskets; one more may be in `embedded`.
     pub(super) write_basket: i32,
     /// `fEntryNumber`: one past the last entry.
     pub(super) entry_number: u64,
@@ -53,20 +54,19 @@ pub(super) struct BasketTable<'a> {
     pub(super) entry: IntegerArray<'a>,
     /// `fBasketSeek`.
     pub(super) seek: IntegerArray<'a>,
-    /// `fBaskets`: the slots that hold a basket, by rising index.
+    /// `fBaskets`: the slots that hold a basket, in ascending order.
     pub(super) embedded: Vec<(usize, Bytes)>,
 }
 
 impl BasketTable<'_> {
-    /// The baskets that hold entries, checked to rise in entries and to lie inside a file of `file_size`
-    /// bytes (not checked if it is not known).
+    /// The baskets that hold entries, checked to be in ascending order and inside a file of `file_size`
+    /// bytes, if that is known.
     pub(super) fn baskets(&self, file_size: Option<u64>) -> Result<Vec<BasketRef>> {
-        let count = usize::try_from(self.write_basket).map_err(|_| {
-            Error::corrupt(format!("the branch says that it has {} baskets", self.write_basket))
-        })?;
+        let count = usize::try_from(self.write_basket)
+            .map_err(|_| Error::corrupt(format!("the branch has {} baskets", self.write_basket)))?;
         let mut embedded = self.embedded.iter().peekable();
         let mut baskets: Vec<BasketRef> = Vec::new();
-        // Slot `count` holds the basket that was not closed, if any; slots above it mean nothing (TBranch §5).
+        // Slot `count` holds the open basket, if any; higher slots have no meaning (TBranch §5).
         for index in 0..=count {
             let stored = embedded.next_if(|(slot, _)| *slot == index).map(|(_, stored)| stored);
             if index == count && stored.is_none() {
@@ -76,8 +76,9 @@ impl BasketTable<'_> {
             if index == count && first_entry >= self.entry_number {
                 break; // the open basket holds nothing yet
             }
-            // A basket that was closed and has a place was read back before the tree was written (TBranch §5.1),
-            // or only its header stands here. For the open one, the place means nothing (TBranch §13.4).
+            // A closed basket that also has an offset was read back before the tree was written (TBranch
+            // §5.1), or only its header is here. For the open basket, the offset has no meaning (TBranch
+            // §13.4).
             let on_file = index < count && self.seek.get(index).is_some_and(|seek| seek > 0);
             let basket = match stored.filter(|_| !on_file) {
                 Some(stored) => embedded_basket(first_entry, stored)?,
@@ -121,15 +122,15 @@ impl BasketTable<'_> {
         let range = ByteRange::new(seek, bytes)?;
         if file_size.is_some_and(|size| range.end() > size) {
             return Err(
-                Error::corrupt(format!("basket {index} ({range}) lies behind the end of the file")).at(seek)
+                Error::corrupt(format!("basket {index} ({range}) is beyond the end of the file")).at(seek)
             );
         }
         (basket.offset, basket.len) = (range.start, range.len);
         Ok(basket)
     }
 
-    /// One past the last entry of a basket: the first of the next one. Behind the last one stands the number
-    /// of entries, which some old files lack (TBranch §4.1).
+    /// One past the last entry of a basket: the first of the next one. After the last one comes the number of
+    /// entries, which some old files lack (TBranch §4.1).
     fn end_entry(&self, index: usize, first_entry: u64) -> Result<u64> {
         let next = self.entry.get(index + 1).and_then(|next| u64::try_from(next).ok());
         match next {
@@ -144,7 +145,7 @@ impl BasketTable<'_> {
     }
 }
 
-/// A basket inside the tree's record. Its header knows best how many entries it has (TBranch §11.6).
+/// A basket inside the tree's record. The number of entries is that of its header (TBranch §11.6).
 fn embedded_basket(first_entry: u64, stored: &Bytes) -> Result<BasketRef> {
     let entries = BasketHeader::parse(stored)?.entries as u64;
     Ok(BasketRef { first_entry, entries, offset: 0, len: 0, embedded: Some(stored.clone()) })

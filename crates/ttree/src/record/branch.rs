@@ -2,7 +2,6 @@
 
 use super::basket_table::{BasketTable, IntegerArray};
 use super::classes::DescribedClasses;
-use super::containers::pointer_array;
 use super::number::{io_features, number, skip_attributes};
 use super::parser::Parser;
 use super::positions::{BranchOutline, Maximum, NumberPosition, PointerArray, TableLayout};
@@ -10,14 +9,14 @@ use crate::meta::{BranchElement, BranchKind};
 use sapwood_core::{Error, Result};
 use sapwood_tfile::{Cursor, Pointer, Walker};
 
-/// The newest class version of `TBranch` that is known.
+/// The newest known class version of `TBranch`.
 const NEWEST: i16 = 13;
 
 impl<'a> Parser<'a> {
-    /// Reads an array of branches: it, and their indices in [`Parser::nodes`].
+    /// Reads an array of branches; returns it with their indices in [`Parser::nodes`].
     pub(super) fn branch_array(&mut self, walker: &mut Walker<'a>) -> Result<(PointerArray, Vec<usize>)> {
         let mut branches = Vec::new();
-        let array = pointer_array(walker, |walker| {
+        let array = PointerArray::read(walker, |walker| {
             let (pointer, node) = self.branch_pointer(walker)?;
             branches.extend(node);
             Ok(pointer)
@@ -25,10 +24,11 @@ impl<'a> Parser<'a> {
         Ok((array, branches))
     }
 
-    /// Reads a pointer to a branch, and the branch if it follows: its index in [`Parser::nodes`], if there is one.
+    /// Reads a pointer to a branch, and the branch if it follows; returns its index in [`Parser::nodes`], if
+    /// there is one.
     ///
-    /// A branch that cannot be read is kept as broken if its byte count says where it ends, so that it does not spoil
-    /// the others. In an outline, it is an error: what it consists of must be known.
+    /// A branch that cannot be read is marked as broken if its byte count gives its end, so that the others
+    /// stay readable. For an outline it is an error, because all of its bytes must be known.
     pub(super) fn branch_pointer(&mut self, walker: &mut Walker<'a>) -> Result<(Pointer, Option<usize>)> {
         let mut met = None;
         let pointer = walker.pointer(|walker, pointer, class_name| {
@@ -66,9 +66,8 @@ impl<'a> Parser<'a> {
             }
             _ if walker.is_outlining() => {
                 let info = self.streamers.select(class_name, header.version, None);
-                let info = info.ok_or_else(|| {
-                    Error::unsupported(format!("branches of class {class_name} are not known"))
-                })?;
+                let info =
+                    info.ok_or_else(|| Error::unsupported(format!("unknown branch class {class_name}")))?;
                 DescribedClasses::new(self.streamers).members(walker, info, Some("TBranch"))?;
             }
             _ => {}
@@ -78,7 +77,8 @@ impl<'a> Parser<'a> {
 
     /// The members of `TBranchElement` (root-io-spec TBranchElement §2, §12).
     fn element(&mut self, node: usize, version: i16, walker: &mut Walker<'a>) -> Result<BranchElement> {
-        // Versions 2 to 6 were written for a few months of 2001: the file itself says what they have.
+        // Versions 2 to 6 were written for a few months of 2001; their members are those that the file
+        // describes.
         let info = self.streamers.get("TBranchElement", i32::from(version)).filter(|_| version < 7);
         let has = |name: &str, since: i16| match info {
             Some(info) => info.elements.iter().any(|element| element.name == name),
@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
             at.file_name = begin..walker.position();
         }
         if header.end.is_some_and(|end| end != walker.position()) && version > NEWEST {
-            return Err(Error::unsupported(format!("class version {version} of TBranch is not known")));
+            return Err(Error::unsupported(format!("unknown class version {version} of TBranch")));
         }
         walker.close(&header, "TBranch")?;
 
@@ -145,10 +145,10 @@ impl<'a> Parser<'a> {
         if branch.split_level == 0 && !node.children.is_empty() {
             branch.split_level = 1; // TBranch §2: 0 means 1 if there are sub-branches
         }
-        // The rest of the branch may still say what it would hold.
+        // The rest of the branch may still identify its type.
         match table.baskets(branch.file_name.is_empty().then_some(file_size)) {
             Ok(baskets) => {
-                // What the record embeds is not in the other file, which need not be there.
+                // Embedded baskets are not in the other file, which may be missing.
                 if baskets.iter().all(|basket| basket.embedded.is_some()) {
                     branch.file_name = String::new();
                 }
@@ -195,7 +195,7 @@ impl<'a> Parser<'a> {
         self.lists(node, walker, &mut table, at)?;
         let cursor = &mut walker.cursor;
         let begin = cursor.position();
-        // Below version 10 the arrays are there whatever the flag before each says (TBranch §13.1).
+        // Below version 10, the arrays are present whatever the flag before each (TBranch §13.1).
         let mut array = |is_long: fn(bool, u8) -> bool| match cursor.u8()? {
             0 if long => Ok(IntegerArray::Absent),
             flag => IntegerArray::read(cursor, max_baskets, is_long(long, flag)),
@@ -268,14 +268,14 @@ impl<'a> Parser<'a> {
         at.children = array;
         self.node(node)?.children.extend(children);
         let mut leaves = Vec::new();
-        at.leaves = pointer_array(walker, |walker| {
+        at.leaves = PointerArray::read(walker, |walker| {
             let (pointer, leaf) = self.leaf_pointer(walker)?;
             leaves.extend(leaf);
             Ok(pointer)
         })?;
         self.node(node)?.leaves = leaves;
         let (payload, mut index) = (self.payload, 0);
-        at.baskets = pointer_array(walker, |walker| {
+        at.baskets = PointerArray::read(walker, |walker| {
             let pointer = walker.pointer(|walker, pointer, _| {
                 if !pointer.framed {
                     return Err(walker.cursor.corrupt("a basket inside the tree's record has no byte count"));
@@ -320,12 +320,12 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// How `fEntryNumber` is stored.
+/// The type of `fEntryNumber`.
 fn entry_width(long: bool) -> fn(usize) -> NumberPosition {
     if long { NumberPosition::I64 } else { NumberPosition::I32 }
 }
 
-/// How `fEntries`, `fTotBytes` and `fZipBytes` are stored.
+/// The type of `fEntries`, `fTotBytes` and `fZipBytes`.
 fn statistics_width(long: bool) -> fn(usize) -> NumberPosition {
     if long { NumberPosition::I64 } else { NumberPosition::F64 }
 }

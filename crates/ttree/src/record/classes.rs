@@ -1,24 +1,22 @@
-//! Walking over objects of any class, as the file describes it (root-io-spec StreamerDriven).
+//! Walks over objects of any class that the file describes (root-io-spec StreamerDriven).
 
-use super::containers::{list, pointer_array};
 use super::number::skip_array;
 use sapwood_core::{Error, Result};
 use sapwood_streamer::{Number, basic};
-use sapwood_tfile::{ElementKind, Pointer, StreamerElement, StreamerInfo, StreamerInfos, Walker};
+use sapwood_tfile::{
+    ElementKind, IS_REFERENCED, Pointer, StreamerElement, StreamerInfo, StreamerInfos, Walker,
+};
 use std::collections::HashMap;
 
-/// `TObject::kIsReferenced`: a process id follows the bits (Buffer §7).
-const IS_REFERENCED: u32 = 0x10;
-
-/// Classes that hold no pointers, and whose byte count is sound.
+/// Classes without pointers whose byte count is correct.
 const WITHOUT_POINTERS: [&str; 4] = ["TTreeIndex", "TRefArray", "TExMap", "TDatime"];
 
-/// What the names of collections of numbers and strings consist of.
+/// The words in the names of collections of numbers and strings.
 const WORDS_OF_PLAIN_TYPES: &str = "std vector list deque set multiset map multimap unordered_map unordered_set pair \
     string TString unsigned signed char short int long float double bool \
     Char_t UChar_t Short_t UShort_t Int_t UInt_t Long_t ULong_t Long64_t ULong64_t Float_t Double_t Bool_t";
 
-/// Objects nested deeper than this are not real.
+/// Objects nested deeper than this come from a damaged file.
 const MAX_DEPTH: usize = 200;
 
 /// Walks over objects whose classes the file describes.
@@ -29,7 +27,7 @@ pub(super) struct DescribedClasses<'a> {
 }
 
 impl<'s> DescribedClasses<'s> {
-    /// With these descriptions.
+    /// A walk with these descriptions.
     pub(super) fn new(streamers: &'s StreamerInfos) -> Self {
         DescribedClasses { streamers, depth: 0 }
     }
@@ -68,7 +66,7 @@ impl<'s> DescribedClasses<'s> {
         walker.close(&header, class)
     }
 
-    /// Walks over the members of an object, except the base class `but`, which was walked over.
+    /// Walks over the members of an object, except for the base class `but`, which is already behind.
     pub(super) fn members(
         self,
         walker: &mut Walker<'_>,
@@ -97,7 +95,7 @@ impl<'s> DescribedClasses<'s> {
             // Some classes do not write their base TObject.
             0 | 66 if element.name == "TObject" && info.without_tobject => Ok(()),
             0 | 66 | 67 => self.object(walker, &element.name),
-            // Any of them may count a member.
+            // Each of these may count a member.
             3 | 6 | 13 => {
                 let value = walker.cursor.i32()?;
                 counts.insert(&element.name, usize::try_from(value).unwrap_or(0));
@@ -137,7 +135,7 @@ impl<'s> DescribedClasses<'s> {
         }
     }
 
-    /// Walks over an object of a class whose layout no description gives (HandWrittenStreamers §2); false for any other
+    /// Walks over an object of a class with a custom streamer (HandWrittenStreamers §2); false for any other
     /// class.
     fn known(self, walker: &mut Walker<'_>, class: &str) -> Result<bool> {
         match class {
@@ -145,8 +143,8 @@ impl<'s> DescribedClasses<'s> {
             "TNamed" => walker.cursor.tnamed().map(drop)?,
             "TString" => walker.cursor.tstring_bytes().map(drop)?,
             "TRef" => reference(walker)?,
-            "TList" | "THashList" | "TSortedList" => list(walker, class, |walker| self.pointer(walker))?,
-            "TObjArray" => pointer_array(walker, |walker| self.pointer(walker)).map(drop)?,
+            "TList" | "THashList" | "TSortedList" => walker.list(class, |walker| self.pointer(walker))?,
+            "TObjArray" => walker.array(|walker| self.pointer(walker)).map(drop)?,
             "TClonesArray" => self.clones(walker)?,
             "TObjString" | "TCollection" | "TSeqCollection" | "THashTable" | "TOrdCollection" | "TMap" => {
                 let header = walker.open()?;
@@ -206,7 +204,7 @@ fn is_transposed(version: i16, bits: u32) -> bool {
 
 /// A `TRef` (root-io-spec References §3).
 fn reference(walker: &mut Walker<'_>) -> Result<()> {
-    /// `TRef::kHasUUID`: a string stands in place of the process id.
+    /// `TRef::kHasUUID`: a string replaces the process ID.
     const HAS_UUID: u32 = 1 << 5;
     walker.cursor.skip(2 + 4)?;
     if walker.cursor.u32()? & HAS_UUID != 0 {
@@ -220,15 +218,14 @@ fn reference(walker: &mut Walker<'_>) -> Result<()> {
 fn size(element: &StreamerElement, code: i32) -> Result<usize> {
     let number = match code {
         9 | 19 => Some(Number::packed(element.range, code == 9)),
-        _ => basic(code).map(|(primitive, _)| Number::Plain(primitive)),
+        _ => basic(code).map(Number::Plain),
     };
-    let number = number.ok_or_else(|| {
-        Error::unsupported(format!("a number of type code {code}, '{}', is not known", element.name))
-    })?;
+    let number = number
+        .ok_or_else(|| Error::unsupported(format!("unknown type code {code} of '{}'", element.name)))?;
     Ok(number.size_on_file())
 }
 
-/// True for collections of what holds no pointers.
+/// True for collections of types without pointers.
 fn is_plain(type_name: &str) -> bool {
     let words = type_name.split(|c: char| !c.is_alphanumeric() && c != '_');
     let mut words = words.filter(|word| !word.is_empty());
@@ -237,6 +234,6 @@ fn is_plain(type_name: &str) -> bool {
 }
 
 fn undescribed(what: &str, at: usize) -> Error {
-    Error::unsupported(format!("how {what} is stored is not known, {at} bytes into the record of the tree"))
-        .hint("trees that hold such objects can be read, but not written again")
+    Error::unsupported(format!("the layout of {what} is unknown, {at} bytes into the record of the tree"))
+        .hint("trees with such objects can be read, but not rewritten")
 }

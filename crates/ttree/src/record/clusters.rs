@@ -1,17 +1,17 @@
 //! Clusters: ranges of entries whose baskets were written together (root-io-spec TTree §6).
 
-/// The members of a tree that tell its clusters.
+/// The members of a tree that define its clusters.
 #[derive(Debug, Default)]
 pub(super) struct Clusters {
-    /// For each range of entries in which the cluster size is constant: its last entry and that size.
+    /// For each range of entries with clusters of one size: its last entry and that size.
     pub(super) ranges: Vec<(i64, i64)>,
-    /// `fAutoFlush`: the size of the clusters behind the last range, if positive.
+    /// `fAutoFlush`: the size of the clusters after the last range, if positive.
     pub(super) auto_flush: i64,
 }
 
 impl Clusters {
-    /// First entries of all clusters, then `entries`; empty if a size is not recorded, if the ranges make no
-    /// sense, or if there are more than `limit`: a border where no basket ends is of no use.
+    /// First entries of all clusters, then `entries`; empty if a size is not recorded, the ranges are
+    /// invalid, or there are more than `limit` clusters: only boundaries between baskets are useful.
     pub(super) fn starts(&self, entries: u64, limit: usize) -> Vec<u64> {
         self.try_starts(entries, limit).unwrap_or_default()
     }

@@ -7,7 +7,8 @@ use sapwood_core::Result;
 use sapwood_tfile::{Cursor, Pointer, Walker};
 
 impl Parser<'_> {
-    /// Reads a pointer to a leaf, and the leaf if it follows: its index in [`Parser::leaves`], if it is not null.
+    /// Reads a pointer to a leaf, and the leaf if it follows; returns its index in [`Parser::leaves`], if it
+    /// is not null.
     pub(super) fn leaf_pointer(&mut self, walker: &mut Walker<'_>) -> Result<(Pointer, Option<usize>)> {
         let mut met = None;
         let pointer = walker.pointer(|walker, pointer, class_name| {
@@ -38,7 +39,7 @@ impl Parser<'_> {
         let minimum_at = cursor.position();
         let (kind, maximum) = leaf_kind(class_name, cursor)?;
         if let Some(own) = own {
-            // What follows are numbers.
+            // Only numbers follow.
             cursor.finish(&own)?;
         }
         let width = maximum_width(&kind).filter(|_| own.is_some());
@@ -59,7 +60,7 @@ impl Parser<'_> {
     }
 }
 
-/// Bytes of `fMinimum` and `fMaximum` in the leaves that can count (TLeaf §2).
+/// Size of `fMinimum` and of `fMaximum` in leaves that can count (TLeaf §2).
 fn maximum_width(kind: &LeafKind) -> Option<usize> {
     match kind {
         LeafKind::Bool | LeafKind::I8 => Some(1),
@@ -70,7 +71,7 @@ fn maximum_width(kind: &LeafKind) -> Option<usize> {
     }
 }
 
-/// The kind of a leaf class and its `fMaximum`, read from the members behind the base class.
+/// The kind of a leaf class and its `fMaximum`, read from the members after the base class.
 fn leaf_kind(class_name: &str, cursor: &mut Cursor<'_>) -> Result<(LeafKind, i64)> {
     Ok(match class_name {
         "TLeafO" => (LeafKind::Bool, i64::from(last(cursor, Cursor::u8)?)),
@@ -90,7 +91,7 @@ fn leaf_kind(class_name: &str, cursor: &mut Cursor<'_>) -> Result<(LeafKind, i64
     })
 }
 
-/// Reads `fMinimum` and `fMaximum`, and gives the latter.
+/// Reads `fMinimum` and `fMaximum`, and returns the latter.
 fn last<'a, T>(cursor: &mut Cursor<'a>, read: impl Fn(&mut Cursor<'a>) -> Result<T>) -> Result<T> {
     read(cursor)?;
     read(cursor)

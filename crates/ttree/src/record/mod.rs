@@ -1,10 +1,9 @@
-//! One walk over a tree's record: its branches, leaves and baskets and, if asked to, where their numbers stand.
+//! Parses a tree's record: its branches, leaves and baskets and, on request, the positions of their members.
 
 mod basket_table;
 mod branch;
 mod classes;
 mod clusters;
-mod containers;
 mod leaf;
 mod number;
 mod parser;

@@ -4,8 +4,8 @@ use super::positions::NumberPosition;
 use sapwood_core::Result;
 use sapwood_tfile::Cursor;
 
-/// Reads a number of entries or bytes, and where it stands: `width` is one of the variants of [`NumberPosition`].
-/// Negative numbers, which only statistics have, count as 0.
+/// Reads a number of entries or bytes, and returns it with its position: `width` is a variant of
+/// [`NumberPosition`]. Negative numbers, which only statistics have, count as 0.
 pub(super) fn number(
     cursor: &mut Cursor<'_>,
     width: fn(usize) -> NumberPosition,
@@ -19,7 +19,7 @@ pub(super) fn number(
     Ok((value, Some(position)))
 }
 
-/// Such numbers were a `double` before they became 64-bit integers.
+/// Before they became 64-bit integers, these numbers were stored as `double`.
 fn from_double(cursor: &mut Cursor<'_>, at: usize) -> Result<u64> {
     let value = cursor.f64()?;
     if value.is_finite() && value < 2f64.powi(53) {
@@ -33,13 +33,13 @@ fn from_double(cursor: &mut Cursor<'_>, at: usize) -> Result<u64> {
     Err(cursor.corrupt_at(at, format!("{value} is not a number of entries or bytes")))
 }
 
-/// Passes over an array of numbers of `size` bytes each, such as `TArrayD`.
+/// Skips an array of numbers of `size` bytes each, such as `TArrayD`.
 pub(super) fn skip_array(cursor: &mut Cursor<'_>, size: usize) -> Result<()> {
     let count = cursor.count(size)?;
     cursor.skip(count.saturating_mul(size))
 }
 
-/// Passes over `TAttLine`, `TAttFill` or `TAttMarker`, which have `len` bytes if they have no byte count.
+/// Skips `TAttLine`, `TAttFill` or `TAttMarker`, which have `len` bytes if they have no byte count.
 pub(super) fn skip_attributes(cursor: &mut Cursor<'_>, len: usize) -> Result<()> {
     match cursor.read_header()?.end {
         Some(end) => cursor.seek(end),

@@ -1,33 +1,34 @@
-//! Where the members of a tree and its branches stand in its record.
+//! The positions of the members of a tree and its branches in its record.
 
 use bytes::Bytes;
-use sapwood_tfile::{Outline, Pointer};
+use sapwood_core::Result;
+use sapwood_tfile::{Outline, Pointer, Walker};
 use std::ops::Range;
 
-/// A tree's record, and where its members stand in it, so that it can be written again with other numbers. This works for
-/// branches that cannot be decoded, too.
+/// A tree's record with the positions of its members, so that it can be rewritten with other values. This
+/// also works for branches that cannot be decoded.
 #[derive(Debug, Clone)]
 pub struct TreeOutline {
-    /// The record, and behind it those of the trees whose branches were grafted on it.
+    /// The record, followed by those of grafted trees.
     pub(crate) payload: Bytes,
-    /// Length of its own record.
+    /// Length of the tree's own record.
     pub(crate) len: usize,
     pub(crate) class_name: String,
     pub(crate) key_len: u32,
     pub(crate) outline: Outline,
     pub(crate) tree: TreePositions,
     pub(crate) grafted: Vec<TreePositions>,
-    /// All branches, as in [`Tree::stored_branches`](crate::Tree::stored_branches).
+    /// All branches, as in [`TTree::stored_branches`](crate::TTree::stored_branches).
     pub branches: Vec<BranchOutline>,
 }
 
-/// Where the members of a branch stand.
+/// The positions of the members of a branch.
 #[derive(Debug, Clone, Default)]
 pub struct BranchOutline {
-    /// `fMaximum` of the branch and of its leaves, where they have one: the largest number of items in an entry of this
-    /// branch, or of those that it counts.
+    /// `fMaximum` of the branch and of its leaves, if they have one: the largest number of items per entry of
+    /// this branch, or of those that it counts.
     pub maxima: Vec<Maximum>,
-    /// Where references to the branch point.
+    /// The position that references to the branch name.
     pub(crate) at: usize,
     pub(crate) compression: usize,
     pub(crate) basket_size: usize,
@@ -54,7 +55,7 @@ impl BranchOutline {
     }
 }
 
-/// An `fMaximum`: readers take no more items than it says.
+/// An `fMaximum`, which limits the number of items that readers accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Maximum {
     pub(crate) at: usize,
@@ -63,7 +64,7 @@ pub struct Maximum {
     pub value: i64,
 }
 
-/// Where a number stands.
+/// The position and type of a number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NumberPosition {
     I32(usize),
@@ -71,7 +72,7 @@ pub(crate) enum NumberPosition {
     F64(usize),
 }
 
-/// An array of pointers: where the number of pointers stands, and the pointers.
+/// An array of pointers: the position of their count, and the pointers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PointerArray {
     pub(crate) count_at: usize,
@@ -79,7 +80,18 @@ pub(crate) struct PointerArray {
     pub(crate) pointers: Vec<Pointer>,
 }
 
-/// Where the members of a tree stand.
+impl PointerArray {
+    /// Walks over a `TObjArray`; `each` reads one pointer and the object behind it.
+    pub(super) fn read<'a>(
+        walker: &mut Walker<'a>,
+        each: impl FnMut(&mut Walker<'a>) -> Result<Pointer>,
+    ) -> Result<PointerArray> {
+        let (count_at, pointers) = walker.array(each)?;
+        Ok(PointerArray { count_at, pointers })
+    }
+}
+
+/// The positions of the members of a tree.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TreePositions {
     pub(crate) entries: Option<NumberPosition>,
@@ -100,13 +112,13 @@ pub(crate) struct TreePositions {
 /// How the three tables of a branch are stored (root-io-spec TBranch §4, §13).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum TableLayout {
-    /// There are none: the branch has no baskets of its own (`TBranchClones`).
+    /// No tables: the branch has no baskets of its own (`TBranchClones`).
     #[default]
     None,
     /// Class version 10 and later.
     Long,
     /// Class versions 6 to 9.
     Int,
-    /// Before; with `fBasketBytes`, and with `fBasketSeek`, if so.
+    /// Earlier class versions, with `fBasketBytes` and `fBasketSeek` if the fields are true.
     First { bytes: bool, seek: bool },
 }

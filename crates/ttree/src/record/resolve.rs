@@ -1,4 +1,4 @@
-//! From references to indices: the order of branches, their paths, the leaves and branches that count.
+//! Resolves references to indices: the order of branches, their paths, count leaves and count branches.
 
 use super::parser::{LeafRecord, Node, Parser};
 use super::positions::BranchOutline;
@@ -9,15 +9,15 @@ use std::collections::HashMap;
 pub(super) struct ResolvedBranches {
     /// All branches, depth first, with leaves, paths and indices filled in.
     pub(super) branches: Vec<Branch>,
-    /// Where the members of each stand, if the walk noted it.
+    /// The positions of the members of each, for an outline.
     pub(super) outlines: Vec<BranchOutline>,
-    /// Those of `fBranchRef`, which come last.
+    /// The branches of `fBranchRef`, which come last.
     pub(super) hidden: Vec<Branch>,
 }
 
 /// Branches depth first, each once.
 struct BranchOrder {
-    /// By the index of a node: that in `branches`.
+    /// By index of a node: its index in `branches`.
     index_of: Vec<Option<usize>>,
     /// The index of each node, and that of its parent in this order.
     branches: Vec<(usize, Option<usize>)>,
@@ -38,7 +38,7 @@ impl BranchOrder {
 }
 
 impl Parser<'_> {
-    /// The branches below `roots`, then those below the branch of `fBranchRef`.
+    /// The branches under `roots`, then those under the branch of `fBranchRef`.
     pub(super) fn resolve(mut self, roots: &[usize], reference: Option<usize>) -> ResolvedBranches {
         let mut order = BranchOrder { index_of: vec![None; self.nodes.len()], branches: Vec::new() };
         order.extend(&self.nodes, roots);
@@ -113,7 +113,7 @@ impl Parser<'_> {
             };
             let LeafRecord { mut leaf, count, .. } = record;
             leaf.count = count.and_then(owner);
-            // The branch of a TLeafElement says what it holds and which branch counts it.
+            // The branch of a TLeafElement states its type and its count branch.
             if count.is_some() && leaf.count.is_none() && !matches!(leaf.kind, LeafKind::Element { .. }) {
                 let missing = format!("the leaf that counts '{}' is not in the record", leaf.name);
                 branch.broken.get_or_insert(missing);

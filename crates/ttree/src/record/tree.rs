@@ -2,22 +2,21 @@
 
 use super::classes::DescribedClasses;
 use super::clusters::Clusters;
-use super::containers::{list, pointer_array};
 use super::number::{io_features, number, skip_array, skip_attributes};
 use super::parser::Parser;
 use super::positions::{NumberPosition, PointerArray, TreeOutline, TreePositions};
 use super::resolve::ResolvedBranches;
-use crate::meta::{Friend, Tree};
+use crate::meta::{Friend, TTree};
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use sapwood_tfile::{Cursor, ObjectHeader, Pointer, StreamerInfos, Walker};
 
-/// The newest class version of `TTree` that is known.
+/// The newest known class version of `TTree`.
 const NEWEST: i16 = 20;
-/// More levels of derived classes are not real.
+/// More levels of derived classes come from a damaged file.
 const MAX_LEVELS: usize = 8;
 
-/// What the record says of the tree itself, before references are resolved.
+/// The members of the tree itself, before references are resolved.
 #[derive(Default)]
 struct TreeMembers {
     entries: u64,
@@ -32,26 +31,26 @@ struct TreeMembers {
     at: TreePositions,
 }
 
-/// A record, and what must be known to read it.
+/// A record, and the context needed to read it.
 struct TreePayload<'a> {
     class_name: &'a str,
     payload: &'a Bytes,
-    /// Where it begins in the payload.
+    /// Its start in the payload.
     start: usize,
     key_len: u32,
     file_size: u64,
     streamers: &'a StreamerInfos,
 }
 
-impl Tree {
+impl TTree {
     /// Parses the payload of a tree's record (decompressed).
     ///
     /// `key_len` is the length of the key before it: references inside the payload count from the key.
-    /// `file_size` bounds every offset. `streamers` describe the members of classes in the few versions whose
-    /// layout is not known here.
+    /// `file_size` bounds every offset. `streamers` describe the few class versions whose layout is not built
+    /// in.
     ///
-    /// A branch that cannot be read is kept and says why in [`Branch::broken`](crate::Branch::broken); the others stay
-    /// readable.
+    /// A branch that cannot be read is kept, with the reason in [`Branch::broken`](crate::Branch::broken);
+    /// the others stay readable.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated` or `Unsupported`, with the offset inside the payload.
@@ -61,30 +60,31 @@ impl Tree {
         key_len: u32,
         file_size: u64,
         streamers: &StreamerInfos,
-    ) -> Result<Tree> {
+    ) -> Result<TTree> {
         let record = TreePayload { class_name, payload, start: 0, key_len, file_size, streamers };
         record.parse(Walker::new(payload, key_len)).map(|(tree, _)| tree)
     }
 }
 
 impl TreeOutline {
-    /// Parses the payload of a tree's record, and notes where its members stand; the arguments are those of
-    /// [`Tree::parse`]. A broken branch is an error here, but for one that lacks leaves: its baskets are kept.
+    /// Parses the payload of a tree's record with the positions of its members; the arguments are those of
+    /// [`TTree::parse`]. A broken branch is an error here, except for one that lacks leaves: its baskets are
+    /// kept.
     ///
     /// # Errors
-    /// Those of [`Tree::parse`]; `Unsupported` if the record holds objects whose layout is not known.
+    /// Those of [`TTree::parse`]; `Unsupported` if the record holds objects whose layout is not known.
     pub fn parse(
         class_name: &str,
         payload: &Bytes,
         key_len: u32,
         file_size: u64,
         streamers: &StreamerInfos,
-    ) -> Result<(Tree, TreeOutline)> {
+    ) -> Result<(TTree, TreeOutline)> {
         let record = TreePayload { class_name, payload, start: 0, key_len, file_size, streamers };
         record.outlined()
     }
 
-    /// The outline of a tree's record that begins at `start` of the payload, behind this one.
+    /// The outline of a tree's record that starts at `start` in the payload, after this one.
     pub(crate) fn of_grafted(
         class_name: &str,
         payload: &Bytes,
@@ -98,12 +98,12 @@ impl TreeOutline {
 }
 
 impl<'a> TreePayload<'a> {
-    fn outlined(&self) -> Result<(Tree, TreeOutline)> {
+    fn outlined(&self) -> Result<(TTree, TreeOutline)> {
         let (tree, outline) = self.parse(Walker::new(self.payload, self.key_len).outlining())?;
         Ok((tree, outline.ok_or_else(|| Error::corrupt("the record has no outline"))?))
     }
 
-    fn parse(&self, mut walker: Walker<'a>) -> Result<(Tree, Option<TreeOutline>)> {
+    fn parse(&self, mut walker: Walker<'a>) -> Result<(TTree, Option<TreeOutline>)> {
         let mut parser = Parser::new(self.payload, self.file_size, self.streamers);
         walker.cursor.seek(self.start)?;
         let derived = derived_headers(&mut walker, self.class_name)?;
@@ -118,8 +118,7 @@ impl<'a> TreePayload<'a> {
             if header.version <= NEWEST {
                 return error;
             }
-            Error::unsupported(format!("class version {} of TTree is not known", header.version))
-                .caused_by(error)
+            Error::unsupported(format!("unknown class version {} of TTree", header.version)).caused_by(error)
         })?;
         let outline = if walker.is_outlining() {
             walker.close(&header, "TTree")?;
@@ -131,7 +130,7 @@ impl<'a> TreePayload<'a> {
         let ResolvedBranches { branches, outlines, hidden } =
             parser.resolve(&members.branches, members.reference);
         let baskets: usize = branches.iter().map(|branch| branch.baskets.len()).sum();
-        let tree = Tree {
+        let tree = TTree {
             class_name: self.class_name.to_owned(),
             name: named.name,
             title: named.title,
@@ -157,7 +156,7 @@ impl<'a> TreePayload<'a> {
         Ok((tree, outline))
     }
 
-    /// What the classes that are derived from `TTree` add, the innermost first.
+    /// Walks over the members of classes derived from `TTree`, the innermost first.
     fn derived_members(&self, walker: &mut Walker<'_>, derived: &[(&str, ObjectHeader)]) -> Result<()> {
         let mut below = "TTree";
         for (class, header) in derived.iter().rev() {
@@ -177,11 +176,11 @@ impl<'a> TreePayload<'a> {
     }
 }
 
-/// Enters the classes that are derived from `TTree`: their names and headers, the outermost first.
+/// Enters the classes derived from `TTree`; returns their names and headers, the outermost first.
 ///
-/// A derived class begins with its own header, then its base class's: `TTree` is the class whose first base
-/// is `TNamed`, which in turn begins with `TObject`, the one class that never has a byte count. A derived class that
-/// adds nothing may lack a header.
+/// A derived class starts with its own header, followed by that of its base class. `TTree` is the class whose
+/// first base is `TNamed`, which starts with `TObject`, the only class that never has a byte count. A derived
+/// class without members may lack a header.
 fn derived_headers<'c>(walker: &mut Walker<'_>, class_name: &'c str) -> Result<Vec<(&'c str, ObjectHeader)>> {
     let mut derived = Vec::new();
     if class_name == "TTree" {
@@ -243,12 +242,12 @@ fn members<'a>(parser: &mut Parser<'a>, walker: &mut Walker<'a>, version: i16) -
     (at.branches, members.branches) = parser.branch_array(walker)?;
     match members_after_branches(parser, walker, version, &mut members) {
         Err(error) if walker.is_outlining() => Err(error),
-        // What follows is not needed to read entries: damage there does no harm.
+        // The rest is not needed to read entries, so damage there is ignored.
         _ => Ok(members),
     }
 }
 
-/// The members behind `fBranches`, as the file describes them, or as they came to be (TTree §2, §13).
+/// The members after `fBranches`, in the order that the file describes, or by class version (TTree §2, §13).
 fn members_after_branches<'a>(
     parser: &mut Parser<'a>,
     walker: &mut Walker<'a>,
@@ -282,31 +281,31 @@ fn members_after_branches<'a>(
                 let (pointer, node) = parser.branch_pointer(walker)?;
                 (members.at.branch_ref, members.reference) = (Some(pointer), node);
             }
-            other => return Err(Error::unsupported(format!("the member {other} of TTree is not known"))),
+            other => return Err(Error::unsupported(format!("unknown member {other} of TTree"))),
         }
     }
     Ok(())
 }
 
-/// `fLeaves`: references to leaves that the branches hold.
+/// `fLeaves`: references to the leaves of branches.
 fn leaves(walker: &mut Walker<'_>) -> Result<PointerArray> {
-    pointer_array(walker, |walker| {
+    PointerArray::read(walker, |walker| {
         walker.pointer(|walker, pointer, class| {
             if pointer.framed && !walker.is_outlining() {
                 return Ok(());
             }
             let at = walker.position();
-            Err(Error::unsupported(format!("a {class} of no branch, {at} bytes into the record")))
+            Err(Error::unsupported(format!("a {class} without a branch, {at} bytes into the record")))
         })
     })
 }
 
-/// Passes over a pointer to an object of any class.
+/// Skips a pointer to an object of any class.
 fn object(parser: &Parser<'_>, walker: &mut Walker<'_>) -> Result<Pointer> {
     walker.pointer(|walker, pointer, class| pass(parser, walker, pointer, class))
 }
 
-/// Passes over the object of a pointer. An outline takes note of all that is in it.
+/// Skips the object of a pointer; for an outline, walks over it.
 fn pass(parser: &Parser<'_>, walker: &mut Walker<'_>, pointer: &Pointer, class: &str) -> Result<()> {
     if walker.is_outlining() {
         return DescribedClasses::new(parser.streamers).object(walker, class);
@@ -325,7 +324,7 @@ fn friends(parser: &Parser<'_>, walker: &mut Walker<'_>) -> Result<Vec<Friend>> 
         let header = item.read_header()?;
         let named = item.tnamed()?;
         let tree = item.tstring()?;
-        // fOwnFile says nothing that the name of the file does not.
+        // fOwnFile is redundant: the name of the file is empty for the same file.
         if header.end.is_none() {
             item.skip(1)?;
         }
@@ -334,8 +333,8 @@ fn friends(parser: &Parser<'_>, walker: &mut Walker<'_>) -> Result<Vec<Friend>> 
     })
 }
 
-/// Reads a pointer to a `TList`: of each object, what `read` finds in it. For an outline, objects that `read` cannot
-/// read are left out, as long as all that is in them is known.
+/// Reads a pointer to a `TList`, and each of its objects with `read`. For an outline, objects that `read`
+/// cannot read are omitted, as long as their contents are known.
 fn object_list<'a, T>(
     parser: &Parser<'_>,
     walker: &mut Walker<'a>,
@@ -346,7 +345,7 @@ fn object_list<'a, T>(
         if !matches!(class, "TList" | "THashList" | "TSortedList") {
             return pass(parser, walker, list_pointer, class);
         }
-        list(walker, class, |walker| {
+        walker.list(class, |walker| {
             walker.pointer(|walker, pointer, class| {
                 if walker.is_outlining() {
                     items.extend(read(&mut walker.cursor.clone()));
@@ -360,8 +359,8 @@ fn object_list<'a, T>(
     Ok(items)
 }
 
-/// True if `fWeight` is there. It came with class version 7 or 8; in these, it is found by what stands behind
-/// the seven integers that follow it: `fBranches`, a `TObjArray` of version 3.
+/// True if `fWeight` is present. It was added in class version 7 or 8; in these, it is detected by what
+/// follows after seven integers: `fBranches`, a `TObjArray` of version 3.
 fn has_weight(version: i16, cursor: &Cursor<'_>) -> bool {
     match version {
         ..=6 => false,
@@ -370,7 +369,7 @@ fn has_weight(version: i16, cursor: &Cursor<'_>) -> bool {
     }
 }
 
-/// `fClusterRangeEnd` or `fClusterSize`: a byte shows whether the array is there.
+/// `fClusterRangeEnd` or `fClusterSize`: a byte states whether the array is present.
 fn cluster_array(cursor: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
     if cursor.u8()? == 0 {
         return Ok(Vec::new());
@@ -379,7 +378,7 @@ fn cluster_array(cursor: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
     Ok(bytes.as_chunks().0.iter().map(|word| i64::from_be_bytes(*word)).collect())
 }
 
-/// The members up to class version 4, before ROOT described its classes in the file.
+/// The members up to class version 4, before ROOT stored class descriptions in files.
 fn first_layout<'a>(parser: &mut Parser<'a>, walker: &mut Walker<'a>, version: i16) -> Result<TreeMembers> {
     let mut members = TreeMembers::default();
     let at = &mut members.at;
@@ -405,7 +404,7 @@ fn first_layout<'a>(parser: &mut Parser<'a>, walker: &mut Walker<'a>, version: i
     }
     if version > 3 {
         // Of descriptions.
-        list(walker, "TList", |walker| object(parser, walker))?;
+        walker.list("TList", |walker| object(parser, walker))?;
     }
     Ok(members)
 }

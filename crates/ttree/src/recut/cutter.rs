@@ -2,22 +2,18 @@
 
 use super::Entries;
 use super::references::{Tags, shift};
+use crate::basket::{FIELDS_LEN, basket_fields};
 use sapwood_core::{Error, Result};
 use std::ops::Range;
 
-/// `TBasket`'s class version (root-io-spec TBasket §2).
-const VERSION: i16 = 3;
-/// Bytes of the basket's own fields in its key.
-const FIELDS: u32 = 19;
-
-/// A basket that was cut, before compression.
+/// A re-split basket before compression.
 #[derive(Debug, Clone)]
 pub struct NewBasket {
     /// First entry in the new tree.
     pub first_entry: u64,
     /// Number of entries.
     pub entries: u64,
-    /// What stands in the key behind its strings.
+    /// The basket's own fields, after the strings of the key.
     pub fields: Vec<u8>,
     /// Entries and tables.
     pub content: Vec<u8>,
@@ -28,32 +24,33 @@ pub struct NewBasket {
 /// Makes baskets of one branch, entry by entry.
 #[derive(Debug)]
 pub struct Cutter {
-    /// A basket is closed before it has more bytes.
+    /// Maximum size of a basket.
     limit: usize,
-    /// Bytes of the key in front, without the basket's own fields.
+    /// Length of the key, with the basket's own fields.
     key_len: u32,
-    /// `fEntryOffsetLen`; 0 if all entries have one size, and no table tells where they begin.
+    /// `fEntryOffsetLen`; 0 if all entries have one size and there is no offset table.
     offset_len: i32,
-    /// True if baskets may say where their entries stood: not all versions of ROOT's objects survive that.
+    /// True if baskets may record the original offsets of their entries, which ROOT cannot read for all
+    /// objects.
     may_displace: bool,
     first_entry: u64,
     data: Vec<u8>,
     starts: Vec<u32>,
-    /// Where references in each entry count from.
+    /// The offset from which references in each entry count.
     origins: Vec<u32>,
-    /// Why some entries hold references that still count from elsewhere.
+    /// Why some entries have references that could not be adjusted.
     immovable: Option<String>,
 }
 
 impl Cutter {
-    /// Cuts baskets of at most `limit` bytes (or one entry), with a key of `key_len` bytes before the basket's own
-    /// fields. `offset_len` is the branch's `fEntryOffsetLen`. With `may_displace`, entries whose references cannot be
-    /// found are moved, too, and their basket says where they stood: sapwood reads this; ROOT adds the distance to null
-    /// pointers as well, and then crashes.
+    /// Makes baskets of at most `limit` bytes (or one entry), with a key of `key_len` bytes before the
+    /// basket's own fields. `offset_len` is the branch's `fEntryOffsetLen`. With `may_displace`, entries
+    /// whose references cannot be found are also moved, and their basket records their original offsets:
+    /// sapwood reads these; ROOT also adds the distance to null pointers, and then crashes.
     pub fn new(limit: usize, key_len: u32, offset_len: i32, may_displace: bool) -> Cutter {
         Cutter {
             limit: limit.max(1),
-            key_len: key_len.saturating_add(FIELDS),
+            key_len: key_len.saturating_add(FIELDS_LEN),
             offset_len,
             may_displace,
             first_entry: 0,
@@ -64,18 +61,18 @@ impl Cutter {
         }
     }
 
-    /// Leaves out entries that become a basket without being cut. None may wait.
+    /// Skips entries whose basket is copied whole. No entries may be pending.
     pub fn pass(&mut self, entries: u64) {
         self.first_entry += entries;
     }
 
-    /// True if all entries of a basket would stand where they stood before, as the first ones of a new basket.
+    /// True if all entries of a basket would keep their offsets as the first entries of a new basket.
     pub fn fits(&self, entries: &Entries) -> bool {
         let starts = entries.starts.iter().map(|start| start + self.key_len);
         starts.take(entries.len()).eq(entries.origins.iter().copied())
     }
 
-    /// Adds consecutive entries of a basket. Those that become full are put in `out`.
+    /// Adds consecutive entries of a basket; appends full baskets to `out`.
     ///
     /// # Errors
     /// `Unsupported` if the entries differ in size and the branch has no tables, or if they hold references that cannot
@@ -94,7 +91,7 @@ impl Cutter {
         Ok(())
     }
 
-    /// How many of some entries still go in.
+    /// How many of the entries fit in the open basket.
     fn fit(&self, entries: &Entries, range: Range<usize>) -> usize {
         let begin = entries.starts_from(range.start).first().copied().unwrap_or(0) as usize;
         let ends = entries.starts_from(range.start + 1).iter().take(range.len());
@@ -135,23 +132,24 @@ impl Cutter {
         Ok(())
     }
 
-    /// Lets a tag that stood at a place in the bytes of `entries` name the same thing at its new place.
+    /// Adjusts a tag that moves from the position `old` in the bytes of `entries` to `new`, so that it names
+    /// the same object.
     fn shift(&mut self, entries: &Entries, old: usize, new: usize) -> Result<()> {
         let index = entries.starts.partition_point(|&start| start as usize <= old).saturating_sub(1);
         let (Some(&start), Some(&origin)) = (entries.starts.get(index), entries.origins.get(index)) else {
-            return Err(Error::corrupt("a reference stands in no entry"));
+            return Err(Error::corrupt("a reference is outside of all entries"));
         };
         let position = self.key_len as usize + new - (old - start as usize);
         let word = self.data.get_mut(new..).unwrap_or_default();
         shift(word, position as i64 - i64::from(origin)).ok_or_else(too_long)
     }
 
-    /// Bytes that are held.
+    /// Bytes of memory in use.
     pub fn held(&self) -> usize {
         self.data.len() + 8 * self.starts.len()
     }
 
-    /// The basket of the entries that wait, if there are any: the next entry begins another one.
+    /// Closes the open basket and returns it, if it has entries.
     ///
     /// # Errors
     /// `Unsupported` if the entries differ in size and the branch has no tables.
@@ -177,12 +175,7 @@ impl Cutter {
                 table(&mut content, count, self.origins.iter().copied());
             }
         }
-        let mut fields = Vec::with_capacity(FIELDS as usize);
-        fields.extend(VERSION.to_be_bytes());
-        for word in [last, entry_size, count, last] {
-            fields.extend(word.to_be_bytes());
-        }
-        fields.push(0);
+        let fields = basket_fields([last, entry_size, count, last].map(i32::cast_unsigned));
         let first_entry = self.first_entry;
         self.first_entry += entries as u64;
         self.starts.clear();
@@ -190,7 +183,7 @@ impl Cutter {
         Ok(Some(NewBasket { first_entry, entries: entries as u64, fields, content, data_len }))
     }
 
-    /// `fNevBufSize`: the size of each entry or, with a table, the room that its writer had for it (TBasket §2.1).
+    /// `fNevBufSize`: the size of each entry or, with a table, the capacity of that table (TBasket §2.1).
     fn entry_size(&self) -> Result<i32> {
         let entries = self.starts.len();
         if self.offset_len != 0 {
@@ -201,14 +194,14 @@ impl Cutter {
         match i32::try_from(size) {
             Ok(size) if even => Ok(size),
             _ => Err(Error::unsupported(
-                "the entries of a branch differ in size, and it has no tables that tell them",
+                "the entries of a branch differ in size, and it has no offset tables",
             )
-            .hint("such baskets can be copied whole: give no basket or cluster size and no entries")),
+            .hint("such baskets can only be copied whole: pass no basket size, cluster size or entry range")),
         }
     }
 }
 
-/// Appends a table: its length, one word per entry, and one more without a meaning (TBasket §5.1).
+/// Appends a table: its length, one word per entry, and one word without meaning (TBasket §5.1).
 fn table(content: &mut Vec<u8>, count: i32, words: impl Iterator<Item = u32>) {
     content.extend(count.saturating_add(1).to_be_bytes());
     words.for_each(|word| content.extend(word.to_be_bytes()));
@@ -337,7 +330,7 @@ mod tests {
 
     #[test]
     fn references_name_the_same_things_wherever_an_entry_moves() {
-        let key_len = 37 + FIELDS;
+        let key_len = 37 + FIELDS_LEN;
         for origins in [[key_len, key_len + 80, key_len + 200], [1000, 2000, 70]] {
             let (data, starts) = lists(&origins);
             let entries = Entries::new(data, starts, origins.to_vec(), &described()).unwrap();
@@ -356,7 +349,7 @@ mod tests {
 
     #[test]
     fn entries_whose_references_cannot_be_found_stay_where_they_were() {
-        let key_len = 37 + FIELDS;
+        let key_len = 37 + FIELDS_LEN;
         let len = u32::try_from(list(0).len()).unwrap();
         let origins = [key_len, key_len + len];
         let (data, starts) = lists(&origins);

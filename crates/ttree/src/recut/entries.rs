@@ -1,4 +1,4 @@
-//! A basket, taken apart.
+//! Splits a basket into its entries.
 
 use super::References;
 use super::references::Tags;
@@ -11,20 +11,21 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default)]
 pub struct Entries {
     pub(super) data: Vec<u8>,
-    /// Where each begins in `data`, and last, where it ends.
+    /// The start of each in `data`, and the end of the last.
     pub(super) starts: Vec<u32>,
-    /// Where each stood in the buffer that it was written to, counted from the start of the key.
+    /// The offset of each in the buffer that it was first written to, counted from the start of the key.
     pub(super) origins: Vec<u32>,
-    /// The words in `data` that count from the origins.
+    /// The words in `data` that are relative to the origins.
     pub(super) tags: Tags,
 }
 
 impl Entries {
-    /// Takes a basket apart: a record, or what a tree's record embeds. `references` are those of its branch.
+    /// Splits a basket, either a record or a basket embedded in a tree's record. `references` are those of
+    /// its branch.
     ///
     /// # Errors
-    /// `Corrupt`, `Truncated` or `Checksum` if it is broken; `Unsupported` if it does not store where its entries
-    /// begin.
+    /// `Corrupt`, `Truncated` or `Checksum` if it is damaged; `Unsupported` if it does not store the offsets
+    /// of its entries.
     pub fn parse(bytes: &[u8], embedded: bool, references: &References) -> Result<Entries> {
         let header = BasketHeader::parse(bytes)?;
         let mut scratch = Vec::new();
@@ -44,11 +45,11 @@ impl Entries {
         Ok(Entries { data: content.data.to_vec(), starts, origins, tags })
     }
 
-    /// Entries that come from elsewhere: their bytes one behind the other, where each begins and the last ends, and
-    /// where each stood in the buffer that it was written to. `references` are those of the branch.
+    /// Entries from another source: their concatenated bytes, the start of each and the end of the last, and
+    /// the offset of each in the buffer that it was first written to. `references` are those of the branch.
     ///
     /// # Errors
-    /// `Corrupt` if these contradict each other.
+    /// `Corrupt` if these are inconsistent.
     pub fn new(
         data: Vec<u8>,
         starts: Vec<u32>,
@@ -57,7 +58,7 @@ impl Entries {
     ) -> Result<Entries> {
         let ends = starts.last().is_some_and(|&end| end as usize == data.len());
         if !ends || !starts.is_sorted() || starts.len() != origins.len() + 1 {
-            return Err(Error::corrupt("entries do not begin where it is said"));
+            return Err(Error::corrupt("the starts of entries do not match their data"));
         }
         let tags = references.find(&data, places(&starts, &origins));
         Ok(Entries { data, starts, origins, tags })
@@ -73,7 +74,7 @@ impl Entries {
         self.origins.is_empty()
     }
 
-    /// Why the entries cannot move: they hold references that cannot be found.
+    /// Why the entries cannot move, if they have references that cannot be found.
     pub fn immovable(&self) -> Option<&str> {
         match &self.tags {
             Tags::At(_) => None,
@@ -81,7 +82,7 @@ impl Entries {
         }
     }
 
-    /// Bytes that memory is held for.
+    /// Bytes of memory in use.
     pub fn bytes(&self) -> usize {
         self.data.len() + 8 * self.starts.len()
     }
@@ -98,56 +99,35 @@ impl Entries {
         range.and_then(|(from, to)| self.data.get(from..to)).unwrap_or_default()
     }
 
-    /// Where the entries from `from` on begin in the basket.
+    /// The starts of the entries from `from` on.
     pub(super) fn starts_from(&self, from: usize) -> &[u32] {
         self.starts.get(from..).unwrap_or_default()
     }
 
-    /// Where some entries stood.
+    /// The original offsets of some entries.
     pub fn origins(&self, entries: Range<usize>) -> &[u32] {
         self.origins.get(entries).unwrap_or_default()
     }
 }
 
-/// Where the entries begin in the data, and last, where it ends.
+/// The start of each entry in the data, and the end of the last.
 fn starts(header: &BasketHeader, content: &Content<'_>) -> Result<Vec<u32>> {
-    let len = u32::try_from(content.data.len()).map_err(|_| too_long())?;
     let entries = header.entries;
-    let words =
-        |words: &[u8]| words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word)).collect();
-    let mut starts: Vec<u32> = match content.bounds {
-        Bounds::Every(size) => {
-            let size = size_of_each(size, entries, content.data.len())?;
-            (0..entries).map(|index| u32::try_from(index.saturating_mul(size)).unwrap_or(u32::MAX)).collect()
-        }
-        Bounds::Table { words: table, key_len, mask } => {
-            let offsets: Vec<u32> = words(table);
-            offsets.into_iter().map(|offset| (offset & mask).wrapping_sub(key_len)).collect()
-        }
-        Bounds::Sizes(table) => {
-            let sizes: Vec<u32> = words(table);
-            let mut sum = 0_u32;
-            sizes
-                .into_iter()
-                .map(|size| {
-                    sum = sum.saturating_add(size);
-                    sum
-                })
-                .collect()
-        }
+    let bounds = match content.bounds {
+        Bounds::Every(size) => Bounds::Every(size_of_each(size, entries, content.data.len())?),
         Bounds::FromCounts => {
-            return Err(Error::unsupported("a basket does not store where its entries begin")
-                .hint("such baskets can be copied whole: give no basket or cluster size and no entries"));
+            return Err(Error::unsupported("a basket does not store the offsets of its entries").hint(
+                "such baskets can only be copied whole: pass no basket size, cluster size or entry range",
+            ));
         }
+        stored => stored,
     };
-    starts.push(len);
-    if starts.is_sorted() {
-        return Ok(starts);
-    }
-    Err(Error::corrupt("the offsets of a basket's entries go backwards or beyond its end"))
+    let mut starts = Vec::new();
+    Content { bounds, ..*content }.boundaries(0..entries, &mut starts)?;
+    starts.into_iter().map(|start| u32::try_from(start).map_err(|_| too_long())).collect()
 }
 
-/// The size of each entry, where all have the same: what the header says, if that agrees with the data.
+/// The size of each entry if all have the same: that in the header, if it matches the data.
 fn size_of_each(size: usize, entries: usize, len: usize) -> Result<usize> {
     if size.checked_mul(entries) == Some(len) {
         return Ok(size);
@@ -156,18 +136,18 @@ fn size_of_each(size: usize, entries: usize, len: usize) -> Result<usize> {
         Some(each) if each * entries == len => Ok(each),
         None => Ok(0),
         Some(_) => Err(Error::unsupported(format!(
-            "a basket holds {entries} entries in {len} bytes and does not say where each begins"
+            "a basket holds {entries} entries in {len} bytes without their offsets"
         ))
-        .hint("such baskets can be copied whole: give no basket or cluster size and no entries")),
+        .hint("such baskets can only be copied whole: pass no basket size, cluster size or entry range")),
     }
 }
 
-/// Where each entry lies in the data, and its origin.
+/// The range of each entry in the data, and its origin.
 fn places<'e>(starts: &'e [u32], origins: &'e [u32]) -> impl Iterator<Item = (Range<usize>, u32)> + 'e {
     let ranges = starts.iter().zip(starts.iter().skip(1)).map(|(from, to)| *from as usize..*to as usize);
     ranges.zip(origins.iter().copied())
 }
 
 fn too_long() -> Error {
-    Error::corrupt("a basket is longer than its offsets can say")
+    Error::corrupt("a basket is too long for its offsets")
 }

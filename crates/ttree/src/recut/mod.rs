@@ -1,8 +1,8 @@
-//! Baskets cut anew: entries as bytes, without knowing what they mean.
+//! Re-splits baskets: entries are bytes of unknown meaning.
 //!
-//! [`Entries`] takes a basket apart, [`Cutter`] makes new ones of any size. References inside an entry count from the
-//! start of the basket that the entry was written to: they are found by [`References`], and rewritten when the entry
-//! moves. [`serialised`] makes entries of values again.
+//! [`Entries`] splits a basket, [`Cutter`] makes new ones of any size. References inside an entry count from
+//! the start of the basket that it was first written to: [`References`] finds them, and they are rewritten
+//! when the entry moves. [`serialised`] turns values into entries.
 
 mod cutter;
 mod entries;

@@ -1,35 +1,35 @@
-//! References inside entries: tags that name positions in the basket, which change when an entry moves.
+//! References inside entries: tags that name positions in the basket and change when an entry moves.
 //!
-//! ROOT reads an entry that says where it stood (`fDisplacement`) by adding the distance to every tag, that of a null
-//! pointer included (`TBufferFile::ReadObjectAny`): it then looks for an object where none is. So the tags themselves
-//! are rewritten, wherever the file's descriptions say where they stand.
+//! For an entry with a recorded original offset (`fDisplacement`), ROOT adds the distance to every tag,
+//! including that of a null pointer (`TBufferFile::ReadObjectAny`), and then looks for an object where there
+//! is none. The tags themselves are therefore rewritten if the file's class descriptions locate them.
 
 use sapwood_core::{Error, Result};
 use sapwood_streamer::{Program, StreamInput};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What begins the first object of any class in an entry: without it, an entry has no references (root-io-spec
+/// The tag of the first object of any class in an entry: without it, an entry has no references (root-io-spec
 /// Buffer §5).
 const NEW_CLASS: [u8; 4] = [0xff; 4];
 
-/// How the references inside the entries of a branch are found.
+/// How to find the references inside the entries of a branch.
 #[derive(Debug, Clone)]
 pub enum References {
-    /// There are none: the entries are numbers.
+    /// No references: the entries are numbers.
     None,
-    /// By the program that reads the entries.
+    /// With the program that reads the entries.
     Described(Arc<Program>),
-    /// They cannot be found: nothing describes the entries.
+    /// Impossible: nothing describes the entries.
     Undescribed,
 }
 
 /// Tags in the entries of a basket.
 #[derive(Debug, Clone)]
 pub(super) enum Tags {
-    /// Where those stand that name positions, in the bytes of all entries.
+    /// The offsets, in the bytes of all entries, of the tags that name positions.
     At(Vec<u32>),
-    /// There may be some, and this is why it is not known where.
+    /// There may be some, and this is why they cannot be located.
     Unknown(String),
 }
 
@@ -45,8 +45,8 @@ impl References {
         !matches!(self, References::None)
     }
 
-    /// The tags of entries, each given by where it lies in `data`, and where it stood in the buffer that it was written
-    /// to, counted from the start of the key.
+    /// The tags of entries, each given by its range in `data` and its offset in the buffer that it was first
+    /// written to, counted from the start of the key.
     pub(super) fn find(&self, data: &[u8], entries: impl Iterator<Item = (Range<usize>, u32)>) -> Tags {
         let mut tags = Vec::new();
         if matches!(self, References::None) || !names_class(data) {
@@ -81,8 +81,8 @@ impl References {
     }
 }
 
-/// Lets a tag at the start of `word` name a position that is `distance` bytes further on. The highest bit, which marks
-/// the tag of a class, stays.
+/// Adds `distance` to the position that the tag at the start of `word` names. The highest bit, which marks a
+/// class tag, stays.
 pub(super) fn shift(word: &mut [u8], distance: i64) -> Option<()> {
     const POSITION: u32 = 0x3fff_ffff;
     let word = word.first_chunk_mut()?;

@@ -1,22 +1,21 @@
-//! Values to entries: the way back from a column to the bytes that it was decoded from.
+//! Values to entries: the inverse of decoding a column.
 
 use super::Entries;
 use crate::decode::Layout;
 use crate::write::put_numbers;
 use sapwood_core::{Column, Primitive};
 use sapwood_streamer::Number;
+use sapwood_tfile::BYTE_COUNT_MASK;
 use std::ops::Range;
 
-/// Set in a word that counts the bytes behind it (root-io-spec Buffer §2).
-const BYTE_COUNT: u32 = 0x4000_0000;
-/// Bytes in front of a vector: their count, a version, the number of items.
+/// Bytes before the items of a vector: byte count, version, number of items.
 const VECTOR_HEADER: usize = 10;
 
-/// The entries of a column as bytes. `like` are the baskets that it was decoded from, with the places of its entries: of
-/// them comes what frames the values (flags, versions), and where each entry stood.
+/// The entries of a column as bytes. `like` are the baskets that it was decoded from, with the ranges of its
+/// entries: they provide the frames of the values (flags, versions) and the original offsets.
 ///
-/// `None` if values of this layout are not written: only numbers are that have the same type on file and in memory, one
-/// or any number of them in an entry.
+/// `None` if this layout cannot be written: only numbers with the same type on file and in memory can, any
+/// number of them per entry.
 ///
 /// ```
 /// use sapwood_core::{Buffer, Column, Form, Primitive};
@@ -49,7 +48,7 @@ pub fn serialised(layout: &Layout, column: &Column, like: &[(&Entries, Range<usi
     whole.then_some(out)
 }
 
-/// Entries of a header and as many items as each has.
+/// Appends entries that consist of a header and items.
 fn put_lists(
     out: &mut Entries,
     (primitive, values): (Primitive, usize),
@@ -65,14 +64,14 @@ fn put_lists(
         let &[from, to] = bounds else { return None };
         let start = out.data.len();
         out.starts.push(u32::try_from(start).ok()?);
-        // What has no items may have no header either.
+        // An entry without items may lack a header.
         out.data.extend_from_slice(frame.get(..header.min(frame.len()))?);
         let (from, to) = (usize::try_from(from).ok()?, usize::try_from(to).ok()?);
         put_numbers(&mut out.data, items.get(from.checked_mul(size)?..to.checked_mul(size)?)?, primitive);
         if header == VECTOR_HEADER && frame.len() >= header {
             let count = u32::try_from(to.checked_sub(from)?).ok()?;
             let len = u32::try_from(out.data.len() - start - 4).ok()?;
-            out.data.get_mut(start..start + 4)?.copy_from_slice(&(len | BYTE_COUNT).to_be_bytes());
+            out.data.get_mut(start..start + 4)?.copy_from_slice(&(len | BYTE_COUNT_MASK).to_be_bytes());
             out.data.get_mut(start + 6..start + VECTOR_HEADER)?.copy_from_slice(&count.to_be_bytes());
         }
     }

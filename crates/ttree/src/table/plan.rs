@@ -1,73 +1,73 @@
-//! How some entries of a branch are read: which baskets, and what becomes of them.
+//! Plans how to read some entries of a branch: which baskets, and how to decode them.
 
 use crate::decode::{BasketBytes, Counts, Interpretation, Layout, decode};
-use crate::{BasketRef, Branch, Meaning, Outcome};
+use crate::{BasketRef, Branch, BranchType, Meaning};
 use sapwood_core::{Buffer, ByteRange, Column, Counters, Error, Form, Primitive, Result};
 use sapwood_table::{Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, FileIndex, chunk_content};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The entries of one branch, and the branch that counts its items where their baskets do not say where entries begin.
+/// The entries of one branch, and its count branch if the baskets have no offset tables.
 pub(super) struct BranchRead<'t> {
     values: BranchPlan<'t>,
     counts: Option<BranchPlan<'t>>,
     chunks: Vec<Chunk>,
 }
 
-/// A branch, and where its baskets are.
+/// A branch and its baskets.
 pub(super) struct StoredBranch<'t> {
     pub(super) branch: &'t Branch,
     pub(super) baskets: &'t [BasketRef],
     pub(super) file: FileIndex,
 }
 
-/// The baskets of a branch that hold some entries.
+/// The baskets that hold some entries of a branch.
 struct BranchPlan<'t> {
     branch: &'t Branch,
-    /// How its bytes become values: of the whole branch, or of what was selected of it.
-    outcome: Arc<Outcome>,
+    /// How to decode the whole branch, or the selected members.
+    branch_type: Arc<BranchType>,
     entries: Range<u64>,
     baskets: &'t [BasketRef],
-    /// Where the baskets are.
+    /// The file of the baskets.
     file: FileIndex,
 }
 
-/// How the bytes of a branch become values.
+/// How to decode a branch.
 ///
 /// # Errors
 /// `Corrupt` or `Unsupported` if it cannot be read.
-pub(super) fn interpretation<'o>(branch: &Branch, outcome: &'o Outcome) -> Result<&'o Interpretation> {
-    let error = match &outcome.meaning {
+pub(super) fn interpretation<'o>(branch: &Branch, branch_type: &'o BranchType) -> Result<&'o Interpretation> {
+    let error = match &branch_type.meaning {
         _ if branch.broken.is_some() => Error::corrupt(branch.broken.clone().unwrap_or_default()),
         Meaning::Column(interpretation) => return Ok(interpretation),
         Meaning::Group => {
             Error::unsupported("the branch has no data of its own").hint("read its sub-branches")
         }
         Meaning::Unsupported(why) => {
-            Error::unsupported(format!("the type {} cannot be read: {why}", outcome.typename))
+            Error::unsupported(format!("the type {} cannot be read: {why}", branch_type.typename))
         }
     };
     Err(error.branch(&branch.path))
 }
 
 impl<'t> BranchRead<'t> {
-    /// The plan for the entries `entries` of a branch; fewer, if the branch has fewer. `counts` finds the branch that
-    /// counts its items.
+    /// The plan for the entries `entries` of a branch, as far as the branch has them. `counts` finds its
+    /// count branch.
     pub(super) fn new(
         stored: StoredBranch<'t>,
-        outcome: Arc<Outcome>,
+        branch_type: Arc<BranchType>,
         entries: &Range<u64>,
-        counts: impl Fn(usize) -> Result<(StoredBranch<'t>, Arc<Outcome>)>,
+        counts: impl Fn(usize) -> Result<(StoredBranch<'t>, Arc<BranchType>)>,
     ) -> Result<Self> {
-        let values = BranchPlan::new(stored, outcome, entries)?;
+        let values = BranchPlan::new(stored, branch_type, entries)?;
         let interpretation = values.interpretation()?;
         let counted = |count: usize, entries: &Range<u64>| {
-            let (stored, outcome) = counts(count)?;
-            BranchPlan::new(stored, outcome, entries).map(Some)
+            let (stored, branch_type) = counts(count)?;
+            BranchPlan::new(stored, branch_type, entries).map(Some)
         };
         let counts = match interpretation.count_branch {
             Some(count) if interpretation.counts_objects() => counted(count, &values.entries)?,
-            // Only with this feature can a basket do without the offsets of its entries (TBasket §5.2).
+            // Only with this feature can a basket omit the offsets of its entries (TBasket §5.2).
             Some(count) if values.branch.io_bits != 0 => {
                 match (values.baskets.first(), values.baskets.last()) {
                     (Some(first), Some(last)) => counted(count, &(first.first_entry..last.end()))?,
@@ -84,9 +84,9 @@ impl<'t> BranchRead<'t> {
 }
 
 impl<'t> BranchPlan<'t> {
-    fn new(stored: StoredBranch<'t>, outcome: Arc<Outcome>, entries: &Range<u64>) -> Result<Self> {
+    fn new(stored: StoredBranch<'t>, branch_type: Arc<BranchType>, entries: &Range<u64>) -> Result<Self> {
         let StoredBranch { branch, baskets, file } = stored;
-        interpretation(branch, &outcome)?;
+        interpretation(branch, &branch_type)?;
         let end = branch.first_entry.saturating_add(branch.entries);
         if entries.start < branch.first_entry && !entries.is_empty() {
             // A shorter column would look as if its values belonged to earlier entries.
@@ -100,11 +100,11 @@ impl<'t> BranchPlan<'t> {
         let to = baskets.partition_point(|basket| basket.first_entry < entries.end);
         let to = if entries.is_empty() { from } else { to };
         let baskets = baskets.get(from..to).unwrap_or_default();
-        Ok(BranchPlan { branch, outcome, entries, baskets, file })
+        Ok(BranchPlan { branch, branch_type, entries, baskets, file })
     }
 
     fn interpretation(&self) -> Result<&Interpretation> {
-        interpretation(self.branch, &self.outcome)
+        interpretation(self.branch, &self.branch_type)
     }
 
     fn chunks(&self, index: bool, shared: bool) -> impl Iterator<Item = Chunk> {
@@ -133,7 +133,7 @@ impl<'t> BranchPlan<'t> {
         let baskets = self.baskets.iter().map(|basket| {
             let bytes = match &basket.embedded {
                 Some(embedded) => embedded.clone(),
-                // The header of a basket says whether it is compressed.
+                // The header of a basket states whether it is compressed.
                 None => match chunk_content(chunks, ChunkId { file: self.file, offset: basket.offset })? {
                     ChunkContent::Stored(bytes) | ChunkContent::Uncompressed(bytes) => bytes,
                 },
@@ -166,7 +166,7 @@ impl ColumnPlan for BranchRead<'_> {
             Some(counts) => {
                 let column = counts.decode(chunks, None, None, counters)?;
                 let (offsets, values) = integers(&column)
-                    .ok_or_else(|| Error::corrupt("items are counted by a branch that holds no integers"))?;
+                    .ok_or_else(|| Error::corrupt("the count branch does not hold integers"))?;
                 let counts = Counts { first_entry: counts.entries.start, offsets, values: &values };
                 self.values.decode(chunks, Some(counts), likely, counters)?
             }
@@ -184,7 +184,7 @@ impl ColumnPlan for BranchRead<'_> {
     }
 }
 
-/// The offsets, if it is one of lists, and the values of a column of integers.
+/// The values of a column of integers, with its offsets if it has lists.
 pub fn integers(column: &Column) -> Option<(Option<&[i64]>, Vec<i64>)> {
     match (&column.form, column.buffers.as_slice()) {
         (Form::List(content), [offsets, values]) => {

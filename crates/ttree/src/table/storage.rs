@@ -1,6 +1,6 @@
-//! Where the baskets of a tree are stored: what a tree's table asks whoever opened the tree.
+//! Locates and fetches the baskets of a tree for its table.
 
-use crate::{BasketRef, Tree};
+use crate::{BasketRef, TTree};
 use sapwood_core::{Call, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_table::{EntryStatistics, FileIndex};
@@ -11,22 +11,22 @@ pub trait BasketStorage: Debug + Send + Sync {
     /// The URL of the file with the tree's record, without secrets.
     fn url(&self) -> &str;
 
-    /// Finds out where the baskets of some branches are, where that takes reading.
+    /// Locates the baskets of some branches, reading if necessary.
     ///
     /// # Errors
     /// Those of reading.
-    fn locate(&self, tree: &Tree, branches: &[usize], call: &mut Call<'_>) -> Result<()>;
+    fn locate(&self, tree: &TTree, branches: &[usize], call: &mut Call<'_>) -> Result<()>;
 
     /// The baskets of a branch that was [located](BasketStorage::locate).
-    fn baskets<'a>(&'a self, tree: &'a Tree, branch: usize) -> &'a [BasketRef];
+    fn baskets<'a>(&'a self, tree: &'a TTree, branch: usize) -> &'a [BasketRef];
 
-    /// The file that they are in.
+    /// The file that contains them.
     ///
     /// # Errors
     /// `Unsupported` if the branch was not located.
-    fn file(&self, tree: &Tree, branch: usize) -> Result<FileIndex>;
+    fn file(&self, tree: &TTree, branch: usize) -> Result<FileIndex>;
 
-    /// What fetches from one of the files.
+    /// The fetcher of one of the files.
     fn fetcher(&self, file: FileIndex) -> Fetcher;
 
     /// The group that a branch is stored with, such as a product of a dataset; by default none.
@@ -35,9 +35,9 @@ pub trait BasketStorage: Debug + Send + Sync {
         None
     }
 
-    /// What is known of the values of a branch without reading them, in the order of entries.
+    /// Statistics of the values of a branch, in the order of entries, without reading them.
     ///
     /// # Errors
     /// As [`locate`](BasketStorage::locate).
-    fn statistics(&self, tree: &Tree, branch: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>>;
+    fn statistics(&self, tree: &TTree, branch: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>>;
 }

@@ -2,7 +2,9 @@
 
 use super::plan::{BranchRead, StoredBranch, interpretation};
 use super::storage::BasketStorage;
-use crate::{BasketHeader, BasketRef, Branch, Layout, Meaning, Outcome, Tree, inflated, interpret};
+use crate::{
+    BasketHeader, BasketRef, Branch, BranchType, Layout, Meaning, TTree, interpret, uncompressed_record,
+};
 use bytes::Bytes;
 use sapwood_core::{Call, Error, Form, Result};
 use sapwood_fetch::Fetcher;
@@ -14,30 +16,30 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Columns of all branches together: branches that share a large class could have any number of them.
+/// Maximum number of columns of all branches: branches that share a large class could have any number.
 const MOST_COLUMNS: usize = 1 << 19;
 
 /// A tree as a table of columns.
 #[derive(Debug)]
 pub struct TreeTable {
     path: String,
-    tree: Tree,
+    tree: TTree,
     storage: Box<dyn BasketStorage>,
-    /// What compiles the classes: those of a file, or those of each schema of a dataset.
+    /// The compilers of the classes of a file, or of each schema of a dataset.
     compilers: Vec<Compiler>,
-    /// Which of these is for a branch; the first where nothing is said.
+    /// The index of the compiler for each branch; 0 beyond its length.
     compiler_of: Vec<usize>,
-    outcomes: Vec<Arc<Outcome>>,
-    /// What selections of members hold; `None` if that is the whole branch.
-    selected: Mutex<HashMap<Selection, Option<Arc<Outcome>>>>,
+    branch_types: Vec<Arc<BranchType>>,
+    /// The types of selections of members; `None` for the whole branch.
+    selected: Mutex<HashMap<Selection, Option<Arc<BranchType>>>>,
 }
 
 impl TreeTable {
-    /// The tree at `path`, whose baskets are in `storage`. Each branch is read by the compiler that `compiler_of` names;
-    /// by the first where it says nothing.
+    /// The tree at `path`, whose baskets are in `storage`. `compiler_of` is the index of the compiler for
+    /// each branch; 0 beyond its length.
     pub fn new(
         path: &str,
-        tree: Tree,
+        tree: TTree,
         storage: Box<dyn BasketStorage>,
         compilers: Vec<Compiler>,
         compiler_of: Vec<usize>,
@@ -48,25 +50,26 @@ impl TreeTable {
             storage,
             compilers,
             compiler_of,
-            outcomes: Vec::new(),
+            branch_types: Vec::new(),
             selected: Mutex::default(),
         };
         let mut left = MOST_COLUMNS;
         let branches = 0..table.tree.branches.len();
-        let outcomes =
+        let branch_types =
             branches.filter_map(|index| Some(interpret(&table.tree, index, table.compiler(index)?, &[])));
-        table.outcomes = outcomes.map(|outcome| Arc::new(limited(outcome, &mut left))).collect();
+        table.branch_types =
+            branch_types.map(|branch_type| Arc::new(limited(branch_type, &mut left))).collect();
         table
     }
 
-    /// Name, title, clusters, aliases and more, as the tree's record says.
-    pub fn tree(&self) -> &Tree {
+    /// The metadata in the tree's record: name, title, clusters, aliases and more.
+    pub fn tree(&self) -> &TTree {
         &self.tree
     }
 
-    /// What each branch holds, in the order of [`Tree::branches`].
-    pub fn outcomes(&self) -> &[Arc<Outcome>] {
-        &self.outcomes
+    /// The type of each branch, in the order of [`TTree::branches`].
+    pub fn branch_types(&self) -> &[Arc<BranchType>] {
+        &self.branch_types
     }
 
     /// The baskets of a branch that was [located](Table::locate).
@@ -74,7 +77,7 @@ impl TreeTable {
         self.storage.baskets(&self.tree, branch)
     }
 
-    /// The file that the baskets of a located branch are in.
+    /// The file that contains the baskets of a located branch.
     ///
     /// # Errors
     /// `Unsupported` if it was not located.
@@ -82,7 +85,7 @@ impl TreeTable {
         self.storage.file(&self.tree, branch)
     }
 
-    /// Finds out where the baskets of some branches are.
+    /// Locates the baskets of some branches.
     ///
     /// # Errors
     /// Those of [`Table::locate`].
@@ -100,31 +103,31 @@ impl TreeTable {
         self.tree.branches.get(index).ok_or_else(|| no_branch(index))
     }
 
-    fn whole(&self, index: usize) -> Result<Arc<Outcome>> {
-        self.outcomes.get(index).map(Arc::clone).ok_or_else(|| no_branch(index))
+    fn whole(&self, index: usize) -> Result<Arc<BranchType>> {
+        self.branch_types.get(index).map(Arc::clone).ok_or_else(|| no_branch(index))
     }
 
-    /// What compiles the classes of a branch.
+    /// The compiler of the classes of a branch.
     fn compiler(&self, branch: usize) -> Option<&Compiler> {
         self.compilers.get(self.compiler_of.get(branch).copied().unwrap_or(0))
     }
 
-    /// What a branch holds of the members that are selected; all that it holds where no less can be read.
+    /// The type of the selected members of a branch; of the whole branch if these cannot be read separately.
     ///
     /// # Errors
     /// `Usage` if there is no such branch.
-    pub fn outcome(&self, selection: &Selection) -> Result<Arc<Outcome>> {
+    pub fn branch_type(&self, selection: &Selection) -> Result<Arc<BranchType>> {
         let whole = self.whole(selection.column)?;
         if selection.members.is_empty() {
             return Ok(whole);
         }
         let mut known = self.selected.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = known.entry(selection.clone()).or_insert_with(|| {
+        let branch_type = known.entry(selection.clone()).or_insert_with(|| {
             let compiler = self.compiler(selection.column)?;
-            let outcome = interpret(&self.tree, selection.column, compiler, &selection.members);
-            matches!(outcome.meaning, Meaning::Column(_)).then(|| Arc::new(outcome))
+            let branch_type = interpret(&self.tree, selection.column, compiler, &selection.members);
+            matches!(branch_type.meaning, Meaning::Column(_)).then(|| Arc::new(branch_type))
         });
-        Ok(outcome.clone().unwrap_or(whole))
+        Ok(branch_type.clone().unwrap_or(whole))
     }
 }
 
@@ -154,14 +157,14 @@ impl Table for TreeTable {
     }
 
     fn schema(&self, column: usize) -> Option<ColumnSchema<'_>> {
-        let (branch, outcome) = self.tree.branches.get(column).zip(self.outcomes.get(column))?;
-        let (content, count_column) = match (&outcome.meaning, &branch.broken) {
+        let (branch, branch_type) = self.tree.branches.get(column).zip(self.branch_types.get(column))?;
+        let (content, count_column) = match (&branch_type.meaning, &branch.broken) {
             (_, Some(why)) => (ColumnContent::Unreadable(why), None),
             (Meaning::Column(one), None) => (ColumnContent::Values(&one.form), one.count_branch),
             (Meaning::Group, None) => (ColumnContent::Group, None),
             (Meaning::Unsupported(why), None) => (ColumnContent::Unreadable(why), None),
         };
-        let (name, title, typename) = (&branch.path, &branch.title, &outcome.typename);
+        let (name, title, typename) = (&branch.path, &branch.title, &branch_type.typename);
         let group = self.storage.group(column);
         Some(ColumnSchema { name, title, typename, group, content, count_column })
     }
@@ -177,15 +180,15 @@ impl Table for TreeTable {
     }
 
     fn form(&self, selection: &Selection) -> Result<(Form, Vec<(String, String)>)> {
-        let outcome = self.outcome(selection)?;
-        let interpretation = interpretation(self.branch(selection.column)?, &outcome)?;
+        let branch_type = self.branch_type(selection)?;
+        let interpretation = interpretation(self.branch(selection.column)?, &branch_type)?;
         Ok((interpretation.form.clone(), interpretation.skipped.clone()))
     }
 
     fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>> {
-        let outcome = self.outcome(selection)?;
+        let branch_type = self.branch_type(selection)?;
         let counts = |count| Ok((self.stored(count)?, self.whole(count)?));
-        Ok(Box::new(BranchRead::new(self.stored(selection.column)?, outcome, entries, counts)?))
+        Ok(Box::new(BranchRead::new(self.stored(selection.column)?, branch_type, entries, counts)?))
     }
 
     fn uncompressed_len(&self, _: &Chunk, stored: &Bytes) -> Option<usize> {
@@ -195,7 +198,7 @@ impl Table for TreeTable {
     }
 
     fn uncompress(&self, _: &Chunk, stored: &Bytes) -> Result<Bytes> {
-        inflated(stored)
+        uncompressed_record(stored)
     }
 
     fn statistics(&self, column: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
@@ -203,9 +206,9 @@ impl Table for TreeTable {
     }
 }
 
-/// What a branch holds, if that is not too much for the tree as a whole.
-fn limited(outcome: Outcome, left: &mut usize) -> Outcome {
-    let weight = match &outcome.meaning {
+/// The type of a branch, unless it exceeds the limit of columns for the tree.
+fn limited(branch_type: BranchType, left: &mut usize) -> BranchType {
+    let weight = match &branch_type.meaning {
         Meaning::Column(interpretation) => match &interpretation.layout {
             Layout::Program(program) => program.weight(),
             _ => 1,
@@ -215,11 +218,11 @@ fn limited(outcome: Outcome, left: &mut usize) -> Outcome {
     match left.checked_sub(weight) {
         Some(rest) => {
             *left = rest;
-            outcome
+            branch_type
         }
         None => {
             let why = format!("the branches of the tree have more than {MOST_COLUMNS} columns together");
-            Outcome { meaning: Meaning::Unsupported(why), ..outcome }
+            BranchType { meaning: Meaning::Unsupported(why), ..branch_type }
         }
     }
 }
@@ -239,9 +242,9 @@ mod tests {
             count_branch: None,
             skipped: Vec::new(),
         };
-        let outcome = Outcome { typename: String::new(), meaning: Meaning::Column(interpretation) };
+        let branch_type = BranchType { typename: String::new(), meaning: Meaning::Column(interpretation) };
         let mut left = 25;
-        let mut is_column = || matches!(limited(outcome.clone(), &mut left).meaning, Meaning::Column(_));
+        let mut is_column = || matches!(limited(branch_type.clone(), &mut left).meaning, Meaning::Column(_));
         assert_eq!([is_column(), is_column(), is_column()], [true, true, false]);
     }
 }

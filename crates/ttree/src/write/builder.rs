@@ -1,4 +1,4 @@
-//! The builder of a tree: branches that are filled side by side, and clusters of them.
+//! The builder of a tree: fills its branches in parallel, cluster by cluster.
 
 use super::clusters::{ClusterSize, Clusters};
 use super::columns::{self, ColumnView};
@@ -7,6 +7,7 @@ use super::fill::{CompressedBasket, Filler, FullBasket};
 use super::record::{self, BranchState, PlacedBasket, TreeState};
 use super::schema::{self, BranchSpec, Storage};
 use super::split::{self, Element, split_branch};
+use crate::basket::{FIELDS_LEN, basket_fields};
 use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_codec::Search;
@@ -17,20 +18,17 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of the header of a basket, which is part of its key (root-io-spec WritingTrees §5).
-const HEADER_LEN: u32 = 19;
-const BASKET_VERSION: i16 = 3;
-/// Baskets of a branch after which is learned again how they are compressed best.
+/// Number of baskets of a branch after which the best search is learned again.
 const SEARCH_LASTS: usize = 256;
 
 /// A basket to be placed in the file.
 #[derive(Debug)]
 pub struct Basket {
-    /// The place of its branch in the tree.
+    /// The index of its branch in the tree.
     pub branch: usize,
     /// Its key.
     pub key: NewKey,
-    /// The header behind the key, which belongs to the key.
+    /// The basket's own fields, which end the key.
     pub header: Vec<u8>,
     /// Bytes of the content before compression.
     pub object_len: usize,
@@ -49,21 +47,21 @@ pub struct TreeBuilder {
     clusters: Clusters,
     entries: u64,
     ended: bool,
-    /// The record of a tree that somebody else wrote.
+    /// The record of a tree by another writer.
     kept: Option<ExistingRecord>,
 }
 
 #[derive(Debug)]
 struct Branch {
     filler: Filler,
-    /// How its baskets are compressed, and for how many of them that is known.
+    /// How to compress its baskets, and for how many of them.
     search: Search,
     known_for: usize,
     counts: bool,
-    /// The key of each of its baskets, but for the cycle.
+    /// The key of its baskets, without the cycle.
     key: NewKey,
     /// Baskets of the open cluster.
-    packed: Vec<CompressedBasket>,
+    compressed: Vec<CompressedBasket>,
     placed: Vec<PlacedBasket>,
     total_bytes: u64,
     zip_bytes: u64,
@@ -73,7 +71,7 @@ impl TreeBuilder {
     /// A tree without entries.
     ///
     /// # Errors
-    /// `Usage` if the branches contradict each other: two of a name, or one that counts others and cannot.
+    /// `Usage` if the branches are inconsistent: two with the same name, or a count branch of the wrong type.
     pub fn new(name: &str, title: &str, specs: Vec<BranchSpec>, cluster: ClusterSize) -> Result<TreeBuilder> {
         schema::check(&specs)?;
         split::check(&specs)?;
@@ -90,14 +88,14 @@ impl TreeBuilder {
             let key = NewKey::new("TBasket", &spec.name, name, true);
             let counts = counters.contains(&place);
             let filler =
-                Filler::new(spec, &split_branch(&specs, place), (key.len() + HEADER_LEN) as usize, counts);
+                Filler::new(spec, &split_branch(&specs, place), (key.len() + FIELDS_LEN) as usize, counts);
             Branch {
                 filler,
                 search: Search::default(),
                 known_for: 0,
                 counts,
                 key,
-                packed: vec![],
+                compressed: vec![],
                 placed: vec![],
                 total_bytes: 0,
                 zip_bytes: 0,
@@ -116,15 +114,16 @@ impl TreeBuilder {
         })
     }
 
-    /// Goes on behind so many entries, of which `open` are in the open cluster; `ended` if another has ended before.
-    pub(super) fn go_on(&mut self, entries: u64, open: u64, ended: bool) {
+    /// Resumes after `entries` entries, of which `open` are in the open cluster; `ended` if an earlier
+    /// cluster has ended.
+    pub(super) fn resume_at(&mut self, entries: u64, open: u64, ended: bool) {
         self.entries = entries;
         self.ended = ended;
-        self.clusters.go_on(open);
+        self.clusters.resume_at(open);
     }
 
-    /// Goes on with a branch that has baskets in the file, and the bytes of these before compression and after.
-    pub(super) fn go_on_with(
+    /// Resumes a branch with baskets in the file, whose bytes before and after compression are given.
+    pub(super) fn resume_branch(
         &mut self,
         place: usize,
         placed: Vec<PlacedBasket>,
@@ -132,15 +131,15 @@ impl TreeBuilder {
         (total_bytes, zip_bytes): (u64, u64),
     ) {
         if let Some(branch) = self.branches.get_mut(place) {
-            branch.filler.go_on(self.entries, maximum);
+            branch.filler.resume_at(self.entries, maximum);
             (branch.placed, branch.total_bytes, branch.zip_bytes) = (placed, total_bytes, zip_bytes);
         }
     }
 
-    /// Keeps a record as it is, but for what changes; a new cluster begins.
+    /// Keeps an existing record except for values that change, and begins a new cluster.
     pub(super) fn keep(&mut self, kept: ExistingRecord) {
         self.kept = Some(kept);
-        self.clusters.go_on(0);
+        self.clusters.resume_at(0);
     }
 
     /// The branches.
@@ -161,19 +160,19 @@ impl TreeBuilder {
         columns::check(&self.specs, columns, entries)
     }
 
-    /// How many of the next entries can be filled at once, which have about `bytes`, and `largest` in one column: not
-    /// beyond the end of the cluster, and not so many that memory is the worse for it.
+    /// How many of the next entries can be filled at once. They have about `bytes` bytes, of which `largest`
+    /// in one column. The result is limited by the end of the cluster and by memory.
     pub fn step(&self, entries: usize, bytes: usize, largest: usize) -> usize {
         let at_once = largest.saturating_mul(rayon::current_num_threads());
         self.clusters.step(entries as u64, bytes as u64, at_once as u64) as usize
     }
 
-    /// Adds entries of columns that were [checked](TreeBuilder::check), and compresses the baskets that this
-    /// fills, on all threads of the current pool.
+    /// Adds entries of [checked](TreeBuilder::check) columns, and compresses full baskets, on all threads of
+    /// the current pool.
     ///
     /// # Errors
-    /// `Usage` for an entry that is larger than ROOT can read, `Limit` without memory, `Cancelled` soon after
-    /// somebody sets that flag. The tree is then of no more use.
+    /// `Usage` for an entry that is larger than ROOT can read, `Limit` if there is not enough memory,
+    /// `Cancelled` soon after `cancelled` is set. The builder cannot be used afterwards.
     pub fn fill(
         &mut self,
         columns: &[ColumnView<'_>],
@@ -194,11 +193,11 @@ impl TreeBuilder {
                 .filler
                 .fill(column, entries.clone(), &mut full)
                 .and_then(|()| {
-                    // At once: so there is never the content of more than one branch for each thread.
+                    // Immediately, so that each thread holds the content of at most one branch.
                     if ends {
                         branch.filler.end(&mut full);
                     }
-                    branch.pack(full, ends)
+                    branch.compress(full, ends)
                 })
                 .map_err(|error| error.branch(&spec.name))
         })?;
@@ -207,17 +206,18 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Bytes of the open cluster after compression; of what is not compressed yet, as it compressed so far.
+    /// Bytes of the open cluster after compression; for uncompressed baskets, estimated with the ratio so
+    /// far.
     fn cluster_bytes(&self) -> u64 {
         let (mut before, mut after, mut open) = (0, 0, 0);
         for branch in &self.branches {
             open += branch.filler.open_bytes() as u64;
-            for basket in &branch.packed {
+            for basket in &branch.compressed {
                 before += basket.object_len as u64;
                 after += basket.payload.len() as u64;
             }
         }
-        // Before anything was compressed, a third is a fair guess.
+        // Before anything is compressed, assume a third.
         after
             + if before == 0 {
                 open / 3
@@ -231,10 +231,10 @@ impl TreeBuilder {
         self.clusters.is_full()
     }
 
-    /// Ends the open cluster: its baskets, all of one branch before those of the next.
+    /// Ends the open cluster and returns its baskets, branch by branch.
     ///
     /// # Errors
-    /// `Limit` without memory.
+    /// `Limit` if there is not enough memory.
     pub fn end_cluster(&mut self) -> Result<Vec<Basket>> {
         self.ended |= self.clusters.is_full();
         if let Some(kept) = &mut self.kept {
@@ -244,31 +244,31 @@ impl TreeBuilder {
         self.branches.par_iter_mut().try_for_each(|branch| {
             let mut full = Vec::new();
             branch.filler.end(&mut full);
-            branch.pack(full, true)
+            branch.compress(full, true)
         })?;
         let mut baskets = Vec::new();
         for (place, (branch, spec)) in self.branches.iter_mut().zip(&self.specs).enumerate() {
             let first = branch.placed.len();
-            for (nth, packed) in branch.packed.drain(..).enumerate() {
-                baskets.push(basket(place, &branch.key, spec, first + nth, packed)?);
+            for (nth, compressed) in branch.compressed.drain(..).enumerate() {
+                baskets.push(basket(place, &branch.key, spec, first + nth, compressed)?);
             }
         }
         Ok(baskets)
     }
 
-    /// Notes where a basket lies: the offset of its record, and the record's bytes with its key.
+    /// Records the position of a basket: the offset and the length of its record, key included.
     pub fn placed(&mut self, basket: &Basket, offset: u64, bytes: u32) {
         if let Some(branch) = self.branches.get_mut(basket.branch) {
             branch.placed.push(PlacedBasket { offset, bytes, first_entry: basket.first_entry });
             branch.zip_bytes += u64::from(bytes);
-            branch.total_bytes += u64::from(basket.key.len() + HEADER_LEN) + basket.object_len as u64;
+            branch.total_bytes += u64::from(basket.key.len() + FIELDS_LEN) + basket.object_len as u64;
         }
     }
 
-    /// The payload of the tree's record, behind a key of `key_len` bytes. All baskets must have been placed.
+    /// The payload of the tree's record, for a key of `key_len` bytes. All baskets must have been placed.
     ///
     /// # Errors
-    /// `Limit` if it is too long; `Unsupported` if the tree is too old for what it is to say.
+    /// `Limit` if it is too long; `Unsupported` if the tree's class version cannot store a value.
     pub fn record(&self, key_len: u32) -> Result<Vec<u8>> {
         let branches = self.branches.iter().zip(&self.specs).map(|(branch, spec)| BranchState {
             spec,
@@ -294,7 +294,8 @@ impl TreeBuilder {
         buffer.finish()
     }
 
-    /// The classes of the objects in the record, which the file must describe: none in one that others wrote.
+    /// The classes of the objects in the record, which the file must describe; none for the record of another
+    /// writer.
     pub fn classes(&self) -> BTreeSet<&'static str> {
         if self.kept.is_some() {
             return BTreeSet::new();
@@ -309,7 +310,7 @@ impl TreeBuilder {
         classes
     }
 
-    /// The descriptions of the classes of split objects, which the file must hold, too.
+    /// The descriptions of the classes of split objects, which the file must also contain.
     pub fn descriptions(&self) -> Vec<StreamerInfo> {
         let mut found = Vec::new();
         for spec in self.specs.iter().filter(|_| self.kept.is_none()) {
@@ -322,47 +323,46 @@ impl TreeBuilder {
 }
 
 impl Branch {
-    /// Compresses baskets. What search they need is learned from the first of them, and again from time to time: by
-    /// their number alone, so that a file is the same in whatever portions it is filled. `ends` says that the cluster does.
-    fn pack(&mut self, full: Vec<FullBasket>, ends: bool) -> Result<()> {
+    /// Compresses baskets. The search is learned from the first one, and again after a fixed number of
+    /// baskets, so that the file does not depend on how many entries are filled at once. `ends` means that
+    /// the cluster ends.
+    fn compress(&mut self, full: Vec<FullBasket>, ends: bool) -> Result<()> {
         let compression = self.filler.compression();
         let mut rest = full.into_iter();
         while rest.len() > 0 {
             if self.known_for == 0
                 && let Some(first) = rest.next()
             {
-                let (packed, search) = first.pack_and_learn(compression, ends)?;
-                self.packed.push(packed);
+                let (compressed, search) = first.compress_and_learn(compression, ends)?;
+                self.compressed.push(compressed);
                 (self.search, self.known_for) = (search, SEARCH_LASTS);
             }
             let like_it: Vec<FullBasket> = rest.by_ref().take(self.known_for).collect();
             self.known_for -= like_it.len();
             let search = self.search;
-            let packed = like_it.into_par_iter().map(|full| full.pack(compression, search, ends));
-            self.packed.append(&mut packed.collect::<Result<Vec<_>>>()?);
+            let compressed = like_it.into_par_iter().map(|full| full.compress(compression, search, ends));
+            self.compressed.append(&mut compressed.collect::<Result<Vec<_>>>()?);
         }
         Ok(())
     }
 }
 
-/// A basket with its key; `number` counts those of its branch.
+/// A basket with its key; `number` is its index in the branch.
 fn basket(
     branch: usize,
     key: &NewKey,
     spec: &BranchSpec,
     number: usize,
-    packed: CompressedBasket,
+    compressed: CompressedBasket,
 ) -> Result<Basket> {
     let key = NewKey { cycle: Some(number as i16), ..key.clone() };
-    let mut header = RecordBuffer::new(0);
-    header.i16(BASKET_VERSION);
-    header.u32(spec.basket_size);
-    header.u32(packed.per_entry);
-    header.u32(packed.entries);
-    header.count((key.len() + HEADER_LEN) as usize + packed.data_len); // fLast
-    header.u8(0);
-    let CompressedBasket { first_entry, object_len, payload, .. } = packed;
-    Ok(Basket { branch, key, header: header.finish()?, object_len, payload, first_entry })
+    let last = i32::try_from((key.len() + FIELDS_LEN) as usize + compressed.data_len).map_err(|_| {
+        Error::new(ErrorKind::Limit, "a basket is too long for a ROOT file").branch(&spec.name)
+    })?;
+    let header =
+        basket_fields([spec.basket_size, compressed.per_entry, compressed.entries, last.cast_unsigned()]);
+    let CompressedBasket { first_entry, object_len, payload, .. } = compressed;
+    Ok(Basket { branch, key, header, object_len, payload, first_entry })
 }
 
 #[cfg(test)]

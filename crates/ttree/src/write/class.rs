@@ -1,35 +1,35 @@
-//! Classes of split objects: described as ROOT describes a C++ class that has these members.
+//! Classes of split objects, described as ROOT describes a C++ class with these members.
 
-use super::schema::{Class, Member, Storage, VectorItem, cpp_name, item_size};
+use super::schema::{Class, ClassMember, Storage, VectorItem, cpp_name, item_size};
 use sapwood_core::{Error, Primitive, Result};
 use sapwood_streamer::Number;
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
 /// The format of `TStreamerInfo` that ROOT writes.
 const FORMAT: i16 = 9;
-/// The version of a class without `ClassDef` in its description (root-io-spec StreamerInfo §6).
+/// The version in the description of a class without `ClassDef` (root-io-spec StreamerInfo §6).
 const VERSION: i32 = 1;
 /// Added to the type code of a fixed array (root-io-spec ElementTypes §1).
 const ARRAY: i32 = 20;
-/// Type codes of objects and of collections, one of which `std::string` is here.
+/// Type codes of objects and of collections; `std::string` counts as a collection.
 const OBJECT: i32 = 61;
 const ANY: i32 = 62;
 const STL: i32 = 300;
-/// What that of `std::string` is on file (StreamerInfo §10).
+/// The type code of `std::string` on file (StreamerInfo §10).
 const ON_FILE: i32 = 500;
 /// `ROOT::kSTLvector`.
 const STL_VECTOR: i32 = 1;
-/// Dimensions that a description has room for.
+/// Most dimensions in a description.
 const MAX_DIMS: usize = 5;
-/// Sizes in memory where ROOT's files are mostly written: 64 bits, libstdc++.
+/// Sizes in memory on the platform of most ROOT files: 64 bits, libstdc++.
 const STRING_SIZE: usize = 32;
 const VECTOR_SIZE: usize = 24;
 const BITS_SIZE: usize = 40;
 const POINTER_SIZE: usize = 8;
 
 impl Class {
-    /// The members on a path, the last one with the class that declares it.
-    pub(super) fn member<'a>(&'a self, path: &[usize]) -> Option<(&'a Class, usize, &'a Member)> {
+    /// The member at the end of a path, with the class that declares it and its index there.
+    pub(super) fn member<'a>(&'a self, path: &[usize]) -> Option<(&'a Class, usize, &'a ClassMember)> {
         let (first, rest) = path.split_first()?;
         let member = self.members.get(*first)?;
         match (rest, &member.storage) {
@@ -51,7 +51,7 @@ impl Class {
         sum
     }
 
-    /// Adds its description and those of the classes of its members, the latter first.
+    /// Adds the descriptions of the classes of its members, then its own.
     pub(super) fn describe(&self, found: &mut Vec<StreamerInfo>) {
         for member in &self.members {
             if let Storage::Object(class) | Storage::Objects(class) = &member.storage {
@@ -65,12 +65,12 @@ impl Class {
                 checksum: self.checksum(),
                 format: FORMAT,
                 without_tobject: false,
-                elements: self.members.iter().map(Member::element).collect(),
+                elements: self.members.iter().map(ClassMember::element).collect(),
             });
         }
     }
 
-    /// All classes that it is made of, itself included.
+    /// Adds this class and the classes of its members.
     pub(super) fn classes<'a>(&'a self, found: &mut Vec<&'a Class>) {
         found.push(self);
         for member in &self.members {
@@ -80,7 +80,7 @@ impl Class {
         }
     }
 
-    /// Checks that ROOT can know such a class; `listed` if its objects stand in a vector.
+    /// Checks that such a class can exist in ROOT; `listed` if its objects are in a vector.
     pub(super) fn check(&self, listed: bool) -> Result<()> {
         let class = &self.name;
         let fault = |message: String| Err(Error::usage(message));
@@ -115,13 +115,13 @@ impl Class {
         Ok(())
     }
 
-    /// Bytes and alignment of an object in memory.
+    /// Size and alignment of an object in memory.
     fn layout(&self) -> (usize, usize) {
         let most = self.members.iter().map(|member| member.layout().1).max().unwrap_or(1);
         (self.offset(self.members.len()).next_multiple_of(most), most)
     }
 
-    /// Where a member begins in the memory of an object; the end of the last one, if there are no more.
+    /// The offset of a member in an object in memory; beyond the last member, the end.
     fn offset(&self, number: usize) -> usize {
         let mut end = 0_usize;
         for (place, member) in self.members.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Class {
         end
     }
 
-    /// Where the member begins that holds the last one on a path.
+    /// The offset of the object that contains the last member of a path.
     pub(super) fn offset_of_holder(&self, path: &[usize]) -> usize {
         match path {
             [first, rest @ ..] if !rest.is_empty() => {
@@ -150,7 +150,7 @@ impl Class {
     }
 }
 
-impl Member {
+impl ClassMember {
     fn layout(&self) -> (usize, usize) {
         match &self.storage {
             Storage::Numbers { primitive, dims } => (item_size(*primitive, dims), primitive.size()),
@@ -161,7 +161,7 @@ impl Member {
         }
     }
 
-    /// The type code in the memory of who writes it, which branches say, too (root-io-spec TBranchElement §5.2).
+    /// The type code in the writer's memory, which branches also state (root-io-spec TBranchElement §5.2).
     pub(super) fn type_code(&self) -> i32 {
         match &self.storage {
             Storage::Numbers { primitive, dims } => {
@@ -175,11 +175,9 @@ impl Member {
     fn element(&self) -> StreamerElement {
         let mut title = String::new();
         let mut array_dims = Vec::new();
-        let mut max_index = [0; 5];
         let (kind, type_code, type_name) = match &self.storage {
             Storage::Numbers { primitive, dims } => {
                 array_dims.extend(dims.iter().map(|dim| *dim as u32));
-                max_index.iter_mut().zip(dims).for_each(|(index, dim)| *index = *dim as i32);
                 (ElementKind::BasicType, self.type_code(), declared_name(*primitive).to_owned())
             }
             Storage::StdString => (ElementKind::StlString, ON_FILE, self.storage.type_name()),
@@ -198,21 +196,16 @@ impl Member {
             }
         };
         StreamerElement {
-            name: self.name.clone(),
             title,
-            kind,
-            type_code,
             size: self.layout().0 as i32,
             array_length: if array_dims.is_empty() { 0 } else { array_dims.iter().product() },
             array_dims,
-            max_index,
-            type_name,
-            range: None,
+            ..StreamerElement::new(&self.name, kind, type_code, &type_name)
         }
     }
 }
 
-/// The name of a type of numbers in the declaration of a member.
+/// The name of a number type in the declaration of a member.
 fn declared_name(primitive: Primitive) -> &'static str {
     match primitive {
         Primitive::I64 => "long long",
@@ -226,109 +219,22 @@ pub(super) fn text(sum: u32, text: &str) -> u32 {
     text.bytes().fold(sum, |sum, byte| sum.wrapping_mul(3).wrapping_add(u32::from(byte)))
 }
 
-/// True if C++ takes it for the name of something.
+/// True for a C++ identifier.
 fn is_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-        && !KEYWORDS.contains(&name)
+        && !KEYWORDS.split(' ').any(|keyword| keyword == name)
 }
 
-/// Words of C++ that name types or begin something.
-const KEYWORDS: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "and_eq",
-    "asm",
-    "auto",
-    "bitand",
-    "bitor",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "char8_t",
-    "char16_t",
-    "char32_t",
-    "class",
-    "compl",
-    "concept",
-    "const",
-    "consteval",
-    "constexpr",
-    "constinit",
-    "const_cast",
-    "continue",
-    "co_await",
-    "co_return",
-    "co_yield",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dynamic_cast",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "not_eq",
-    "nullptr",
-    "operator",
-    "or",
-    "or_eq",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "reinterpret_cast",
-    "requires",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "static_assert",
-    "static_cast",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "thread_local",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typeid",
-    "typename",
-    "union",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "wchar_t",
-    "while",
-    "xor",
-    "xor_eq",
-];
+/// The keywords of C++.
+const KEYWORDS: &str = "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t \
+    char32_t class compl concept const consteval constexpr constinit const_cast continue co_await \
+    co_return co_yield decltype default delete do double dynamic_cast else enum explicit export extern \
+    false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr \
+    operator or or_eq private protected public register reinterpret_cast requires return short signed \
+    sizeof static static_assert static_cast struct switch template this thread_local throw true try \
+    typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
 
 #[cfg(test)]
 mod tests {
@@ -338,7 +244,7 @@ mod tests {
     fn class(name: &str, members: &[(&str, Storage)]) -> Class {
         let members = members
             .iter()
-            .map(|(name, storage)| Member { name: (*name).to_owned(), storage: storage.clone() });
+            .map(|(name, storage)| ClassMember { name: (*name).to_owned(), storage: storage.clone() });
         Class { name: name.to_owned(), members: members.collect() }
     }
 

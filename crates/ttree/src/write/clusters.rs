@@ -1,17 +1,17 @@
-//! Where clusters end: after a number of entries that is given, or learned from the first cluster.
+//! Ends clusters after a number of entries that is given or learned from the first cluster.
 
-/// How large the clusters of a tree are.
+/// The size of the clusters of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClusterSize {
     /// This many entries.
     Entries(u64),
-    /// This many compressed bytes: the first cluster ends when it has them, and all others have as many entries.
+    /// This many compressed bytes for the first cluster; all others have as many entries.
     Bytes(u64),
 }
 
-/// Bytes, before compression, that are filled at once at most.
+/// Most uncompressed bytes that are filled at once.
 const STEP: u64 = 64_000_000;
-/// The same while it is learned how many entries a cluster has, in parts of the bytes that it shall have.
+/// Steps of the first cluster, in which the number of entries is learned.
 const LEARNING_STEPS: u64 = 8;
 
 /// The clusters of a tree that is being written.
@@ -33,8 +33,8 @@ impl Clusters {
         Clusters { size, entries, open: 0 }
     }
 
-    /// Goes on in a cluster that has entries already.
-    pub(super) fn go_on(&mut self, open: u64) {
+    /// Resumes a cluster with entries.
+    pub(super) fn resume_at(&mut self, open: u64) {
         self.open = open;
     }
 
@@ -43,8 +43,8 @@ impl Clusters {
         self.entries
     }
 
-    /// How many of `entries`, which have `bytes`, can be filled next. Where the cluster ends, its branches are filled and
-    /// compressed one after the other: then it is `at_once` bytes that are in memory.
+    /// How many of `entries` with `bytes` bytes can be filled next. At the end of a cluster, branches are
+    /// filled and compressed one after the other, and only `at_once` bytes are in memory.
     pub(super) fn step(&self, entries: u64, bytes: u64, at_once: u64) -> u64 {
         let (room, limit) = match (self.entries, self.size) {
             (Some(cluster), _) => (cluster - self.open, STEP),
@@ -59,7 +59,7 @@ impl Clusters {
         if self.ends_with(ending) { ending } else { fitting(bytes) }
     }
 
-    /// Counts entries that were filled; `bytes` is what the open cluster has after compression.
+    /// Counts filled entries; `bytes` is the size of the open cluster after compression.
     pub(super) fn filled(&mut self, entries: u64, bytes: u64) {
         self.open += entries;
         if let (None, ClusterSize::Bytes(size)) = (self.entries, self.size)
@@ -69,7 +69,7 @@ impl Clusters {
         }
     }
 
-    /// True if the open cluster has all its entries with so many more.
+    /// True if the open cluster is complete with this many more entries.
     pub(super) fn ends_with(&self, entries: u64) -> bool {
         self.entries.is_some_and(|all| self.open + entries >= all)
     }
@@ -119,9 +119,9 @@ mod tests {
     fn where_a_cluster_ends_branches_go_one_after_the_other() {
         let clusters = Clusters::new(ClusterSize::Entries(10));
         assert_eq!(clusters.step(20, 8 * STEP, STEP), 10);
-        // Ten do not fit even so: as many as do, of all branches.
+        // Even then, ten do not fit: as many as fit from all branches.
         assert_eq!(clusters.step(20, 8 * STEP, 4 * STEP), 2);
-        // It does not end with these entries.
+        // The cluster does not end with these entries.
         assert_eq!(clusters.step(9, 3 * STEP, 0), 3);
     }
 }

@@ -1,11 +1,11 @@
-//! Columns as they are handed to the writer: borrowed buffers, checked against what a branch takes.
+//! The writer's input columns: borrowed buffers, checked against the form of a branch.
 
 use super::schema::{BranchSpec, Storage};
 use super::split::split_branch;
 use sapwood_core::{Error, Form, Result};
 use std::ops::Range;
 
-/// A column of `length` entries in borrowed buffers: one per node of its form that has one, as in
+/// A column of `length` entries in borrowed buffers: one per node of its form with a buffer, as in
 /// [`Column`](sapwood_core::Column). Offsets are 64-bit and may start anywhere.
 #[derive(Debug, Clone)]
 pub struct ColumnView<'a> {
@@ -43,20 +43,20 @@ impl Offsets<'_> {
         self.0.get(place).map_or(0, |bytes| i64::from_ne_bytes(*bytes) as usize)
     }
 
-    /// Where the items of a list lie.
+    /// The range of the items of a list.
     #[inline]
     pub(super) fn range(self, list: usize) -> Range<usize> {
         self.get(list)..self.get(list + 1)
     }
 
-    /// Lists that these are offsets of.
+    /// Number of lists.
     fn lists(self) -> usize {
         self.0.len().saturating_sub(1)
     }
 }
 
-/// Checks that all columns fit the branches: their number, their lengths, their buffers, and that lists are
-/// as long as the branches that count them say. What passes can be written.
+/// Checks that all columns fit the branches: their number, lengths and buffers, and that the lengths of lists
+/// match the counts. Checked columns can be written.
 ///
 /// # Errors
 /// `Usage`, with the branch.
@@ -88,7 +88,7 @@ pub(super) fn check(branches: &[BranchSpec], columns: &[ColumnView<'_>], entries
 
 fn check_column(form: &Form, column: &ColumnView<'_>, entries: usize) -> Result<()> {
     if column.length != entries {
-        return Err(Error::usage(format!("it has {} entries, where others have {entries}", column.length)));
+        return Err(Error::usage(format!("it has {} entries; others have {entries}", column.length)));
     }
     if column.buffers.len() != form.buffer_count() {
         return Err(Error::usage(format!("{} buffers were given for {form:?}", column.buffers.len())));
@@ -96,7 +96,7 @@ fn check_column(form: &Form, column: &ColumnView<'_>, entries: usize) -> Result<
     check_form(form, column, 0, 0..entries)
 }
 
-/// Checks the items `items` of a form whose first buffer is the one at `place`.
+/// Checks the items `items` of a form whose first buffer is at `place`.
 fn check_form(form: &Form, column: &ColumnView<'_>, place: usize, items: Range<usize>) -> Result<()> {
     let enough = |have: usize, need: usize| {
         if have >= need {
@@ -144,7 +144,7 @@ fn check_counts(
         let items = offsets.range(entry).len();
         if count as usize != items {
             return Err(Error::usage(format!(
-                "entry {entry} of what was given has {items} items, where '{}' says {count}",
+                "entry {entry} has {items} items, but '{}' counts {count}",
                 counter.name
             ))
             .hint("branches that share a counter must have lists of the same lengths"));
@@ -153,7 +153,7 @@ fn check_counts(
     Ok(())
 }
 
-/// The numbers in a column of a branch that counts; a negative one is larger than any list.
+/// The values of a count column; a negative one is larger than any list.
 pub(super) fn counts<'a>(column: &ColumnView<'a>) -> impl Iterator<Item = u32> + use<'a> {
     column.buffer(0).as_chunks().0.iter().map(|count| u32::from_ne_bytes(*count))
 }

@@ -1,22 +1,22 @@
-//! The record of a tree that somebody else wrote: it is kept, but for what entries change that are added.
+//! The record of a tree by another writer, kept except for the values that change with new entries.
 
 use super::record::TreeState;
-use crate::{BranchChange, ClusterChange, Tree, TreeChange, TreeOutline};
+use crate::{BranchChange, ClusterChange, TTree, TreeChange, TreeOutline};
 use sapwood_core::Result;
 use std::collections::BTreeSet;
 
-/// A record, and what it said.
+/// A record, and its original values.
 #[derive(Debug)]
 pub(super) struct ExistingRecord {
     outline: TreeOutline,
     /// `fCompress` of each branch.
     compression: Vec<i32>,
-    /// Entries of each cluster.
+    /// Number of entries of each cluster.
     clusters: Vec<u64>,
 }
 
 impl ExistingRecord {
-    pub(super) fn new(tree: &Tree, outline: TreeOutline) -> ExistingRecord {
+    pub(super) fn new(tree: &TTree, outline: TreeOutline) -> ExistingRecord {
         let compression = tree.branches.iter().map(|branch| branch.compression).collect();
         ExistingRecord { outline, compression, clusters: clusters(tree) }
     }
@@ -25,7 +25,7 @@ impl ExistingRecord {
         self.clusters.extend(Some(entries).filter(|&entries| entries > 0));
     }
 
-    /// The record for a tree as it is now, behind a key of `key_len` bytes.
+    /// The record for the current state of the tree, for a key of `key_len` bytes.
     pub(super) fn record(&self, key_len: u32, tree: &TreeState<'_>) -> Result<Vec<u8>> {
         let parts = tree.branches.iter().zip(&self.outline.branches).zip(&self.compression);
         let branches = parts.map(|((branch, outline), &compression)| {
@@ -48,15 +48,16 @@ impl ExistingRecord {
             entries: tree.entries,
             clusters: Some(ClusterChange::of_sizes(self.clusters.iter().copied())),
             branches: branches.collect(),
-            // An index of the entries that were there would not find the others.
+            // The old index would not find new entries.
             drop_index: true,
         };
         self.outline.emit(key_len, &change)
     }
 }
 
-/// The sizes of clusters as the record has them, or else from where all branches begin a basket.
-fn clusters(tree: &Tree) -> Vec<u64> {
+/// The sizes of clusters according to the record, or derived from the entries at which all branches begin a
+/// basket.
+fn clusters(tree: &TTree) -> Vec<u64> {
     let mut starts = tree.cluster_starts.clone();
     if starts.is_empty() {
         let begun = |branch: &crate::Branch| -> BTreeSet<u64> {

@@ -1,38 +1,38 @@
-//! Entries of a column to the baskets of a branch.
+//! Fills the baskets of a branch with entries of a column.
 
 use super::columns::{ColumnView, counts};
 use super::room;
 use super::schema::{BranchSpec, MAX_ENTRY, Storage, VectorItem, item_size};
 use super::split::SplitBranch;
 use bytes::Bytes;
-use multiversion::multiversion;
 use sapwood_codec::{Compression, Encoder, Search, with_encoder};
 use sapwood_core::{Error, Primitive, Result};
+use sapwood_streamer::Number;
+use sapwood_tfile::BYTE_COUNT_MASK;
 use std::ops::Range;
 
-/// Set in a word that counts the bytes behind it (root-io-spec Buffer §2).
-const BYTE_COUNT: u32 = 0x4000_0000;
-/// The version that ROOT writes before collections, and before texts that are members.
+/// The version that ROOT writes before collections, and before strings that are members.
 const COLLECTION_VERSION: u16 = 10;
 
 /// How the entries of a branch become bytes.
 #[derive(Debug, Clone)]
 enum Encoding {
-    /// Not at all: the branches of members have them.
+    /// No bytes: the branches of members have the data.
     Nothing,
-    /// Numbers, in every entry as many.
+    /// The same number of numbers in every entry.
     Numbers { primitive: Primitive, dims: Vec<usize> },
-    /// The same, and each entry has an offset: arrays that are members, and the numbers of objects in vectors.
+    /// The same with an offset table: arrays that are members, and numbers of objects in vectors.
     Arrays { primitive: Primitive, dims: Vec<usize> },
-    /// Numbers, as many as another branch says.
+    /// As many numbers as another branch counts.
     Counted { primitive: Primitive, dims: Vec<usize> },
-    /// Text without a header.
+    /// A string without a header.
     Text,
-    /// Text behind a header.
+    /// A string with a header.
     StdString,
     /// Collections: a header, the number of items, the items.
     Vector(VectorItem),
-    /// The vectors that the objects of an entry have for a member: one header, then each (ReadingEntries §5.3).
+    /// A member that is a vector, of all objects of an entry: one header, then each vector (ReadingEntries
+    /// §5.3).
     VectorOfEach(VectorItem),
 }
 
@@ -60,35 +60,35 @@ impl Encoding {
 #[derive(Debug)]
 pub(super) struct Filler {
     content: Encoding,
-    /// Bytes of each entry, if entries have no offsets.
+    /// Size of each entry, if there is no offset table.
     entry_size: Option<usize>,
     compression: Compression,
     /// Bytes of the key before each basket: offsets count from there.
     key_len: usize,
     basket_size: usize,
     data: Vec<u8>,
-    /// Where each entry begins in the data, if entries differ in size.
+    /// The start of each entry in the data, if entries differ in size.
     starts: Vec<u32>,
     entries: u32,
     first_entry: u64,
-    /// The greatest number so far in a branch that counts; the longest string, and 1.
+    /// The largest count so far, or the length of the longest string plus 1.
     pub(super) maximum: u64,
     counts: bool,
 }
 
-/// A basket that takes no more entries.
+/// A full basket before compression.
 #[derive(Debug)]
 pub(super) struct FullBasket {
     first_entry: u64,
     entries: u32,
-    /// `fNevBufSize`: bytes of an entry, or places in the table of offsets (root-io-spec WritingTrees §5.1).
+    /// `fNevBufSize`: size of an entry, or capacity of the offset table (root-io-spec WritingTrees §5.1).
     per_entry: u32,
     data_len: usize,
-    /// The entries, and the table of offsets.
+    /// The entries and the offset table.
     content: Vec<u8>,
 }
 
-/// A basket as it goes to the file, but for its key.
+/// A basket as stored in the file, without its key.
 #[derive(Debug)]
 pub(super) struct CompressedBasket {
     pub(super) first_entry: u64,
@@ -100,31 +100,31 @@ pub(super) struct CompressedBasket {
 }
 
 impl FullBasket {
-    /// Compresses it. `ends` says that its cluster does, so that it is written soon.
-    pub(super) fn pack(
+    /// Compresses it. `ends` means that its cluster ends, so that it is written soon.
+    pub(super) fn compress(
         self,
         compression: Compression,
         search: Search,
         ends: bool,
     ) -> Result<CompressedBasket> {
         let data_len = self.data_len;
-        let (packed, _) = self.packed(ends, |encoder, content, room| {
+        let (compressed, _) = self.compressed(ends, |encoder, content, room| {
             Ok((encoder.compress_basket(search, content, data_len, compression, room)?, search))
         })?;
-        Ok(packed)
+        Ok(compressed)
     }
 
-    /// Compresses it, and learns how those that follow are to be compressed.
-    pub(super) fn pack_and_learn(
+    /// Compresses it, and learns the search for the following ones.
+    pub(super) fn compress_and_learn(
         self,
         compression: Compression,
         ends: bool,
     ) -> Result<(CompressedBasket, Search)> {
         let data_len = self.data_len;
-        self.packed(ends, |encoder, content, room| encoder.learn(content, data_len, compression, room))
+        self.compressed(ends, |encoder, content, room| encoder.learn(content, data_len, compression, room))
     }
 
-    fn packed(
+    fn compressed(
         self,
         ends: bool,
         compress: impl FnOnce(&mut Encoder, &[u8], &mut Vec<u8>) -> Result<(bool, Search)>,
@@ -141,7 +141,7 @@ impl FullBasket {
 }
 
 impl Filler {
-    /// An open basket without entries; `counts` if other branches take the number of their items from it.
+    /// An empty open basket; `counts` if the branch counts the items of others.
     pub(super) fn new(branch: &BranchSpec, part: &SplitBranch<'_>, key_len: usize, counts: bool) -> Filler {
         Filler {
             content: Encoding::of(part),
@@ -158,8 +158,8 @@ impl Filler {
         }
     }
 
-    /// Goes on behind entries that lie in the file.
-    pub(super) fn go_on(&mut self, first_entry: u64, maximum: u64) {
+    /// Resumes after entries in the file.
+    pub(super) fn resume_at(&mut self, first_entry: u64, maximum: u64) {
         self.first_entry = first_entry;
         self.maximum = maximum;
     }
@@ -173,14 +173,15 @@ impl Filler {
         self.data.len()
     }
 
-    /// Fills the next basket where another of this thread was: to be called before a fill that the [end](Self::end) follows.
+    /// Reuses the memory of another basket of this thread. Call it before a fill that is followed by
+    /// [`end`](Self::end).
     pub(super) fn borrow_room(&mut self) {
         if self.data.capacity() == 0 {
             self.data = room::before();
         }
     }
 
-    /// Adds entries of a column that was checked; baskets that became full are appended to `full`.
+    /// Adds entries of a checked column; appends full baskets to `full`.
     pub(super) fn fill(
         &mut self,
         column: &ColumnView<'_>,
@@ -196,8 +197,8 @@ impl Filler {
             Encoding::Text => {
                 for range in lists(entries) {
                     self.maximum = self.maximum.max(range.len() as u64 + 1);
-                    // ROOT writes no bytes at all for an empty string (WritingTrees §4.5), and reads one of
-                    // length 0 as well; uproot only reads the latter.
+                    // ROOT writes no bytes for an empty string (WritingTrees §4.5), but also reads one of
+                    // length 0; uproot reads only the latter.
                     self.entry(full, |data| put_text(data, column, 0, range))?;
                 }
             }
@@ -221,15 +222,15 @@ impl Filler {
         Ok(())
     }
 
-    /// Ends the open basket, if it has entries, at the end of a cluster: it keeps no room for the next one.
+    /// Closes the open basket, if it has entries, at the end of a cluster, and frees its memory.
     pub(super) fn end(&mut self, full: &mut Vec<FullBasket>) {
         self.close(full, 0);
         self.starts = Vec::new();
-        // What was borrowed for a branch whose entries are no bytes, such as that of an object.
+        // Memory that was reused for a branch without bytes, such as that of an object.
         room::give_before(std::mem::take(&mut self.data));
     }
 
-    /// Ends the open basket, if it has entries, with room for as many bytes in the next one.
+    /// Closes the open basket, if it has entries, and reserves `room` bytes for the next one.
     fn close(&mut self, full: &mut Vec<FullBasket>, room: usize) {
         if self.entries == 0 {
             return;
@@ -241,7 +242,7 @@ impl Filler {
         match self.entry_size {
             Some(size) => per_entry = size as u32,
             None => {
-                // The table: its length, an offset per entry, and one that says nothing (WritingTrees §5.2).
+                // The table: its length, an offset per entry, and one without meaning (WritingTrees §5.2).
                 content.reserve(4 * (self.starts.len() + 2));
                 content.extend((self.entries + 1).to_be_bytes());
                 content.extend(
@@ -256,7 +257,7 @@ impl Filler {
         self.entries = 0;
     }
 
-    /// True if an entry as long as the last one might not fit any more: ROOT's rule.
+    /// ROOT's rule: true if another entry as long as the last one might not fit.
     fn is_full(&self, data_len: usize, last: usize) -> bool {
         self.key_len + data_len + 2 * 4 * self.starts.len() + last >= self.basket_size
     }
@@ -304,7 +305,7 @@ impl Filler {
         }
     }
 
-    /// Numbers whose entries have offsets although all are of the same size.
+    /// Adds numbers with an offset table although all entries have one size.
     fn arrays(
         &mut self,
         primitive: Primitive,
@@ -325,7 +326,7 @@ impl Filler {
         Ok(())
     }
 
-    /// Notes the greatest number of a branch that counts.
+    /// Updates the maximum of a count branch.
     fn count(&mut self, column: &ColumnView<'_>, entries: &Range<usize>) {
         if self.counts {
             let counts = counts(column).take(entries.end).skip(entries.start);
@@ -374,7 +375,7 @@ fn check_size(len: usize) -> Result<()> {
     Err(Error::usage(format!("an entry of {len} bytes was given, and ROOT reads at most 1 GB")))
 }
 
-/// A string: its length in one byte, or 255 and four bytes, then its bytes (root-io-spec Buffer §7).
+/// Appends a string: its length in one byte, or 255 and four bytes, then its bytes (root-io-spec Buffer §7).
 fn put_text(data: &mut Vec<u8>, column: &ColumnView<'_>, place: usize, range: Range<usize>) -> Result<()> {
     check_size(range.len())?;
     match range.len() {
@@ -388,7 +389,7 @@ fn put_text(data: &mut Vec<u8>, column: &ColumnView<'_>, place: usize, range: Ra
     Ok(())
 }
 
-/// A header, which is a byte count and a version, and what `write` puts behind it.
+/// Appends a byte count, a version, and the bytes that `write` appends.
 fn headed(data: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
     let start = data.len();
     data.extend([0; 4]);
@@ -397,12 +398,12 @@ fn headed(data: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) ->
     let len = data.len() - start - 4;
     check_size(len)?;
     if let Some(place) = data.get_mut(start..start + 4) {
-        place.copy_from_slice(&(len as u32 | BYTE_COUNT).to_be_bytes());
+        place.copy_from_slice(&(len as u32 | BYTE_COUNT_MASK).to_be_bytes());
     }
     Ok(())
 }
 
-/// A list: the number of its items, and these; their first buffer is the one at `place`.
+/// Appends a list: the number of its items, and the items, whose first buffer is at `place`.
 fn put_list(
     data: &mut Vec<u8>,
     item: &VectorItem,
@@ -415,7 +416,7 @@ fn put_list(
     put_items(data, item, column, place, range)
 }
 
-/// Items one after the other.
+/// Appends items.
 fn put_items(
     data: &mut Vec<u8>,
     item: &VectorItem,
@@ -445,36 +446,12 @@ fn put_items(
     Ok(())
 }
 
-/// Appends numbers in the byte order of files.
+/// Appends numbers in the byte order of files: swapping bytes is the same both ways.
 pub(crate) fn put(data: &mut Vec<u8>, values: &[u8], primitive: Primitive) {
-    match primitive.size() {
-        1 => data.extend_from_slice(values),
-        size => {
-            let start = data.len();
-            data.resize(start + values.len(), 0);
-            swap(values, data.get_mut(start..).unwrap_or_default(), size);
-        }
+    if primitive.size() == 1 {
+        return data.extend_from_slice(values);
     }
-}
-
-/// Copies numbers of 2, 4 or 8 bytes, each from the byte order of the machine to that of files.
-#[multiversion(targets("x86_64+avx2"))]
-fn swap(from: &[u8], to: &mut [u8], size: usize) {
-    match size {
-        2 => {
-            for (from, to) in from.as_chunks().0.iter().zip(to.as_chunks_mut().0) {
-                *to = u16::from_ne_bytes(*from).to_be_bytes();
-            }
-        }
-        4 => {
-            for (from, to) in from.as_chunks().0.iter().zip(to.as_chunks_mut().0) {
-                *to = u32::from_ne_bytes(*from).to_be_bytes();
-            }
-        }
-        _ => {
-            for (from, to) in from.as_chunks().0.iter().zip(to.as_chunks_mut().0) {
-                *to = u64::from_ne_bytes(*from).to_be_bytes();
-            }
-        }
-    }
+    let start = data.len();
+    data.resize(start + values.len(), 0);
+    Number::Plain(primitive).decode(values, data.get_mut(start..).unwrap_or_default());
 }

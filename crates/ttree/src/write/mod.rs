@@ -1,8 +1,9 @@
-//! Fresh trees: columns to compressed baskets, cluster by cluster, and the tree's record at the end.
+//! Writes new trees: columns to compressed baskets, cluster by cluster, and the tree's record at the end.
 //!
-//! A [`TreeBuilder`] does no I/O. It is [filled](TreeBuilder::fill) with entries; when a cluster is
-//! [full](TreeBuilder::cluster_is_full), or at the end, it [gives](TreeBuilder::end_cluster) baskets, is told where
-//! each [was placed](TreeBuilder::placed), and finally makes the [record](TreeBuilder::record) of the tree.
+//! A [`TreeBuilder`] does no I/O. [Fill](TreeBuilder::fill) it with entries; when a cluster is
+//! [full](TreeBuilder::cluster_is_full), and at the end, take its [baskets](TreeBuilder::end_cluster), report
+//! [where each was placed](TreeBuilder::placed), and finally write the [record](TreeBuilder::record) of the
+//! tree.
 
 mod builder;
 mod class;
@@ -20,5 +21,5 @@ pub use builder::{Basket, TreeBuilder};
 pub use clusters::ClusterSize;
 pub use columns::ColumnView;
 pub(crate) use fill::put as put_numbers;
-pub use schema::{BranchSpec, Class, Member, Storage, VectorItem};
+pub use schema::{BranchSpec, Class, ClassMember, Storage, VectorItem};
 pub use split::split;

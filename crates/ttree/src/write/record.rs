@@ -1,4 +1,4 @@
-//! The record of a fresh tree: `TTree`, its branches and leaves (root-io-spec WritingTrees §3-4).
+//! The record of a new tree: `TTree`, its branches and leaves (root-io-spec WritingTrees §3-4).
 
 use super::schema::{BranchSpec, Storage};
 use super::split::{Element, SplitBranch, split_branch};
@@ -9,14 +9,14 @@ use sapwood_tfile::write::RecordBuffer;
 const MUST_CLEANUP: u32 = 1 << 3;
 /// `TBranch::kDoNotUseBufferMap`.
 const NO_BUFFER_MAP: u32 = 1 << 22;
-/// What ROOT sets where nobody says anything else.
+/// ROOT's defaults.
 const DEFAULT_AUTO_SAVE: i64 = -300_000_000;
 const DEFAULT_AUTO_FLUSH: i64 = -30_000_000;
 const MANY_ENTRIES: i64 = 1_000_000_000_000;
-/// The least length of the lists of baskets.
+/// Minimum length of the lists of baskets.
 const MIN_BASKETS: usize = 10;
 
-/// A basket that lies in the file.
+/// A basket in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlacedBasket {
     pub(super) offset: u64,
@@ -25,21 +25,21 @@ pub(super) struct PlacedBasket {
     pub(super) first_entry: u64,
 }
 
-/// All that the record says of one branch.
+/// The state of one branch, as stored in the record.
 #[derive(Debug)]
 pub(super) struct BranchState<'a> {
     pub(super) spec: &'a BranchSpec,
     pub(super) baskets: &'a [PlacedBasket],
-    /// Bytes of all baskets with their keys, before compression and after.
+    /// Bytes of all baskets with their keys, before and after compression.
     pub(super) total_bytes: u64,
     pub(super) zip_bytes: u64,
-    /// The greatest count, or the longest string and 1.
+    /// The largest count, or the length of the longest string plus 1.
     pub(super) maximum: u64,
-    /// True if other branches take the number of their items from this one.
+    /// True if it counts the items of other branches.
     pub(super) counts: bool,
 }
 
-/// All that the record says of the tree.
+/// The state of the tree, as stored in the record.
 #[derive(Debug)]
 pub(super) struct TreeState<'a> {
     pub(super) name: &'a str,
@@ -48,11 +48,11 @@ pub(super) struct TreeState<'a> {
     /// Entries per cluster, if a cluster has ended.
     pub(super) cluster: Option<u64>,
     pub(super) branches: Vec<BranchState<'a>>,
-    /// What the branches were made of.
+    /// The specifications of the branches.
     pub(super) specs: &'a [BranchSpec],
 }
 
-/// What references to objects in the record name, by the places of the branches that these belong to.
+/// The IDs of branches and leaves in the record, by index of the branch.
 struct ObjectIds {
     branches: Vec<u32>,
     leaves: Vec<Option<u32>>,
@@ -111,7 +111,7 @@ fn fill_attributes(buffer: &mut RecordBuffer) {
     });
 }
 
-/// `ROOT::TIOFeatures`, a class without version: its checksum follows (WritingTrees §3.2).
+/// `ROOT::TIOFeatures`, a class without a version, followed by its checksum (WritingTrees §3.2).
 fn io_features(buffer: &mut RecordBuffer) {
     buffer.object(0, |buffer| {
         buffer.u32(0x1aa1_2f10);
@@ -119,7 +119,7 @@ fn io_features(buffer: &mut RecordBuffer) {
     });
 }
 
-/// Writes the branches that are directly below another, or below none.
+/// Writes the branches directly under another one, or at the top.
 fn branch_slots(
     buffer: &mut RecordBuffer,
     tree: &TreeState<'_>,
@@ -135,7 +135,7 @@ fn branch_slots(
     });
 }
 
-/// Writes a branch behind a pointer.
+/// Writes a pointer to a branch, and the branch.
 fn branch_slot(
     buffer: &mut RecordBuffer,
     tree: &TreeState<'_>,
@@ -229,7 +229,7 @@ fn plain_branch(
     });
 }
 
-/// What a leaf is called; its title is that of a branch of objects, too.
+/// The name of a leaf, and its title, which is also that of a branch of objects.
 struct LeafNames {
     leaf: String,
     leaf_title: String,
@@ -292,7 +292,7 @@ pub(super) fn leaf_class(part: SplitBranch<'_>) -> (&'static str, Option<char>) 
     (class, Some(letter))
 }
 
-/// Writes a leaf behind a pointer, or a reference to it if it stands in the record already.
+/// Writes a pointer to a leaf, with the leaf unless it is already in the record.
 fn leaf(buffer: &mut RecordBuffer, tree: &TreeState<'_>, place: usize, known: &mut ObjectIds) {
     if let Some(Some(id)) = known.leaves.get(place) {
         return buffer.reference(*id);
@@ -319,11 +319,12 @@ fn leaf(buffer: &mut RecordBuffer, tree: &TreeState<'_>, place: usize, known: &m
                 buffer.count(len);
                 buffer.count(len_type);
                 buffer.i32(0); // fOffset
-                // ROOT does not say it of whole vectors.
+                // ROOT does not set it for unsplit vectors.
                 buffer.bool(branch.counts && (letter.is_some() || part.above.is_some())); // fIsRange
                 buffer.bool(unsigned);
                 match counter {
-                    // That of a split vector comes here before its own branch has it (root-io-spec TBranchElement §4).
+                    // The counter of a split vector is written here, before its own branch (root-io-spec
+                    // TBranchElement §4).
                     Some(counter) => leaf(buffer, tree, counter, known),
                     None => buffer.null(),
                 }
@@ -347,7 +348,7 @@ fn is_unsigned(primitive: Primitive) -> bool {
     matches!(primitive, Primitive::U8 | Primitive::U16 | Primitive::U32 | Primitive::U64)
 }
 
-/// `fMinimum` and `fMaximum`; ROOT makes room for as many items as the latter says (WritingTrees §4.4).
+/// `fMinimum` and `fMaximum`; the latter determines how many items ROOT allocates (WritingTrees §4.4).
 fn extremes(buffer: &mut RecordBuffer, branch: &BranchState<'_>, letter: char) {
     let maximum = if branch.counts || letter == 'C' { branch.maximum.max(1) } else { 0 };
     match letter {

@@ -1,28 +1,28 @@
-//! A tree that was written before, taken up again: its branches and baskets, from its record.
+//! Resumes an existing tree: its branches and baskets, from its record.
 
 use super::builder::TreeBuilder;
 use super::clusters::ClusterSize;
 use super::existing::ExistingRecord;
 use super::record::PlacedBasket;
 use super::schema::{BranchSpec, Storage, VectorItem, cpp_name};
-use crate::{Branch, BranchKind, Leaf, LeafKind, Tree, TreeOutline};
+use crate::{Branch, BranchKind, Leaf, LeafKind, TTree, TreeOutline};
 use bytes::Bytes;
 use sapwood_codec::Compression;
 use sapwood_core::{Error, Primitive, Result};
 use sapwood_tfile::StreamerInfos;
 
 impl TreeBuilder {
-    /// Takes up a tree from the payload of its record, which stood behind a key of `key_len` bytes in a file of
-    /// `file_size` bytes, and what [`Tree::parse`] found in it. If no cluster has ended yet, `cluster` says how large they
-    /// are.
+    /// Resumes a tree from the payload of its record, which has a key of `key_len` bytes in a file of
+    /// `file_size` bytes, and from the parsed `tree`. `cluster` is the size of clusters if none has ended
+    /// yet.
     ///
-    /// In a tree whose record, written anew, is the same byte for byte, the open cluster goes on. Of any other, the record
-    /// is kept but for its numbers, and a new cluster begins.
+    /// If sapwood would write the same record, byte for byte, the open cluster continues. Otherwise, the
+    /// record is kept except for its numbers, and a new cluster begins.
     ///
     /// # Errors
-    /// `Unsupported`, with the branch, if one is of a kind that is not written.
+    /// `Unsupported`, with the branch, if its type cannot be written.
     pub fn resume(
-        tree: &Tree,
+        tree: &TTree,
         payload: &Bytes,
         key_len: u32,
         file_size: u64,
@@ -39,14 +39,14 @@ impl TreeBuilder {
         let specs = specs.collect::<Result<Vec<_>>>()?;
         let mut builder = TreeBuilder::new(&tree.name, &tree.title, specs, size)
             .map_err(|error| Error::unsupported("entries cannot be added to the tree").caused_by(error))?;
-        builder.go_on(tree.entries, open, tree.cluster_starts.len() > 1);
+        builder.resume_at(tree.entries, open, tree.cluster_starts.len() > 1);
         for (place, branch) in tree.branches.iter().enumerate() {
             let placed = branch.baskets.iter().map(placed).collect::<Option<Vec<_>>>();
             let maximum = branch.leaves.first().map_or(0, |leaf| leaf.maximum);
             let (total, zip) = (branch.total_bytes, branch.zip_bytes);
             let maximum = u64::try_from(maximum).unwrap_or(0);
             let placed = placed.ok_or_else(|| foreign(tree, branch))?;
-            builder.go_on_with(place, placed, maximum, (total, zip));
+            builder.resume_branch(place, placed, maximum, (total, zip));
         }
         if builder.record(key_len)? == *payload {
             return Ok(builder);
@@ -64,8 +64,8 @@ impl TreeBuilder {
     }
 }
 
-/// True if a branch that somebody else wrote takes baskets as they are written here.
-fn can_grow(tree: &Tree, branch: &Branch) -> bool {
+/// True if baskets can be added to a branch of another writer.
+fn can_grow(tree: &TTree, branch: &Branch) -> bool {
     let whole = (branch.first_entry, branch.entries) == (0, tree.entries);
     let plain = branch.parent.is_none() && branch.children.is_empty() && branch.io_bits == 0;
     let here = branch.file_name.is_empty() && branch.broken.is_none();
@@ -76,7 +76,8 @@ fn can_grow(tree: &Tree, branch: &Branch) -> bool {
         Some(Storage::Counted { primitive, dims, .. }) => {
             branch.entry_offset_len != 0 && leaf_holds(leaf, primitive, &dims)
         }
-        // Readers make room for the longest text, and where the leaf says how long that is, it cannot be changed.
+        // Text in a leaf is excluded: readers allocate for the longest string, whose length in the leaf
+        // cannot be changed.
         Some(Storage::StdString | Storage::Vector(_)) => branch.entry_offset_len != 0,
         _ => false,
     });
@@ -94,7 +95,7 @@ fn leaf_holds(leaf: &Leaf, primitive: Primitive, dims: &[usize]) -> bool {
     items == usize::try_from(leaf.len).ok() && usize::try_from(leaf.len_type) == Ok(primitive.size())
 }
 
-fn foreign(tree: &Tree, branch: &Branch) -> Error {
+fn foreign(tree: &TTree, branch: &Branch) -> Error {
     Error::unsupported(format!(
         "no entries can be added to '{}': this branch is not of a kind that is written",
         tree.name
@@ -108,7 +109,7 @@ fn placed(basket: &crate::BasketRef) -> Option<PlacedBasket> {
     Some(PlacedBasket { offset: basket.offset, bytes, first_entry: basket.first_entry })
 }
 
-/// What a branch is written from, if it can be.
+/// The specification to write a branch like this one, if it is supported.
 fn spec(branch: &Branch) -> Option<BranchSpec> {
     let [leaf] = branch.leaves.as_slice() else { return None };
     let storage = match &branch.kind {
@@ -121,26 +122,18 @@ fn spec(branch: &Branch) -> Option<BranchSpec> {
         name: branch.name.clone(),
         title: Some(branch.title.clone()),
         storage,
-        // What nobody writes any more, and branches that have none of their own.
+        // For obsolete settings, and for branches without their own.
         compression: Compression::from_number(branch.compression).unwrap_or_default(),
         basket_size: branch.basket_size,
     })
 }
 
 fn plain(leaf: &Leaf) -> Option<Storage> {
-    let signed = |signed, unsigned| if leaf.unsigned { unsigned } else { signed };
-    let primitive = match leaf.kind {
-        LeafKind::Bool => Primitive::Bool,
-        LeafKind::I8 => signed(Primitive::I8, Primitive::U8),
-        LeafKind::I16 => signed(Primitive::I16, Primitive::U16),
-        LeafKind::I32 => signed(Primitive::I32, Primitive::U32),
-        LeafKind::I64 => signed(Primitive::I64, Primitive::U64),
-        LeafKind::F32 => Primitive::F32,
-        LeafKind::F64 => Primitive::F64,
-        LeafKind::Text => return Some(Storage::Text),
-        _ => return None,
-    };
-    // `x[n][3]`: what is no number is the leaf that counts.
+    if leaf.kind == LeafKind::Text {
+        return Some(Storage::Text);
+    }
+    let primitive = leaf.primitive()?;
+    // In `x[n][3]`, `n` is the count leaf.
     let brackets = leaf.title.split('[').skip(1).map(|rest| rest.trim_end_matches(']'));
     let dims = brackets.filter_map(|dim| dim.parse().ok()).collect();
     Some(match leaf.count {
@@ -150,7 +143,7 @@ fn plain(leaf: &Leaf) -> Option<Storage> {
     })
 }
 
-/// What stands in the brackets of `vector<…>`, the last bracket included.
+/// The item type of `vector<…>`, from the text after the first bracket.
 fn item(name: &str) -> Option<VectorItem> {
     let name = name.strip_suffix('>')?.trim_end();
     if name == "string" {

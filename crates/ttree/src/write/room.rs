@@ -1,14 +1,14 @@
-//! Memory that each thread fills baskets in and compresses them to, used again from one basket to the next.
+//! Memory of each thread for filling and compressing baskets, reused for the next basket.
 
 use bytes::{Bytes, BytesMut};
 use std::cell::RefCell;
 
 /// The largest memory that is kept for the next basket.
 const LARGEST: usize = 1 << 24;
-/// Compressed baskets that are not large, and are written soon, lie side by side in memory of this size, and are free again
-/// one after the other. Each in its own memory, they would leave gaps of all sizes.
+/// Small compressed baskets that are written soon share memory blocks of this size, which are freed in order.
+/// Separate allocations would fragment memory.
 const SHARED: usize = 1 << 20;
-/// What is large.
+/// Larger payloads get their own memory.
 const LARGE: usize = SHARED / 8;
 
 thread_local! {
@@ -17,22 +17,23 @@ thread_local! {
     static HELD: RefCell<BytesMut> = RefCell::default();
 }
 
-/// Memory for the content of a basket. It may be more than it needs: a basket that is packed soon is to have it.
+/// Memory for the content of a basket. It may be larger than needed, so use it for a basket that is
+/// compressed soon.
 pub(super) fn before() -> Vec<u8> {
     BEFORE.take()
 }
 
-/// Takes the memory of a content that was packed.
+/// Takes back the memory of a compressed content.
 pub(super) fn give_before(content: Vec<u8>) {
     BEFORE.with_borrow_mut(|kept| keep(kept, content));
 }
 
-/// Memory to compress a basket to, which [`hold`] copies what it needs from.
+/// Memory for the compressed basket, which [`hold`] copies.
 pub(super) fn after() -> Vec<u8> {
     AFTER.take()
 }
 
-/// Takes that memory.
+/// Takes back that memory.
 pub(super) fn give_after(room: Vec<u8>) {
     AFTER.with_borrow_mut(|kept| keep(kept, room));
 }
@@ -44,8 +45,8 @@ fn keep(kept: &mut Vec<u8>, mut room: Vec<u8>) {
     }
 }
 
-/// A copy of a payload, which waits for the end of its cluster in no more memory than it needs. One that waits long must not
-/// keep that of others, which have been written.
+/// An exact-size copy of a payload until the end of its cluster. If it is not written `soon`, it does not
+/// share memory, which would keep that of written payloads.
 pub(super) fn hold(payload: &[u8], soon: bool) -> Bytes {
     if payload.len() > LARGE || !soon {
         return Bytes::copy_from_slice(payload);

@@ -1,17 +1,17 @@
-//! What the branches of a fresh tree hold, and which columns they take.
+//! The specification of the branches of a new tree, and the columns that they accept.
 
 use sapwood_codec::Compression;
 use sapwood_core::{Error, Form, Primitive, Result};
 use std::sync::Arc;
 
-/// A branch to be written.
+/// The specification of a branch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BranchSpec {
     /// `fName`.
     pub name: String,
-    /// `fTitle`; where there is none, what ROOT gives it: the list of leaves, or the name.
+    /// `fTitle`; by default that of ROOT: the list of leaves, or the name.
     pub title: Option<String>,
-    /// What it holds.
+    /// Its type.
     pub storage: Storage,
     /// How its baskets are compressed.
     pub compression: Compression,
@@ -29,13 +29,13 @@ pub enum Storage {
         /// The dimensions of the array, the outermost first; none for one number.
         dims: Vec<usize>,
     },
-    /// As many numbers (or fixed arrays) per entry as another branch says: a leaf such as `x[n]/F`.
+    /// As many numbers (or fixed arrays) per entry as another branch counts: a leaf such as `x[n]/F`.
     Counted {
         /// The type of a number.
         primitive: Primitive,
         /// The dimensions of each item.
         dims: Vec<usize>,
-        /// The place of the branch that counts, among the branches of the tree; it must come before.
+        /// The index of the count branch in the tree; it must come first.
         counter: usize,
     },
     /// A string in a leaf such as `x/C`.
@@ -44,15 +44,15 @@ pub enum Storage {
     StdString,
     /// A `std::vector` of these.
     Vector(VectorItem),
-    /// Objects that are split: the branches of their members follow, as [`split`](fn@super::split) says.
+    /// Split objects, followed by the branches of their members as given by [`split`](fn@super::split).
     Object(Arc<Class>),
-    /// `std::vector`s of objects that are split: this branch says how many there are.
+    /// `std::vector`s of split objects; this branch holds their number.
     Objects(Arc<Class>),
     /// A member of split objects.
     Member {
-        /// The place of the branch of the objects.
+        /// The index of the branch of the objects.
         of: usize,
-        /// The number of the member in their class; before it those of the members that it is inside of.
+        /// The indices of the enclosing members, then that of the member in its class.
         path: Vec<usize>,
     },
 }
@@ -74,22 +74,22 @@ pub struct Class {
     /// Its name in C++.
     pub name: String,
     /// Its members, in their order.
-    pub members: Vec<Member>,
+    pub members: Vec<ClassMember>,
 }
 
 /// A member of a [`Class`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Member {
+pub struct ClassMember {
     /// Its name in C++.
     pub name: String,
-    /// What it holds: `Numbers`, `Vector`s of numbers, or `Object`; if the class is not itself in a vector, also
-    /// `StdString`, any `Vector`, and `Objects`. Without the class, ROOT 6.40 crashes at `std::string`s in a vector
-    /// that grows, and draws other values of vectors in vectors.
+    /// What it holds: `Numbers`, `Vector`s of numbers, or `Object`; if the class is not itself in a vector,
+    /// also `StdString`, any `Vector`, and `Objects`. Without a dictionary of the class, ROOT 6.40 crashes on
+    /// `std::string`s in a growing vector, and draws wrong values for nested vectors.
     pub storage: Storage,
 }
 
 impl Storage {
-    /// The form of the columns that such a branch takes.
+    /// The form of the columns that such a branch accepts.
     ///
     /// ```
     /// use sapwood_core::{Form, Primitive};
@@ -153,7 +153,7 @@ fn vector_of(name: &str) -> String {
     format!("vector<{name}{space}>")
 }
 
-/// The name that ROOT gives a type in the names of collections.
+/// The name of a type in ROOT's names of collections.
 pub(super) fn cpp_name(primitive: Primitive) -> &'static str {
     match primitive {
         Primitive::Bool => "bool",
@@ -202,5 +202,5 @@ pub(super) fn check(branches: &[BranchSpec]) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that one entry of a branch may have: ROOT's buffers hold less than 1 GB (root-io-spec Buffer §2).
+/// Most bytes of one entry: ROOT's buffers hold less than 1 GB (root-io-spec Buffer §2).
 pub(super) const MAX_ENTRY: usize = 0x3fff_ff00;

@@ -1,4 +1,4 @@
-//! Split objects: the branches that they have, and what each says of its part of them (root-io-spec Splitting §1-3,
+//! Split objects: their branches, and the members of each `TBranchElement` (root-io-spec Splitting §1-3,
 //! TBranchElement §3-6).
 
 use super::class;
@@ -9,17 +9,18 @@ use sapwood_core::{Error, Form, Primitive, Result};
 const STRING: (u32, i16) = (0x6e6f_1604, 2);
 /// The version of the class of any collection.
 const COLLECTION_VERSION: i16 = 6;
-/// What ROOT calls a split level that is not limited.
+/// ROOT's number for an unlimited split level.
 const ALL_LEVELS: i32 = 99;
 
-/// The branches of a column of `Object` or `Objects`, by name and storage, if the first one has this place in its tree:
-/// names are those that ROOT gives, which ends that of an object with a dot so that those of its members are unique.
+/// The branches of a column of `Object` or `Objects`, by name and storage, if the first one has the index
+/// `place` in its tree. Names are those of ROOT, with a dot at the end of an object's name, so that those of
+/// its members are unique.
 ///
 /// ```
 /// use sapwood_core::Primitive::F32;
-/// use sapwood_ttree::write::{Class, Member, Storage, split};
+/// use sapwood_ttree::write::{Class, ClassMember, Storage, split};
 /// use std::sync::Arc;
-/// let member = |name: &str| Member {
+/// let member = |name: &str| ClassMember {
 ///     name: name.to_owned(),
 ///     storage: Storage::Numbers { primitive: F32, dims: vec![] },
 /// };
@@ -45,9 +46,9 @@ struct Branches {
 }
 
 impl Branches {
-    /// Adds those of the members of a class, which `path` leads to from the class of the branch `of`; `top` if that is the
-    /// branch of the whole object, where members that are objects have a branch of their own. Further inside they have
-    /// none (Splitting §3.2).
+    /// Adds the branches of the members of a class, which is at `path` in the class of the branch `of`. `top`
+    /// if that branch is of the whole object: only there do members that are objects have their own branch
+    /// (Splitting §3.2).
     fn members(&mut self, prefix: &str, class: &Class, of: usize, path: &[usize], top: bool) {
         for (number, member) in class.members.iter().enumerate() {
             let mut name = format!("{prefix}.{}", member.name);
@@ -74,7 +75,7 @@ impl Branches {
     }
 }
 
-/// Checks that split objects have all their branches, and each class one shape.
+/// Checks that split objects have all their branches, and that each class is defined once.
 pub(super) fn check(branches: &[BranchSpec]) -> Result<()> {
     let mut classes: Vec<&Class> = Vec::new();
     let mut next = 0;
@@ -82,7 +83,7 @@ pub(super) fn check(branches: &[BranchSpec]) -> Result<()> {
         let fault = |error: Error| error.branch(&branch.name);
         let class = match &branch.storage {
             Storage::Member { .. } if place < next => continue,
-            Storage::Member { .. } => return Err(fault(Error::usage("it is a member of no object"))),
+            Storage::Member { .. } => return Err(fault(Error::usage("it is a member without an object"))),
             Storage::Object(class) | Storage::Objects(class) => class,
             _ => continue,
         };
@@ -108,16 +109,16 @@ pub(super) fn check(branches: &[BranchSpec]) -> Result<()> {
     Ok(())
 }
 
-/// A branch as a part of split objects; of any other, what it holds.
+/// A branch as a part of split objects, or any other branch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SplitBranch<'a> {
-    /// What it holds: of a member, once per object.
+    /// Its content; for a member, of one object.
     pub(super) content: &'a Storage,
-    /// The place of the branch that counts the objects, if it holds a member of those in a vector.
+    /// The index of the branch that counts the objects, for a member of objects in a vector.
     pub(super) counter: Option<usize>,
-    /// The place of the branch above it.
+    /// The index of its parent branch.
     pub(super) above: Option<usize>,
-    /// The class that declares the member, and its number there.
+    /// The class that declares the member, and its index there.
     member: Option<(&'a Class, usize)>,
     offset: usize,
 }
@@ -144,7 +145,7 @@ pub(super) fn split_branch(branches: &[BranchSpec], place: usize) -> SplitBranch
 }
 
 impl SplitBranch<'_> {
-    /// Where the object that declares the member stands in that of the vector, in memory: what `fOffset` says.
+    /// The offset in memory of the object that declares the member in the vector's item: `fOffset`.
     pub(super) fn offset(&self) -> usize {
         self.offset
     }
@@ -154,7 +155,7 @@ impl SplitBranch<'_> {
         matches!(self.content, Storage::Object(_))
     }
 
-    /// Bytes of an entry where the entries of the branch have no offsets (root-io-spec ReadingEntries §1).
+    /// Size of an entry, if the branch has no offset table (root-io-spec ReadingEntries §1).
     pub(super) fn entry_size(&self) -> Option<usize> {
         match (self.content, self.counter, self.above) {
             (Storage::Numbers { primitive, dims }, None, None) => Some(item_size(*primitive, dims)),
@@ -165,7 +166,7 @@ impl SplitBranch<'_> {
         }
     }
 
-    /// The form of the column that it takes: none for a split object, which only its members hold.
+    /// The form of its column; `Empty` for a split object, whose members have the data.
     pub(super) fn form(&self) -> Form {
         match self.content {
             Storage::Object(_) => Form::Empty,
@@ -176,7 +177,7 @@ impl SplitBranch<'_> {
     }
 }
 
-/// What a `TBranchElement` says beside what every branch does.
+/// The members of a `TBranchElement` that other branches do not have.
 #[derive(Debug)]
 pub(super) struct Element {
     pub(super) class_name: String,
@@ -192,7 +193,7 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// That of a branch; `None` if it is one of leaves only.
+    /// The element of a branch; `None` for a branch of leaves.
     pub(super) fn of(branches: &[BranchSpec], place: usize) -> Option<Element> {
         let part = split_branch(branches, place);
         let Some((class, number)) = part.member else { return Element::whole(part.content) };
@@ -221,12 +222,12 @@ impl Element {
         })
     }
 
-    /// True if the branch has a leaf; one of a member that is split has none.
+    /// True if the branch has a leaf; a branch of a split member has none.
     pub(super) fn has_leaf(&self) -> bool {
         self.kind != 2
     }
 
-    /// That of a branch of whole objects.
+    /// The element of a branch of whole objects.
     fn whole(storage: &Storage) -> Option<Element> {
         let (kind, (checksum, version), id, split_level) = match storage {
             Storage::StdString => (-1, STRING, -1, 0),
@@ -253,7 +254,7 @@ impl Element {
     }
 }
 
-/// The version that branches give of a class without `ClassDef`.
+/// The version of a class without `ClassDef` in branches.
 const CLASS_VERSION: i16 = 1;
 
 /// The checksum of a collection, which is made from its name alone (root-io-spec StreamerInfo §11).
@@ -261,7 +262,8 @@ fn collection_checksum(storage: &Storage) -> u32 {
     class::text(0, &storage.type_name())
 }
 
-/// How far a branch could be split (Splitting §4.2). What cannot be says 0, but for numbers right below the whole.
+/// How far a branch could be split (Splitting §4.2): 0 for types that cannot be split, except for numbers
+/// directly under the whole object.
 fn split_level(branches: &[BranchSpec], place: usize) -> i32 {
     let part = split_branch(branches, place);
     let (Some(above), Some(Storage::Member { path, .. })) =

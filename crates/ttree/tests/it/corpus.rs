@@ -1,8 +1,8 @@
-//! The corpus of real files (`SAPWOOD_CORPUS`, by default beside the repository) and what it should hold.
+//! The corpus of real files (`SAPWOOD_CORPUS`, by default beside the repository), and its expected contents.
 
 use sapwood_core::{ErrorKind, ParseStep, Result, Segments};
 use sapwood_tfile::{KeyEntry, Record, StreamerInfos, TFile};
-use sapwood_ttree::Tree;
+use sapwood_ttree::TTree;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -83,9 +83,9 @@ impl File {
     }
 
     /// Parses the tree of a key.
-    pub(crate) fn tree(&self, entry: &KeyEntry) -> Result<Tree> {
+    pub(crate) fn tree(&self, entry: &KeyEntry) -> Result<TTree> {
         let record = done(self.file.record(&self.known, &entry.key));
-        Tree::parse(&entry.key.class_name, &record.payload, record.key_len, self.file.size, &self.streamers)
+        TTree::parse(&entry.key.class_name, &record.payload, record.key_len, self.file.size, &self.streamers)
     }
 }
 

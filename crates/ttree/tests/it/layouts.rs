@@ -1,9 +1,9 @@
-//! Records that ROOT wrote with `data/make_trees.py`: every class of branch, and what damage does.
+//! Records that ROOT wrote with `data/make_trees.py`: every class of branch, undamaged and damaged.
 
 use bytes::Bytes;
 use sapwood_core::Result;
 use sapwood_tfile::StreamerInfos;
-use sapwood_ttree::{Branch, BranchKind, LeafKind, Tree, TreeOutline};
+use sapwood_ttree::{Branch, BranchKind, LeafKind, TTree, TreeOutline};
 
 const JAGGED: &[u8] = include_bytes!("../data/jagged.tree");
 const EMBEDDED: &[u8] = include_bytes!("../data/embedded.tree");
@@ -14,23 +14,23 @@ const NTUPLE: &[u8] = include_bytes!("../data/ntuple.tree");
 /// Larger than the files that the records come from.
 const FILE_SIZE: u64 = 1 << 20;
 
-fn parse(class: &str, record: &[u8]) -> Result<Tree> {
+fn parse(class: &str, record: &[u8]) -> Result<TTree> {
     let (key_len, payload) = record.split_first_chunk().unwrap();
     let payload = Bytes::copy_from_slice(payload);
-    Tree::parse(class, &payload, u32::from_be_bytes(*key_len), FILE_SIZE, &StreamerInfos::default())
+    TTree::parse(class, &payload, u32::from_be_bytes(*key_len), FILE_SIZE, &StreamerInfos::default())
 }
 
-fn outline(class: &str, record: &[u8]) -> Result<(Tree, TreeOutline)> {
+fn outline(class: &str, record: &[u8]) -> Result<(TTree, TreeOutline)> {
     let (key_len, payload) = record.split_first_chunk().unwrap();
     let payload = Bytes::copy_from_slice(payload);
     TreeOutline::parse(class, &payload, u32::from_be_bytes(*key_len), FILE_SIZE, &StreamerInfos::default())
 }
 
-fn branch<'a>(tree: &'a Tree, path: &str) -> &'a Branch {
+fn branch<'a>(tree: &'a TTree, path: &str) -> &'a Branch {
     tree.branches.iter().find(|branch| branch.path == path).unwrap_or_else(|| panic!("there is no {path}"))
 }
 
-fn paths(tree: &Tree) -> Vec<&str> {
+fn paths(tree: &TTree) -> Vec<&str> {
     tree.branches.iter().map(|branch| branch.path.as_str()).collect()
 }
 
@@ -161,10 +161,10 @@ fn a_basket_outside_the_file_breaks_its_branch() {
     let (key_len, payload) = JAGGED.split_first_chunk().unwrap();
     let payload = Bytes::from_static(payload);
     let key_len = u32::from_be_bytes(*key_len);
-    let tree = Tree::parse("TTree", &payload, key_len, 300, &StreamerInfos::default()).unwrap();
+    let tree = TTree::parse("TTree", &payload, key_len, 300, &StreamerInfos::default()).unwrap();
     for branch in &tree.branches {
         assert!(branch.baskets.is_empty());
-        assert!(branch.broken.as_ref().unwrap().contains("behind the end of the file"));
+        assert!(branch.broken.as_ref().unwrap().contains("beyond the end of the file"));
         assert_eq!(branch.entries, 20);
     }
 }

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod corpus;
+mod corpus_metadata;
 mod layouts;
-mod meta;
 mod old_versions;
 mod outline;

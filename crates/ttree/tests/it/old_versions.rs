@@ -1,8 +1,8 @@
-//! Records in the layouts of the first class versions, put together by hand: no available ROOT writes them.
+//! Records in the layouts of the first class versions, written by hand, because no available ROOT writes them.
 
 use bytes::Bytes;
 use sapwood_tfile::StreamerInfos;
-use sapwood_ttree::{LeafKind, Tree};
+use sapwood_ttree::{LeafKind, TTree};
 
 const FILE_SIZE: u64 = 1 << 20;
 /// Length of the key before the record.
@@ -85,13 +85,13 @@ impl Record {
         })
     }
 
-    fn parse(self) -> Tree {
-        Tree::parse("TTree", &Bytes::from(self.0), KEY_LEN, FILE_SIZE, &StreamerInfos::default()).unwrap()
+    fn parse(self) -> TTree {
+        TTree::parse("TTree", &Bytes::from(self.0), KEY_LEN, FILE_SIZE, &StreamerInfos::default()).unwrap()
     }
 }
 
 /// Two baskets, of 8 and 4 entries.
-fn check(tree: &Tree) {
+fn check(tree: &TTree) {
     assert_eq!((tree.name.as_str(), tree.entries, tree.total_bytes, tree.zip_bytes), ("t", 12, 300, 200));
     let [branch] = &tree.branches[..] else { panic!("{} branches", tree.branches.len()) };
     assert_eq!((&branch.broken, branch.name.as_str(), branch.entries), (&None, "i", 12));

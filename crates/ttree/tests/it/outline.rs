@@ -1,7 +1,7 @@
-//! Outlines of trees' records: written again without a change, every byte is the same.
+//! Outlines of tree records: writing one without changes gives the same bytes.
 
 use crate::corpus::{self, File};
-use sapwood_ttree::{Branch, BranchChange, Tree, TreeChange, TreeOutline};
+use sapwood_ttree::{Branch, BranchChange, TTree, TreeChange, TreeOutline};
 
 #[test]
 fn every_record_of_the_corpus_comes_out_as_it_was() {
@@ -12,7 +12,7 @@ fn every_record_of_the_corpus_comes_out_as_it_was() {
             let name = format!("{} {}", path.file_name().unwrap().display(), entry.path);
             let (record, streamers, size) = file.record(&entry);
             let class = &entry.key.class_name;
-            let tree = Tree::parse(class, &record.payload, record.key_len, size, streamers).unwrap();
+            let tree = TTree::parse(class, &record.payload, record.key_len, size, streamers).unwrap();
             let outline = TreeOutline::parse(class, &record.payload, record.key_len, size, streamers);
             match outline {
                 Err(error) => refused.push(format!("{name}: {error}")),
@@ -62,10 +62,10 @@ fn grafted_branches_stand_behind_those_of_the_tree() {
             branches.iter().zip(&changes).filter(|(_, c)| c.is_some()).map(|(b, _)| *b).collect();
         let change = TreeChange { entries: 0, branches: changes.clone(), ..TreeChange::default() };
         let record = outline.emit(77, &change).unwrap().into();
-        let tree = Tree::parse(&class, &record, 77, 1 << 20, &streamers).unwrap();
+        let tree = TTree::parse(&class, &record, 77, 1 << 20, &streamers).unwrap();
         assert_eq!(names(&tree.branches.iter().collect::<Vec<_>>()), names(&left));
         // Every reference leads to what it led to.
-        let counters = |tree: &Tree| -> Vec<Vec<String>> {
+        let counters = |tree: &TTree| -> Vec<Vec<String>> {
             let name = |index| tree.stored_branch(index).unwrap().name.clone();
             tree.stored_branches().map(|branch| branch.counters().map(name).collect()).collect()
         };

@@ -1,4 +1,4 @@
-"""A page to browse a catalogue: read only, without scripts, and with nothing of another place."""
+"""Web pages to browse a catalogue: read-only, without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["CatalogPage"]
 
 LAST_PAGE = 1_000_000
 LARGEST = 2**62
-"""Numbers above are no versions; databases have no room for them."""
+"""The largest version that is looked up; databases cannot store larger numbers."""
 
 
 class CatalogPage(PageServer):
-    """Serves a catalogue until it is closed: datasets at ``/``, one of them at ``/dataset?name=NAME``."""
+    """Serves a catalogue until it is closed: the list at ``/``, a dataset at ``/dataset?name=NAME``."""
 
     def __init__(self, host: str, port: int, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -40,7 +40,7 @@ class CatalogPage(PageServer):
             return self._page("Not found", _pages.message("Not found", str(error)), 404)
         except (SapwoodError, OSError) as error:
             return self._page("Error", _pages.message("The catalogue cannot be read", str(error)), 503)
-        return self._page("Not found", _pages.message("Not found", "There is no such page."), 404)
+        return self._page("Not found", _pages.message("Not found", "This page does not exist."), 404)
 
     def _page(self, title: str, body: Html, status: int = 200) -> Page:
         nonce = secrets.token_urlsafe(16)

@@ -1,4 +1,4 @@
-"""HTML that is safe by construction: whatever is text is escaped, only elements made here are not."""
+"""Builds HTML that is safe by construction: text is escaped, and only elements built here are not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...display.markup import escape
 
 
 class Html(str):
-    """A piece of a page that needs no escaping any more."""
+    """HTML that is already escaped."""
 
     __slots__ = ()
 
@@ -17,7 +17,7 @@ Content = str | int | Html | Iterable["Content"] | None
 
 
 def safe(content: Content) -> Html:
-    """Content as HTML: texts escaped, elements as they are, lists one after the other.
+    """Converts content to HTML: escapes texts, keeps elements, and concatenates lists.
 
     >>> safe(["<b>", tag("b", "&")])
     '&lt;b&gt;<b>&amp;</b>'
@@ -32,22 +32,22 @@ def safe(content: Content) -> Html:
 
 
 def tag(element: str, content: Content = None, /, **attributes: str | int | None) -> Html:
-    """An element. Attributes of the value None are left out; ``class_`` is ``class``.
+    """Builds an element. Attributes that are None are omitted; ``class_`` stands for ``class``.
 
     >>> tag("a", "A & B", href='?q="x"', class_="name", id=None)
     '<a href="?q=&quot;x&quot;" class="name">A &amp; B</a>'
     """
-    told = "".join(
+    written = "".join(
         f' {name.rstrip("_")}="{escape(str(value))}"'
         for name, value in attributes.items()
         if value is not None
     )
     end = "" if element in ("input", "meta") else f"</{element}>"
-    return Html(f"<{element}{told}>{safe(content)}{end}")
+    return Html(f"<{element}{written}>{safe(content)}{end}")
 
 
 def table(titles: Iterable[tuple[str, str]], rows: Iterable[Iterable[Content]]) -> Html:
-    """A table of columns, each with a title and a class, which says how its cells look."""
+    """Builds a table. Each column has a title and a CSS class for its cells."""
     columns = list(titles)
     head = [tag("th", title, class_=kind or None, scope="col") for title, kind in columns]
     lines = ([(cell, kind) for cell, (_, kind) in zip(row, columns, strict=True)] for row in rows)

@@ -1,4 +1,4 @@
-"""The pages: the list of datasets, and a dataset."""
+"""The pages of the catalogue: the list of datasets, and a dataset."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ._html import Content, Html, table, tag
 PER_PAGE = 100
 UNKNOWN = "-"
 MOST_RELATED = 50
-"""Lines of lineage; who wants more has `sapwood catalog lineage`."""
+"""Most lines of lineage; `sapwood catalog lineage` lists all."""
 
 
 def datasets(catalog: Catalog, name: str, product: str, at_least: int | None, page: int) -> Html:
-    """The list, or what was searched for."""
+    """The list of datasets, or search results."""
     asked = {"product": product or None, "at_least": at_least}
     some = catalog.datasets(name or None, **asked, limit=PER_PAGE, offset=PER_PAGE * page)  # type: ignore[arg-type]
     total = catalog.count(name or None, **asked)  # type: ignore[arg-type]
@@ -27,7 +27,7 @@ def datasets(catalog: Catalog, name: str, product: str, at_least: int | None, pa
     if some:
         found = _datasets_table(some, matches)
     elif searched:
-        found = tag("p", ["No dataset is like that. ", tag("a", "Show all", href="/")], class_="empty")
+        found = tag("p", ["No matching datasets. ", tag("a", "Show all", href="/")], class_="empty")
     else:
         add = tag("code", "sapwood catalog add s3://bucket/dataset")
         found = tag("p", ["The catalogue is empty. Add a dataset: ", add], class_="empty")
@@ -40,7 +40,7 @@ def datasets(catalog: Catalog, name: str, product: str, at_least: int | None, pa
 
 
 def dataset(catalog: Catalog, name: str, version: int | None) -> Html:
-    """One dataset; the products of a version of it, or of the newest."""
+    """A dataset, with the products of one version or of the newest."""
     one, versions = catalog[name], catalog.versions(name)
     products = catalog.products(name, version=version)
     everything = catalog.products(name, history=True)
@@ -52,7 +52,7 @@ def dataset(catalog: Catalog, name: str, version: int | None) -> Html:
             "section",
             [
                 tag("h2", f"Products of version {shown}"),
-                _products_table(products, f"Version {shown} has no products that are known."),
+                _products_table(products, f"No products of version {shown} are in the catalogue."),
                 tag("details", [tag("summary", _replaced(older)), _products_table(older, "")])
                 if older and version is None
                 else None,
@@ -62,8 +62,8 @@ def dataset(catalog: Catalog, name: str, version: int | None) -> Html:
         + tag(
             "div",
             [
-                _related("Made of", catalog.ancestors(name), "Nothing is known that it was made of."),
-                _related("Used by", catalog.descendants(name), "No dataset that is known was made of it."),
+                _related("Made from", catalog.ancestors(name), "No inputs are in the catalogue."),
+                _related("Used by", catalog.descendants(name), "No derived datasets are in the catalogue."),
             ],
             class_="halves",
         )
@@ -71,13 +71,13 @@ def dataset(catalog: Catalog, name: str, version: int | None) -> Html:
 
 
 def message(title: str, text: str) -> Html:
-    """What could not be shown, and why."""
+    """An error page."""
     return tag("section", [tag("h2", title), tag("p", text), tag("a", "All datasets", href="/")])
 
 
 def _form(query: dict[str, str]) -> Html:
     fields = [
-        tag("label", ["Name or place", _input("q", query, "search")], class_="wide"),
+        tag("label", ["Name or location", _input("q", query, "search")], class_="wide"),
         tag("label", ["Product", _input("product", query, "search")]),
         tag("label", ["Written by version ≥", _input("at_least", query, "number", min="1")]),
         tag("button", "Search"),
@@ -96,7 +96,7 @@ def _page_links(query: dict[str, str], page: int, total: int) -> Html | None:
     asked = {key: value for key, value in query.items() if value}
     links = [
         tag("a", text, href=f"/?{urlencode({**asked, 'page': number})}") if there else tag("span")
-        for text, number, there in (("← before", page - 1, before), ("after →", page + 1, after))
+        for text, number, there in (("← previous", page - 1, before), ("next →", page + 1, after))
     ]
     return tag("nav", links, class_="pages")
 
@@ -125,18 +125,20 @@ def _head(one: Dataset) -> Html:
     figures: list[tuple[str, Content]] = [
         ("entries", _count(one.entries)),
         ("products", _count(one.products)),
-        ("in its products", _size(one.nbytes)),
+        ("in products", _size(one.nbytes)),
         ("objects", _count(one.objects)),
         ("newest version", f"v{one.version}"),
     ]
     cards = [tag("section", [tag("b", value), tag("span", what, class_="faint")]) for what, value in figures]
-    looked = ["changed ", _time(one.changed), ", looked at ", _time(one.refreshed)]
-    places = [tag("li", tag("code", place)) for place in one.locations]
+    times = ["changed ", _time(one.changed), ", refreshed ", _time(one.refreshed)]
+    locations = [tag("li", tag("code", location)) for location in one.locations]
     return Html(
         tag("h1", one.name)
-        + tag("div", [f"tree {one.tree} · ", looked], class_="faint")
+        + tag("div", [f"tree {one.tree} · ", times], class_="faint")
         + tag("div", cards, class_="figures")
-        + tag("section", [tag("h2", "Place" if len(places) == 1 else "Places"), tag("ul", places)])
+        + tag(
+            "section", [tag("h2", "Location" if len(locations) == 1 else "Locations"), tag("ul", locations)]
+        )
     )
 
 
@@ -184,7 +186,7 @@ def _inputs(inputs: Sequence[Input]) -> Html | None:
     if not inputs:
         return None
     first = inputs[0]
-    text = f"of {first.dataset or first.url}{f'@{first.version}' if first.version else ''}"
+    text = f"from {first.dataset or first.url}{f'@{first.version}' if first.version else ''}"
     return tag("div", text + (f" and {len(inputs) - 1:,} more" if len(inputs) > 1 else ""), class_="place")
 
 
@@ -195,7 +197,7 @@ def _related(title: str, related: Sequence[Related], empty: str) -> Html:
             [
                 _link(one.dataset) if one.dataset else tag("code", one.url),
                 f"@{one.version}" if one.version else None,
-                tag("span", f" for {one.of}" if title == "Made of" else f" of {one.of}", class_="faint")
+                tag("span", f" for {one.of}" if title == "Made from" else f" from {one.of}", class_="faint")
                 if one.steps > 1
                 else None,
             ],
@@ -210,7 +212,7 @@ def _related(title: str, related: Sequence[Related], empty: str) -> Html:
 
 
 def _replaced(older: Sequence[Product]) -> str:
-    return f"{len(older):,} that later versions replaced or dropped"
+    return f"{len(older):,} replaced or dropped by later versions"
 
 
 def _where(name: str, version: int | None = None) -> str:

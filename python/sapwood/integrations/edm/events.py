@@ -1,8 +1,8 @@
-"""The Events of a file, and how products in them are found."""
+"""The Events tree of an EDM file, and finding products in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,9 @@ import numpy as np
 
 from ...display.printable import shows_printable
 from ...errors import KeyInFileError, UnsupportedTypeError, UsageError
+from ...errors.closing import Closing
+from ...model.branches import HasBranches
+from ...model.directory import Directory
 from ...model.tree import Tree
 from ...opening.single import open as open_object
 from ...options.paths import single_file
@@ -20,36 +23,44 @@ from .processes import processes_of
 from .product import Product
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from numpy.typing import NDArray
 
     from ...model.file import File
 
+_PARTS = ("type", "label", "instance", "process")
+"""The parts of the name of a product."""
+
 ID_TYPE = np.dtype([("run", "u4"), ("luminosityBlock", "u4"), ("event", "u8")])
-"""What :meth:`Events.ids` returns an array of."""
+"""The dtype of :meth:`Events.ids`."""
 
 
 def open(path: Any, tree: str = "Events", **options: Any) -> Events:
-    """Opens the products of a file; of its trees, only this one is read.
+    """Opens the products in one tree of a file.
 
     Args:
         path: a path, URL or file object, as in :func:`sapwood.open`.
-        tree: ``"Events"``, or ``"LuminosityBlocks"`` or ``"Runs"``, which hold products, too.
+        tree: the tree: ``"Events"``, ``"LuminosityBlocks"`` or ``"Runs"``.
         options: those of :func:`sapwood.open`.
+
+    Raises:
+        UsageError: the path in the file does not lead to a tree.
+
+    The other errors are those of :func:`sapwood.open`.
     """
     spec = single_file(path)
     found = open_object({spec.file: spec.object_path or tree}, **options)
     if not isinstance(found, Tree):
-        found.file.close()
-        raise UsageError(f"{path!r} is no tree")
+        if isinstance(found, (Directory, HasBranches)):
+            found.file.close()
+        raise UsageError(f"{path!r} is not a tree")
     return Events(found)
 
 
-class Events:
+class Events(Closing):
     """A tree of products: a mapping from their names to :class:`Product` objects.
 
-    ``events["slimmedMuons"]`` is ``events.product("slimmedMuons")``.
+    ``events["slimmedMuons"]`` is short for ``events.product("slimmedMuons")``. A ``with`` block closes the
+    file.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -67,18 +78,18 @@ class Events:
 
     @cached_property
     def products(self) -> list[Product]:
-        """All products, in the order of the file."""
+        """All products, in file order."""
         named = ((ProductName.of_branch(branch.name), branch) for branch in self.tree.branches)
         return [Product(name, branch) for name, branch in named if name is not None]
 
     @cached_property
     def aliases(self) -> dict[str, ProductName]:
-        """Other names that the writer gave to products."""
+        """The aliases of products that are stored in the tree."""
         targets = {alias: ProductName.of_branch(text) for alias, text in self.tree.aliases.items()}
         return {alias: name for alias, name in targets.items() if name is not None}
 
     def keys(self) -> list[str]:
-        """The names of the products' branches."""
+        """The names of the branches that hold products."""
         return [product.name.branch for product in self.products]
 
     def product(
@@ -90,26 +101,30 @@ class Events:
         instance: str | None = None,
         process: str | None = None,
     ) -> Product:
-        """The product that a name means.
+        """Finds a product.
+
+        >>> events.product("slimmedMuons"), events.product(type="pat::Muon", process="PAT")  # doctest: +SKIP
 
         Args:
-            wanted: a label ``"slimmedMuons"``; an input tag ``"label:instance:process"``, or its parts as a
-                tuple; the name of the branch; a type, as for ``type``; or an alias. The first that fits.
+            wanted: a label ``"slimmedMuons"``; a type, as for ``type``; the name of the branch; an alias; or
+                an input tag ``"label:instance:process"``, also as a tuple of its parts. The first of these
+                that matches is used.
             type: the C++ class, ``"std::vector<pat::Muon>"``, or its name in branches, ``"patMuons"``.
-            label: the module's label.
-            instance: the instance. If it is not said, the empty one is meant, or else the only one.
-            process: the process. If it is not said, the latest that made such a product is meant.
+            label: the label of the module.
+            instance: the instance label. Default: the empty one, else the only one.
+            process: the process name. Default: the latest process that made such a product.
 
         Raises:
-            KeyInFileError: if there is no such product, or several; it names the nearest.
+            KeyInFileError: no product matches, or several do; the message lists candidates.
+            UsageError: you gave no argument, or a tag with more than three parts.
         """
         parts = {"type": type, "label": label, "instance": instance, "process": process}
         if wanted is None:
             if all(part is None for part in parts.values()):
-                raise UsageError("say which product: its label, its type, or both")
-            found = self._matching(**parts)
+                raise UsageError("name the product by its label, its type, or both")
+            found = self._matching(parts)
         else:
-            found = self._meant(wanted, parts)
+            found = self._readings(wanted, parts)
         if not found:
             raise self._missing(wanted, parts)
         return self._only(found, wanted or parts)
@@ -118,8 +133,7 @@ class Events:
         return self.product(wanted)
 
     def __contains__(self, wanted: object) -> bool:
-        nothing = dict.fromkeys(("type", "label", "instance", "process"))
-        return isinstance(wanted, (str, tuple, ProductName)) and bool(self._meant(wanted, nothing))
+        return isinstance(wanted, (str, tuple, ProductName)) and bool(self._readings(wanted, {}))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -128,12 +142,23 @@ class Events:
         return len(self.products)
 
     def ids(self, entry_start: int | None = None, entry_stop: int | None = None) -> NDArray[Any]:
-        """Run, luminosity block and event of each entry, as a structured array of :data:`ID_TYPE`."""
+        """Run, luminosity block and event number of each entry.
+
+        Args:
+            entry_start: first entry; negative values count from the end. Default: 0.
+            entry_stop: end of the range (exclusive); negative values count from the end. Default: all.
+
+        Returns:
+            A structured NumPy array of :data:`ID_TYPE`, with the fields ``run``, ``luminosityBlock`` and
+            ``event``.
+
+        Raises:
+            KeyInFileError: the tree has no ``EventAuxiliary``.
+        """
         auxiliary = self.tree.get("EventAuxiliary") or self.tree.get("EventAux")
         if auxiliary is None:
-            place = f"{self.file.file_path}:{self.tree.object_path}"
-            raise KeyInFileError.not_found("branch", "EventAuxiliary", self.tree.names(), place)
-        # EventID got its luminosity block in CMSSW 3_8; before (and, as 0, after) it is beside the EventID.
+            raise KeyInFileError.not_found("branch", "EventAuxiliary", self.tree.names(), self.tree.location)
+        # EventID has a luminosity block since CMSSW 3_8. If it is missing or 0, it is stored beside EventID.
         wanted = {
             "run": member(auxiliary, "id_.run_"),
             "event": member(auxiliary, "id_.event_"),
@@ -158,17 +183,6 @@ class Events:
         """Closes the file."""
         self.tree.close()
 
-    def __enter__(self) -> Events:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     @shows_printable
     def __repr__(self) -> str:
         return f"<Events of {self.file.file_path!r}: {self.num_entries} entries, {len(self)} products>"
@@ -176,10 +190,10 @@ class Events:
     def _ipython_key_completions_(self) -> list[str]:
         return list(dict.fromkeys(product.name.label for product in self.products))
 
-    def _meant(
-        self, wanted: str | Sequence[str] | ProductName, parts: dict[str, str | None]
+    def _readings(
+        self, wanted: str | Sequence[str] | ProductName, parts: Mapping[str, str | None]
     ) -> list[Product]:
-        """The products that any reading of ``wanted`` leads to, the first that leads to some."""
+        """The products that match the first interpretation of ``wanted`` that matches any."""
         readings: list[dict[str, str | None]] = []
         if isinstance(wanted, ProductName):
             readings.append(dict(vars(wanted)))
@@ -192,30 +206,17 @@ class Events:
                 readings.append(_tag_parts(wanted.split(":")))
         for reading in readings:
             merged = {**parts, **{name: part for name, part in reading.items() if part is not None}}
-            found = self._matching(**merged)
+            found = self._matching(merged)
             if found:
                 return found
         return []
 
-    def _matching(
-        self,
-        type: str | None = None,
-        label: str | None = None,
-        instance: str | None = None,
-        process: str | None = None,
-    ) -> list[Product]:
-        plain = None if type is None else plain_class(type)
-        return [
-            product
-            for product in self.products
-            if (type is None or product.name.type == type or plain_class(product.class_name) == plain)
-            and (label is None or product.name.label == label)
-            and (instance is None or product.name.instance == instance)
-            and (process is None or product.name.process == process)
-        ]
+    def _matching(self, parts: Mapping[str, str | None]) -> list[Product]:
+        given = {part: text for part, text in parts.items() if text is not None}
+        return [one for one in self.products if all(_matches(one, *part) for part in given.items())]
 
     def _only(self, found: list[Product], wanted: Any) -> Product:
-        """The product that is meant if several fit."""
+        """The product to use if several match."""
         plain = [product for product in found if not product.name.instance]
         found = plain or found
         if len({(product.name.type, product.name.label, product.name.instance) for product in found}) == 1:
@@ -224,12 +225,11 @@ class Events:
                 return latest
         branches = [product.name.branch for product in found]
         shown = ", ".join(branches[:8]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")
-        parts = ("type", "label", "instance", "process")
-        differing = [part for part in parts if len({getattr(product.name, part) for product in found}) > 1]
-        hint = f"say which, by {' or '.join(f'{part}=' for part in differing)}"
+        differing = [part for part in _PARTS if len({getattr(product.name, part) for product in found}) > 1]
+        hint = f"select one with {' or '.join(f'{part}=…' for part in differing)}"
         place = self.file.file_path
         raise KeyInFileError(
-            f"{wanted!r} means {len(found)} products in {place}: {shown}; {hint}",
+            f"{wanted!r} matches {len(found)} products in {place}: {shown}; {hint}",
             key=str(wanted),
             keys=branches,
             url=place,
@@ -237,10 +237,10 @@ class Events:
         )
 
     def _latest(self, found: list[Product]) -> Product | None:
-        """Of products that differ in the process, that of the latest one; None if this is not known."""
+        """The product of the latest process, or None if the order of processes is unknown."""
         if len(found) == 1:
             return found[0]
-        # A history that cannot be read is as good as none: the caller then asks for the process.
+        # An unreadable history counts as none: the caller then reports that the process is ambiguous.
         order: dict[str, int] = {}
         with suppress(UnsupportedTypeError):
             for info in processes_of(self.file):
@@ -255,13 +255,19 @@ class Events:
         names = [product.name for product in self.products]
         existing = [name.label for name in names]
         existing += [name.tag for name in names] + [name.type for name in names] + [*self.aliases]
-        place = f"{self.file.file_path}:{self.tree.object_path}"
-        return KeyInFileError.not_found("product", text, existing, place)
+        return KeyInFileError.not_found("product", text, existing, self.tree.location)
+
+
+def _matches(product: Product, part: str, text: str) -> bool:
+    """Whether a part of the name of a product is ``text``; a type may also be given as a C++ class."""
+    if part == "type" and plain_class(product.class_name) == plain_class(text):
+        return True
+    return bool(getattr(product.name, part) == text)
 
 
 def _tag_parts(parts: list[str]) -> dict[str, str | None]:
-    """(label,), (label, instance) or (label, instance, process); an empty process is any."""
+    """The parts of an input tag of one to three parts; an empty process stands for any."""
     if not 1 <= len(parts) <= 3:
-        raise UsageError(f"a product is named by (label, instance, process), not by {parts!r}")
+        raise UsageError(f"an input tag is (label, instance, process), not {parts!r}")
     label, instance, process = (*parts, None, None)[:3]
     return {"label": label, "instance": instance, "process": process or None}

@@ -1,4 +1,4 @@
-"""Luminosity masks: which entries of a file lie in the luminosity blocks of a certification file."""
+"""Luminosity masks: selecting entries by the luminosity blocks of a certification file."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ if TYPE_CHECKING:
     from ...model.file import File
 
 RANGE_TYPE = np.dtype([("run", "u4"), ("luminosityBlock", "u4"), ("start", "i8"), ("stop", "i8")])
-"""What :func:`lumi_ranges` returns an array of."""
+"""The dtype of :func:`lumi_ranges`: entries from ``start`` to ``stop`` (exclusive)."""
 
 
 class LumiIndexWarning(SapwoodWarning):
-    """The file's index of luminosity blocks cannot be used: the numbers of all events were read instead."""
+    """The file's index of luminosity blocks is unusable; the numbers of all events were read instead."""
 
 
 class LumiMask:
-    """Runs and luminosity blocks that are good: ``{run: [[first, last], …]}``, both ends included.
+    """A set of good luminosity blocks: ``{run: [[first, last], …]}``, both ends inclusive.
 
     Args:
-        source: that dict (runs may be text), or the path of a JSON file that holds it.
+        source: such a dict (runs may be text), or the path of a JSON file with such a dict.
+
+    Raises:
+        UsageError: the source has another structure.
 
     >>> mask = LumiMask({"1": [[1, 10], [20, 20]]})
     >>> mask.contains([1, 1, 1, 2], [10, 11, 20, 1]).tolist()
@@ -49,29 +52,42 @@ class LumiMask:
             )
             self._ranges = {int(run): _edges(blocks) for run, blocks in ranges.items()}
         except (AttributeError, TypeError, ValueError):
-            raise UsageError("a luminosity mask is {run: [[first, last], …]}, or a file of that") from None
+            raise UsageError(
+                "a luminosity mask must be {run: [[first, last], …]}, or a JSON file with that"
+            ) from None
 
     def contains(self, run: Any, luminosity_block: Any) -> NDArray[Any]:
-        """Whether each luminosity block is good: an array of bool, of the arguments' common shape."""
+        """Tells which luminosity blocks are good.
+
+        Args:
+            run: run numbers, as an array or a number.
+            luminosity_block: numbers of luminosity blocks, which are broadcast against ``run``.
+
+        Returns:
+            A NumPy array of bool of the common shape.
+        """
         runs, blocks = np.broadcast_arrays(np.asarray(run), np.asarray(luminosity_block))
         good = np.zeros(runs.shape, dtype=bool)
         for number in np.unique(runs):
             edges = self._ranges.get(int(number))
             if edges is not None:
                 here = runs == number
-                # Inside of a range, an odd number of edges lies at or before the block.
+                # A block is inside a range if the number of edges at or before it is odd.
                 good[here] = np.searchsorted(edges, blocks[here].astype(np.int64), side="right") % 2 == 1
         return good
 
     def entry_ranges(self, source: Any) -> list[tuple[int, int]]:
-        """The entries of Events that are in good luminosity blocks, as pairs (start, stop), rising.
+        """The ranges of entries of the Events tree that are in good luminosity blocks.
+
+        Use a range as ``entry_start`` and ``entry_stop``, or the list as the ``steps`` of a file in
+        :func:`sapwood.iterate`. Only the file's index is read. If it is missing or unusable, the numbers of
+        all events are read, after a :class:`LumiIndexWarning`.
 
         Args:
             source: a path or URL, a :class:`sapwood.File`, or :class:`Events`.
 
-        They may be given to ``entry_start`` and ``entry_stop``, or to :func:`sapwood.iterate` as the
-        ``steps`` of a file. Only the file's index is read, unless there is none; then
-        :class:`LumiIndexWarning` says so.
+        Returns:
+            Pairs (start, stop) in ascending order; stop is exclusive.
         """
         blocks = lumi_ranges(source)
         good = np.sort(blocks[self.contains(blocks["run"], blocks["luminosityBlock"])], order="start")
@@ -89,11 +105,17 @@ class LumiMask:
 
 
 def lumi_ranges(source: Any) -> NDArray[Any]:
-    """Which entries of Events belong to which luminosity block: an array of :data:`RANGE_TYPE`.
+    """The entries of the Events tree that belong to each luminosity block.
 
-    A block has several ranges if its events are not side by side. They come from the file's
-    ``IndexIntoFile``; where this is missing or does not cover all entries, from ``EventAuxiliary`` of
-    every event, after a :class:`LumiIndexWarning`.
+    They are read from the file's ``IndexIntoFile``. If that is missing or does not cover all entries, they
+    are read from the ``EventAuxiliary`` of every event, after a :class:`LumiIndexWarning`.
+
+    Args:
+        source: a path or URL, a :class:`sapwood.File`, or :class:`Events`.
+
+    Returns:
+        A structured NumPy array of :data:`RANGE_TYPE`. A block whose events are not contiguous has several
+        ranges.
     """
     with owned_file(source) as file:
         events = source if isinstance(source, Events) else Events(file.tree_at("Events"))
@@ -123,7 +145,7 @@ def _index(file: File) -> NDArray[Any] | None:
     if len(branches) != len(names):
         return None
     run, block, start, stop = (np.asarray(array[0]) for array in read_together(branches, 0, 1, library="np"))
-    # Runs have luminosity block 0, and blocks without events begin at -1 (IndexIntoFile::RunOrLumiEntry).
+    # Runs have luminosity block 0, and blocks without events start at -1 (IndexIntoFile::RunOrLumiEntry).
     keep = (block != 0) & (start >= 0) & (stop > start)
     out = np.zeros(int(keep.sum()), dtype=RANGE_TYPE)
     for name, values in zip(RANGE_TYPE.names or (), (run, block, start, stop), strict=True):
@@ -132,7 +154,7 @@ def _index(file: File) -> NDArray[Any] | None:
 
 
 def _flaw(ranges: NDArray[Any], num_entries: int) -> str | None:
-    """Why ranges cannot be those of all entries, or None if they can."""
+    """The reason why ranges do not cover all entries exactly once, or None if they do."""
     ordered = np.sort(ranges, order="start")
     edges_meet = np.array_equal(np.append(ordered["start"], num_entries), np.insert(ordered["stop"], 0, 0))
     return None if edges_meet else f"does not cover the {num_entries} entries"
@@ -148,12 +170,12 @@ def _from_ids(ids: NDArray[Any]) -> NDArray[Any]:
 
 
 def _edges(ranges: Iterable[Any]) -> NDArray[Any]:
-    """First blocks and first blocks after the last, alternating; ranges that touch are one."""
+    """The starts and (exclusive) ends of ranges, alternating; adjacent ranges are merged."""
     pairs = sorted((int(first), int(last) + 1) for first, last in ranges)
     edges: list[int] = []
     for first, after in pairs:
         if after <= first:
-            raise ValueError("a range ends before it begins")
+            raise ValueError("a range ends before it starts")
         if edges and first <= edges[-1]:
             edges[-1] = max(edges[-1], after)
         else:

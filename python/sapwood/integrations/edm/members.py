@@ -1,4 +1,4 @@
-"""Members of objects, however far the writer split the branch that holds them."""
+"""Finds members of objects, whether or not the writer split the branch that holds them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def member(branch: Branch, path: str) -> Branch | None:
-    """The sub-branch for a member ``a.b``, or, where it is in an unsplit object, that part of the branch."""
+    """The sub-branch for a member ``a.b``, or that member of an unsplit object, or None."""
     below = {child.name: child for child in reversed(list(branch.itervalues()))}
-    # A writer names sub-branches after their parent if that ends with a period, else often not at all.
+    # Names of sub-branches start with the parent's name if that ends in a period, else often without it.
     prefixes = ("", branch.name if branch.name.endswith(".") else f"{branch.name}.")
     pieces = path.split(".")
     for count in range(len(pieces), 0, -1):
@@ -36,7 +36,7 @@ def read_together(
     threads: int | None = None,
     deadline: float | None = None,
 ) -> list[Any]:
-    """The arrays of branches of one tree, in one read."""
+    """Reads branches of one tree at once, as one array each."""
     outputs = {f"{number}": require_readable(branch) for number, branch in enumerate(branches)}
     selection = Selection(dict(outputs), None, {}, True)
     query = Query(branches[0].tree, selection, library_named(library), tuple)

@@ -1,11 +1,11 @@
-"""What a file says about its own making: the registry of products, the history of processes, parameters."""
+"""Provenance of an EDM file: the product registry, the process history, and parameter sets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import KeyInFileError
 from ...model.branches import HasBranches
@@ -18,19 +18,23 @@ from .names import ProductName, wrapped_class
 from .parameters import decode
 from .processes import ProcessInfo, hash_text, metadata_branch, processes_of
 
-if TYPE_CHECKING:
-    pass
-
 _TREES = {"Events": "Event", "LuminosityBlocks": "LuminosityBlock", "Runs": "Run"}
 _BRANCH_TYPES = ("Event", "LuminosityBlock", "Run", "Process")  # edm::BranchType, in its order
 
 
 @dataclass(frozen=True)
 class ProductInfo:
-    """A product that the file knows of; ``present`` if it is there, else it was dropped.
+    """A product that is registered in the file or stored in it.
 
-    ``branch_type`` is "Event", "LuminosityBlock", "Run" or "Process": how often there is one. ``branch_id``
-    and ``aliases`` are known only from a registry.
+    Attributes:
+        name: the parts of its name.
+        class_name: the C++ class of the object, without its wrapper.
+        branch_type: what it belongs to: "Event", "LuminosityBlock", "Run" or "Process".
+        present: whether the file contains it; False if it was dropped.
+        compressed_bytes: bytes in the file, including sub-branches.
+        uncompressed_bytes: bytes before compression.
+        branch_id: the ID in the registry; None without a registry.
+        aliases: aliases in the registry; empty without a registry.
     """
 
     name: ProductName
@@ -44,7 +48,7 @@ class ProductInfo:
 
 
 def products(source: Any) -> list[ProductInfo]:
-    """The products of a file, by its registry; if it has none, by the names of its branches.
+    """The products of a file: those in its registry, then others that only its branches show.
 
     Args:
         source: a path or URL, a :class:`sapwood.File`, or :class:`Events`.
@@ -62,7 +66,7 @@ def products(source: Any) -> list[ProductInfo]:
 
 
 def processes(source: Any) -> list[ProcessInfo]:
-    """The histories of processes of a file, one after the other; empty if it has none.
+    """The steps of all process histories of a file, in order; empty if it has none.
 
     Args:
         source: a path or URL, a :class:`sapwood.File`, or :class:`Events`.
@@ -72,16 +76,17 @@ def processes(source: Any) -> list[ProcessInfo]:
 
 
 def parameter_sets(source: Any) -> dict[str, dict[str, Any]]:
-    """The parameter sets of a file by their IDs, as nested dicts of Python values.
+    """The parameter sets of a file by ID, as nested dicts of Python values.
 
-    ``parameter_sets(file)[process.parameter_set_id]`` is the configuration of a process. Parameter sets in
-    others that are stored by themselves stand there as ``{"@id": …}``.
+    ``parameter_sets(file)[process.parameter_set_id]`` is the configuration of a process. A nested parameter
+    set that is stored separately appears as ``{"@id": …}``.
 
     Args:
         source: a path or URL, a :class:`sapwood.File`, or :class:`Events`.
 
     Raises:
-        KeyInFileError: if the file has none.
+        KeyInFileError: the file has no parameter sets.
+        CorruptFileError: a parameter set cannot be decoded.
     """
     with owned_file(source) as file:
         blobs: list[Any] = []
@@ -101,7 +106,7 @@ def parameter_sets(source: Any) -> dict[str, dict[str, Any]]:
 
 @contextmanager
 def owned_file(source: Any) -> Iterator[File]:
-    """The file of a path, an open file or its contents; closed in the end if it was opened here."""
+    """The file of a path or of an open object; it is closed at the end if it was opened here."""
     if isinstance(source, (Events, Directory, HasBranches)):
         yield source.file
     else:
@@ -115,7 +120,7 @@ def owned_file(source: Any) -> Iterator[File]:
 def _products_in_trees(file: File) -> dict[ProductName, ProductInfo]:
     found = {}
     for tree in file.keys(recursive=False, cycle=False):
-        # There is a tree ProcessBlocks for each process, whose name follows.
+        # There is one tree ProcessBlocks<process> for each process.
         branch_type = "Process" if tree.startswith("ProcessBlocks") else _TREES.get(tree)
         if branch_type is not None:
             for product in Events(file.tree_at(tree)).products:

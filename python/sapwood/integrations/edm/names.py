@@ -1,4 +1,4 @@
-"""Names of products: what CMSSW makes of type, label, instance and process, and what users write."""
+"""Names of products: the branch names of CMSSW and their parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...errors import UsageError
 
 @dataclass(frozen=True)
 class ProductName:
-    """The four parts of a product's branch name ``type_label_instance_process.``; none holds a "_".
+    """The four parts of the branch name ``type_label_instance_process.``; none contains a "_".
 
     >>> name = ProductName.parse("recoTracks_generalTracks__RECO.")
     >>> name.type, name.label, name.instance, name.process
@@ -22,27 +22,27 @@ class ProductName:
     type: str
     """The "friendly" name of the C++ class: ``recoTracks`` for ``std::vector<reco::Track>``."""
     label: str
-    """The label of the module that made it."""
+    """The label of the module that made the product."""
     instance: str
-    """Tells apart the products of one module; often empty."""
+    """The instance label, which distinguishes products of one module; often empty."""
     process: str
-    """The process that the module ran in."""
+    """The process in which the module ran."""
 
     @classmethod
     def parse(cls, text: str) -> ProductName:
-        """The parts of a branch name; the period at its end, or a member after that, may be there or not.
+        """Splits a branch name. The period at its end, and a member after it, are optional.
 
         Raises:
-            UsageError: if it is not of this kind.
+            UsageError: the text is not such a name.
         """
         found = cls.of_branch(text)
         if found is None:
-            raise UsageError(f"{text!r} is not the name of a product: type_label_instance_process.")
+            raise UsageError(f"{text!r} is not a product name of the form type_label_instance_process.")
         return found
 
     @classmethod
     def of_branch(cls, text: str) -> ProductName | None:
-        """The same, but None if the name is of another kind."""
+        """Splits a branch name as :meth:`parse` does; None if it has another form."""
         parts = text.partition(".")[0].split("_")
         if len(parts) != 4 or not (parts[0] and parts[1] and parts[3]):
             return None
@@ -55,7 +55,7 @@ class ProductName:
 
     @property
     def tag(self) -> str:
-        """As an input tag is written: ``label:instance:process``."""
+        """The input tag: ``label:instance:process``."""
         return f"{self.label}:{self.instance}:{self.process}"
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class ProductName:
 
 
 def plain_class(class_name: str) -> str:
-    """A C++ class as its name is compared: without wrapper, ``std::`` and spaces.
+    """Normalizes the name of a C++ class for comparison: without wrapper, ``std::`` and spaces.
 
     >>> plain_class("edm::Wrapper<std::vector<pat::Muon> >")
     'vector<pat::Muon>'
@@ -72,7 +72,7 @@ def plain_class(class_name: str) -> str:
 
 
 def wrapped_class(class_name: str) -> str:
-    """The C++ class that an ``edm::Wrapper`` is around; another class is left as it is.
+    """The C++ class inside an ``edm::Wrapper``; other classes are returned unchanged.
 
     >>> wrapped_class("edm::Wrapper<vector<pat::Muon> >")
     'vector<pat::Muon>'

@@ -1,4 +1,4 @@
-"""Parameter sets, from the text that CMSSW stores them as to Python values."""
+"""Decodes parameter sets from the text that CMSSW stores to Python values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ _MAX_DEPTH = 64
 
 
 def decode(text: str) -> dict[str, Any]:
-    """The parameters by name.
+    """Decodes a parameter set to a dict of parameters by name.
 
-    Stored is ``<name=+T(value);…>``, with "-" for untracked ones and a letter T for the type; strings are in
-    hexadecimal digits, lists are ``{a,b}``. Types of no counterpart in Python stay text.
+    The encoding is ``<name=+T(value);…>``, with "-" instead of "+" for untracked parameters and a letter T
+    for the type. Strings are hexadecimal, lists are ``{a,b}``. Types without a counterpart in Python stay
+    text.
 
     >>> decode("<n=+I(+3);name=-S(68656c6c6f);v=+d({1.5,2});sub=+P(<on=+B(true)>)>")
     {'n': 3, 'name': 'hello', 'v': [1.5, 2.0], 'sub': {'on': True}}
@@ -26,12 +27,12 @@ def decode(text: str) -> dict[str, Any]:
 def _parameters(text: str, depth: int) -> dict[str, Any]:
     inner = _stripped(text, "<", ">")
     if depth > _MAX_DEPTH:
-        raise CorruptFileError(f"a parameter set is nested more than {_MAX_DEPTH} times")
+        raise CorruptFileError(f"parameter sets are nested more than {_MAX_DEPTH} levels deep")
     out: dict[str, Any] = {}
     for part in _split(inner, ";"):
         name, equals, entry = part.partition("=")
         if not equals or len(entry) < 4:
-            raise CorruptFileError(f"{part[:60]!r} is no parameter")
+            raise CorruptFileError(f"{part[:60]!r} is not a parameter")
         out[name] = _value(entry[1], _stripped(entry[2:], "(", ")"), depth)
     return out
 
@@ -51,12 +52,12 @@ def _value(kind: str, text: str, depth: int) -> Any:
         if kind == "S":
             return bytes.fromhex(text).decode("utf-8", "surrogateescape")
     except ValueError:
-        raise CorruptFileError(f"{text[:60]!r} is no value of type {kind!r}") from None
+        raise CorruptFileError(f"{text[:60]!r} is not a value of type {kind!r}") from None
     return text == "true" if kind == "B" else text
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """The parts between separators that no bracket encloses; none of an empty text."""
+    """Splits a text at separators outside of brackets; an empty text has no parts."""
     parts, depth, start = [], 0, 0
     for position, letter in enumerate(text):
         if letter in "<({":

@@ -1,4 +1,4 @@
-"""The histories of processes in a file: which steps ran, and with what."""
+"""Process histories of an EDM file: the processing steps and their releases and parameter sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProcessInfo:
-    """A step of a process history: the process at a position (0 came first), and what it ran with."""
+    """A step of a process history.
+
+    Attributes:
+        history: the number of the history in the file, from 0.
+        position: the position of the step in its history; 0 is the first.
+        process: the name of the process.
+        release: the CMSSW release.
+        parameter_set_id: the ID of its configuration in :func:`parameter_sets`.
+    """
 
     history: int
     position: int
@@ -22,12 +30,12 @@ class ProcessInfo:
 
 
 def processes_of(file: File) -> list[ProcessInfo]:
-    """The histories of processes of a file, one after the other; empty if it has none."""
+    """The steps of all process histories of a file, in order; empty if it has none."""
     branch = metadata_branch(file, "ProcessHistory") or metadata_branch(file, "ProcessHistoryMap")
     if branch is None:
         return []
     entry = branch.array(entry_stop=1)[0].to_list()
-    # Before CMSSW 3_9 it was a map from IDs.
+    # Before CMSSW 3_9, the branch held a map from IDs to histories.
     histories = [item[1] if isinstance(item, tuple) else item for item in _listed(entry)]
     return [
         ProcessInfo(number, position, step["processName_"], step["releaseVersion_"], _hash(step))
@@ -45,7 +53,7 @@ def metadata_branch(file: File, name: str) -> Branch | None:
 
 
 def _listed(value: Any) -> list[Any]:
-    """The items of a vector, or of the one member that a class around a vector has."""
+    """The items of a vector, or of the vector that is the only member of a class."""
     while isinstance(value, dict):
         value = value["data_"] if "data_" in value else next(iter(value.values()), [])
     return list(value)
@@ -56,6 +64,6 @@ def _hash(step: dict[str, Any]) -> str:
 
 
 def hash_text(stored: str | bytes) -> str:
-    """A hash in hexadecimal digits. Files have it as those, or as the 16 bytes that they stand for."""
+    """A hash in hexadecimal digits. Files store either those digits or the 16 bytes themselves."""
     raw = stored.encode("utf-8", "surrogateescape") if isinstance(stored, str) else stored
     return raw.hex() if len(raw) == 16 else raw.decode("ascii", "replace")

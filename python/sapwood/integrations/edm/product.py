@@ -1,4 +1,4 @@
-"""Products: what one module put into every event."""
+"""Products: the objects that one module stored in each event."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 
 
 class Product:
-    """A product: the object in each event that one module made.
+    """A product: an object in each event that one module made.
 
-    Files hold it wrapped: ``present`` says whether the module made it, ``obj`` is the object.
+    Files store it in a wrapper: ``present`` says whether the event has it, and ``obj`` is the object.
+
+    Attributes:
+        name: the :class:`ProductName`.
+        branch: the branch that holds the wrapper.
     """
 
     def __init__(self, name: ProductName, branch: Branch) -> None:
@@ -35,12 +39,12 @@ class Product:
 
     @cached_property
     def obj(self) -> Branch:
-        """The object, as a branch or as that part of it; without regard to ``present``."""
+        """The branch or member that holds the object; reading it ignores ``present``."""
         return self._wrapped("obj") or self.branch
 
     @property
     def members(self) -> list[str]:
-        """Names of the members of the object that can be asked for; with dots for those inside of others."""
+        """Names of the members of the object; nested members have dots in their names."""
         obj = self.obj
         if obj.is_group:
             return [child.name.removeprefix(f"{obj.name}.") for child in obj.itervalues()]
@@ -48,24 +52,23 @@ class Product:
 
     @property
     def compressed_bytes(self) -> int:
-        """Bytes in the file, sub-branches included."""
+        """Bytes in the file, including sub-branches."""
         return sum(branch.compressed_bytes for branch in (self.branch, *self.branch.itervalues()))
 
     @property
     def uncompressed_bytes(self) -> int:
-        """The same before compression."""
+        """Bytes before compression, including sub-branches."""
         return sum(branch.uncompressed_bytes for branch in (self.branch, *self.branch.itervalues()))
 
     def __getitem__(self, name: str) -> Branch:
-        """A member of the object, to be read by itself: ``product["pt_"].array()``."""
+        """A member of the object, which can be read on its own: ``product["pt_"].array()``."""
         found = member(self.obj, name)
         if found is None:
-            place = f"{self.branch.file.file_path}:{self.obj.object_path}"
-            raise KeyInFileError.not_found("member", name, self.members, place)
+            raise KeyInFileError.not_found("member", name, self.members, self.obj.location)
         return found
 
     def present(self, entry_start: int | None = None, entry_stop: int | None = None) -> NDArray[Any]:
-        """Whether each event has the product: an array of bool."""
+        """Tells which events have the product: a NumPy array of bool, one per entry of the range."""
         import numpy as np
 
         flag = self._wrapped("present")
@@ -83,9 +86,12 @@ class Product:
         threads: int | None = None,
         deadline: float | None = None,
     ) -> Any:
-        """The objects, as an ``ak.Array``; None in events without the product.
+        """Reads the objects.
 
-        Arguments as those of :meth:`sapwood.Branch.array`.
+        The arguments are those of :meth:`sapwood.Branch.array`.
+
+        Returns:
+            An ``ak.Array`` with an item per event, None in events without the product.
         """
         return self._read([self.obj], entry_start, entry_stop, threads, deadline)[0]
 
@@ -98,15 +104,26 @@ class Product:
         threads: int | None = None,
         deadline: float | None = None,
     ) -> Any:
-        """Some members of the objects, in one read: an ``ak.Array`` of (lists of) records with these fields.
+        """Reads some members of the objects at once, without decoding the others.
 
-        What else is in the objects is skipped. Events without the product have None.
+        Args:
+            members: a name or names from :attr:`members`.
+
+        The other arguments are those of :meth:`sapwood.Branch.array`.
+
+        Returns:
+            An ``ak.Array`` of records with these fields, or of lists of records if the object is a
+            collection; None in events without the product.
+
+        Raises:
+            KeyInFileError: there is no such member; the message suggests similar names.
+            UnsupportedTypeError: a member cannot be read.
         """
         import awkward as ak
 
         names = [members] if isinstance(members, str) else list(members)
         columns = self._read([self[name] for name in names], entry_start, entry_stop, threads, deadline)
-        # The list of objects is one level; lists in the objects stay in the fields.
+        # Only the outer list is zipped: lists inside the objects stay in the fields.
         depth = 2 if all(column.ndim > 1 for column in columns) and self._is_collection else 1
         return ak.zip(dict(zip(names, columns, strict=True)), depth_limit=depth)
 

@@ -1,4 +1,4 @@
-"""The collector behind ``sapwood monitor``: takes packets by UDP, keeps them, shows them in the browser."""
+"""The collector behind ``sapwood monitor``: receives UDP packets, stores them, and shows a web page."""
 
 from .packets import MalformedPacket, Packet, parse
 from .receiver import Receiver

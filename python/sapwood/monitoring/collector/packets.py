@@ -1,4 +1,4 @@
-"""From a datagram, which may hold anything, to what is kept of it."""
+"""Parses and validates datagrams, which may contain anything."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from dataclasses import dataclass
 from typing import Any
 
 LARGEST = 16 << 10
-"""Bytes of the largest packet that is looked at."""
+"""Bytes of the largest accepted packet."""
 LONGEST = 300
-"""Characters that are kept of a text."""
+"""Most characters stored of a text; the rest is cut off."""
 MOST = 2**53
-"""The largest number that is believed."""
+"""The largest accepted number."""
 
 
 class MalformedPacket(ValueError):
-    """The datagram is no packet of the kind that is collected."""
+    """The datagram is not a valid packet about a file."""
 
 
 @dataclass(frozen=True)
 class Packet:
-    """What one server sent of one file, to one client.
+    """What one server sent of one file to one client.
 
     Attributes:
-        site: where the client runs; "" if it does not say.
-        server: host, with domain and port as far as they are known.
-        client: host, with domain as far as it is known.
-        file: its name.
+        site: the site of the client; "" if unknown.
+        server: the host, with domain and port if they are known.
+        client: the host, with its domain if that is known.
+        file: the name of the file.
         nbytes: bytes that the server sent.
-        reads: requests that it answered.
-        seconds: time in which it was asked; of a sender that does not say, time in which the file was open.
-        errors: times that something failed there.
-        fallback: whether it was not the first choice.
-        app: what sent the packet; "" if it does not say.
+        reads: requests that the server answered.
+        seconds: time with a request in flight; if the sender does not report it, time that the file was open.
+        errors: number of failures.
+        fallback: whether the server was not the first choice.
+        app: name and version of the sender; "" if unknown.
     """
 
     site: str
@@ -49,19 +49,19 @@ class Packet:
 
 
 def parse(datagram: bytes) -> Packet:
-    """The packet in a datagram.
+    """Parses a datagram.
 
     Raises:
-        MalformedPacket: if it is none.
+        MalformedPacket: the datagram is not a valid packet.
     """
     if len(datagram) > LARGEST:
         raise MalformedPacket("too large")
     try:
         fields = json.loads(datagram)
     except (ValueError, RecursionError):
-        raise MalformedPacket("no JSON") from None
+        raise MalformedPacket("not JSON") from None
     if not isinstance(fields, dict) or "read_bytes" not in fields or "server_host" not in fields:
-        raise MalformedPacket("no packet about a file")
+        raise MalformedPacket("not a packet about a file: read_bytes or server_host is missing")
     port = int(_number(fields, "server_port"))
     server = _place(fields, "server")
     seconds = _number(fields, "end_time") - _number(fields, "start_time")
@@ -82,16 +82,16 @@ def parse(datagram: bytes) -> Packet:
 def _text(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name, "")
     if not isinstance(value, str):
-        raise MalformedPacket(f"{name} is no text")
+        raise MalformedPacket(f"{name} is not text")
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in value[:LONGEST])
 
 
 def _number(fields: dict[str, Any], name: str) -> float:
     value = fields.get(name, 0)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise MalformedPacket(f"{name} is no number")
+        raise MalformedPacket(f"{name} is not a number")
     if not (0 <= value <= MOST and math.isfinite(value)):
-        raise MalformedPacket(f"{name} is not possible")
+        raise MalformedPacket(f"{name} is out of range")
     return value
 
 

@@ -1,4 +1,4 @@
-"""The thread that takes packets and puts them into the store."""
+"""The thread that receives packets and stores them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from .store import Store
 LOG = logger("sapwood.monitor")
 
 BATCH = 500
-"""Packets that are kept together."""
+"""Most packets stored in one transaction."""
 PAUSE = 0.25
-"""Seconds that a packet waits for others, at most."""
+"""Most seconds that a packet waits for others of its transaction."""
 
 
 class Receiver:
-    """Takes packets at an address until it is closed.
+    """Receives packets at a UDP address until it is closed.
 
     Attributes:
-        counts: "received" packets; those of them that are "malformed", or "lost" because the database failed.
-        address: where it listens.
+        counts: the number of packets "received", and of those the number "malformed" and, because the
+            database failed, "lost".
+        address: the host and port.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class Receiver:
         self.counts: Counter[str] = Counter()
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._arguments = path, days, rows
-        # It fails here if it cannot be made.
+        # An unusable database fails here, not in the thread.
         self._open_store().close()
         self._socket = socket.socket(family, socket.SOCK_DGRAM)
         self._socket.bind((host, port))
@@ -59,7 +60,7 @@ class Receiver:
                     store.add(packets)
                 except sqlite3.Error as error:
                     self.counts["lost"] += len(packets)
-                    LOG.warning("%d packets are lost: %s", len(packets), error)
+                    LOG.warning("lost %d packets, because the database failed: %s", len(packets), error)
         store.close()
 
     def _take(self) -> list[tuple[float, Packet]]:
@@ -68,18 +69,18 @@ class Receiver:
         while len(packets) < BATCH and time.monotonic() < end:
             try:
                 datagram = self._socket.recv(1 << 16)
-            except OSError:  # Nothing came in time, or an earlier answer met a closed port.
+            except OSError:  # A timeout, or an ICMP error for an earlier datagram.
                 continue
             self.counts["received"] += 1
             try:
                 packets.append((time.time(), parse(datagram)))
             except MalformedPacket as error:
                 self.counts["malformed"] += 1
-                LOG.debug("a packet is malformed: %s", error)
+                LOG.debug("ignored a malformed packet: %s", error)
         return packets
 
     def close(self) -> None:
-        """Takes nothing more; what came is kept."""
+        """Stops receiving, after storing the packets received so far."""
         self._closing = True
         self._thread.join(5)
         self._socket.close()

@@ -1,4 +1,4 @@
-"""Packets in an SQLite database that grows neither old nor large, and the sums over them."""
+"""Stores packets in an SQLite database of limited age and size, and sums them up."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ _SUMS = (
     "sum(errors) AS errors, sum(fallback) AS fallback"
 )
 PRUNE_AFTER = 10_000
-"""Packets after which it is looked what is too much."""
+"""Number of added packets after which old packets are deleted."""
 
 
 class Store:
-    """The packets of the last ``days``, at most ``rows`` of them. Each thread needs one of its own."""
+    """The packets of the last ``days``, at most ``rows`` of them. Use one object per thread.
+
+    Raises:
+        UsageError: the file is another database, or has the suffix of another format.
+    """
 
     def __init__(self, path: str | os.PathLike[str], *, days: float = 7.0, rows: int = 1_000_000) -> None:
         self._days, self._rows = days, rows
@@ -41,7 +45,7 @@ class Store:
             database.execute("CREATE INDEX IF NOT EXISTS by_time ON packets (received)")
 
     def _refuse_others(self, path: str) -> None:
-        """Raises a UsageError for a file that is something else: packets would be added to it."""
+        """Raises a UsageError for a database that was not made by ``sapwood monitor``."""
         try:
             tables = [row[0] for row in self._database.execute("SELECT name FROM sqlite_master")]
         except sqlite3.DatabaseError as error:
@@ -51,7 +55,7 @@ class Store:
             raise UsageError(f"{path} is not a database of 'sapwood monitor': choose another file", url=path)
 
     def add(self, packets: Iterable[tuple[float, Packet]]) -> None:
-        """Keeps packets, each with the time at which it came."""
+        """Stores packets, each with the Unix time at which it arrived."""
         rows = [(received, *astuple(packet)) for received, packet in packets]
         names = ", ".join(["received", *_COLUMNS])
         marks = ", ".join("?" * (1 + len(_COLUMNS)))
@@ -62,7 +66,7 @@ class Store:
             self.prune()
 
     def prune(self) -> None:
-        """Forgets what is too old, or too much."""
+        """Deletes packets that exceed the limits on age and number."""
         self._added = 0
         with self._database as database:
             database.execute("DELETE FROM packets WHERE received < ?", (time.time() - self._days * 86400,))
@@ -70,7 +74,17 @@ class Store:
             database.execute(f"DELETE FROM packets WHERE id <= ({newest}) - ?", (self._rows,))
 
     def summary(self, seconds: float, *, bins: int = 60, most: int = 50) -> dict[str, Any]:
-        """The sums over the last ``seconds``: in all, over time, by site, by server; the latest packets."""
+        """Sums over a period up to now.
+
+        Args:
+            seconds: length of the period.
+            bins: number of time bins.
+            most: most rows of each table.
+
+        Returns:
+            A dict with the sums in total, over time (bytes per second in ``rates``), by site and by server,
+            and the latest packets.
+        """
         end = time.time()
         start, width = end - seconds, seconds / bins
         by_time = self._rows_of(
@@ -116,7 +130,7 @@ class Store:
 
     def _rows_of(self, query: str, **values: Any) -> list[dict[str, Any]]:
         rows = map(dict, self._database.execute(query, values))
-        # What is summed over nothing is null.
+        # Sums over no rows are null.
         return [{name: 0 if value is None else value for name, value in row.items()} for row in rows]
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""The page, and the figures that it shows."""
+"""The web page of ``sapwood monitor`` and the data that it shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_WINDOW = 366 * 86400.0
 
 
 class WebPage(PageServer):
-    """Serves the page at ``/`` and its figures at ``/data.json`` until it is closed."""
+    """Serves the page at ``/`` and its data at ``/data.json`` until it is closed."""
 
     def __init__(self, host: str, port: int, path: str | os.PathLike[str], counts: Mapping[str, int]) -> None:
         self._page = (files(__package__) / "page.html").read_text(encoding="utf-8")
@@ -32,7 +32,7 @@ class WebPage(PageServer):
             return Page(self._page.replace("NONCE", nonce), policy=policy)
         if where.path == "/data.json":
             return Page(json.dumps(self._figures(where.query), allow_nan=False), "application/json")
-        return Page("There is only /.", "text/plain", 404)
+        return Page("Not found: the page is at /.", "text/plain", 404)
 
     def _figures(self, query: str) -> dict[str, object]:
         seconds = 3600.0

@@ -1,4 +1,4 @@
-"""How fast can events be processed? The chain from a source to an output, in lanes, measured."""
+"""Measures how fast events can be processed by a chain from a source to an output."""
 
 from .running import ChainReport, run
 from .sweep import ChainPoint, Measurement, Sweep, measure, save

@@ -1,4 +1,4 @@
-"""The page of a sweep: events per second against threads, as charts and as a table, in one HTML file."""
+"""The report of a sweep: events per second against threads, as charts and as a table."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...display.markup import escape
-from ..tune.charts import DARK_STYLE, Axis, Mark, Series, chart
-from ..tune.charts import STYLE as CHART_STYLE
-from ..tune.page import DARK, STYLE
+from ...display.units import counted
+from ..charts import Axis, Mark, Series, chart
+from ..report import cells, html_page
 from .running import ChainReport
 
 if TYPE_CHECKING:
@@ -17,50 +17,43 @@ if TYPE_CHECKING:
 TITLE = "Processing chain"
 COLUMNS = (
     *("source", "output", "chain", "batch", "stripe", "groups", "lanes", "threads", "events/s", "MB/s"),
-    *("processor: decompress", "deserialise", "serialise", "compress", "read", "written", "objects"),
+    *("CPU: decompress", "deserialise", "serialise", "compress", "read", "written", "objects"),
 )
 
 
 def page(found: Sweep) -> str:
-    """The document."""
-    return "\n".join(
-        [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width,initial-scale=1">',
-            f"<title>{TITLE}</title><style>{STYLE}{CHART_STYLE}",
-            f"@media(prefers-color-scheme:dark){{{DARK}{DARK_STYLE}}}</style></head><body>",
-            f"<h1>{TITLE}: events per second</h1>",
-            *_introduction(found),
-            '<div class="charts">',
-            *(
-                f"<figure><figcaption><b>{escape(title)}</b></figcaption>{svg}</figure>"
-                for title, svg in charts(found.measurements)
-            ),
-            "</div><h2>All points</h2>",
-            *_table(found.measurements),
-            "</body></html>\n",
-        ]
-    )
+    """The HTML document."""
+    body = [
+        f"<h1>{TITLE}: events per second</h1>",
+        *_introduction(found),
+        '<div class="charts">',
+        *(
+            f"<figure><figcaption><b>{escape(title)}</b></figcaption>{svg}</figure>"
+            for title, svg in charts(found.measurements)
+        ),
+        "</div><h2>All points</h2>",
+        *_table(found.measurements),
+    ]
+    return html_page(TITLE, body)
 
 
 def _introduction(found: Sweep) -> Iterator[str]:
     machine = found.machine
     yield (
-        "<p>A lane is a batch of events that is worked on; all lanes share the threads. <i>read</i>: read, "
-        "decompress, deserialise; <i>full</i>: these, then serialise, compress, write. Every run is a "
-        "process of its own.</p>"
+        "<p>Each lane processes one batch of events at a time; all lanes share the threads. <i>read</i>: "
+        "read, decompress, deserialise; <i>full</i>: also serialise, compress, write. Every run is a "
+        "separate process.</p>"
     )
     if machine:
         yield (
             f'<p class="small">sapwood {escape(machine["sapwood"])}, {escape(machine["processor"])} '
-            f"({machine['cores']} cores), {escape(found.date)}. Points are medians, bars reach from the "
-            "least to the most; MB/s are of serialised events; processor time is that of all threads, per "
-            "1000 events.</p>"
+            f"({machine['cores']} cores), {escape(found.date)}. Points are medians, bars show the range; "
+            "MB/s refer to serialised events; CPU time is the sum over all threads, per 1000 events.</p>"
         )
 
 
 def charts(measurements: Sequence[Measurement]) -> Iterator[tuple[str, str]]:
-    """A chart for each chain and source: events per second against threads, a curve for each other choice."""
+    """A chart for each chain and source: events per second against threads, one curve per setting."""
     groups: dict[tuple[str, str], list[Measurement]] = {}
     for one in measurements:
         if one.runs:
@@ -69,7 +62,7 @@ def charts(measurements: Sequence[Measurement]) -> Iterator[tuple[str, str]]:
         varied = _varied([one.point for one in members])
         curves: dict[str, list[Mark]] = {}
         for one in sorted(members, key=lambda each: each.point.threads):
-            title = f"{one.rate:,.0f} events/s with {one.point.threads} threads"
+            title = f"{one.rate:,.0f} events/s with {counted(one.point.threads, 'thread')}"
             mark = Mark(one.point.threads, one.rate, min(one.rates), max(one.rates), title)
             curves.setdefault(_label(one.point, varied), []).append(mark)
         threads = Axis("threads", at=sorted({one.point.threads for one in members}))
@@ -78,25 +71,25 @@ def charts(measurements: Sequence[Measurement]) -> Iterator[tuple[str, str]]:
 
 
 def _varied(points: Sequence[ChainPoint]) -> list[str]:
-    """What is not the same of all points, but for the threads."""
+    """The settings, other than threads, in which the points differ."""
     names = ("output", "batch", "stripe_size", "group", "lanes")
     return [name for name in names if len({getattr(point, name) for point in points}) > 1]
 
 
 def _label(point: ChainPoint, varied: Sequence[str]) -> str:
-    """What makes a curve another one than its neighbours."""
+    """The settings of a curve that distinguish it from its neighbours."""
     texts = {
         "output": f"to {_short(point.output)}",
         "batch": f"batch {point.batch}",
         "stripe_size": f"stripes {_kilobytes(point.stripe_size)}",
         "group": "groups" if point.group else "no groups",
-        "lanes": f"{point.lanes} lane{'s' if point.lanes != 1 else ''}",
+        "lanes": counted(point.lanes, "lane"),
     }
     return ", ".join(texts[name] for name in varied)
 
 
 def _short(place: str) -> str:
-    """The end of a place, if it is long."""
+    """The place, or its end if it is long."""
     return place if len(place) <= 40 else f"…{place[-39:]}"
 
 
@@ -107,21 +100,23 @@ def _kilobytes(size: int) -> str:
 def row(one: Measurement) -> list[str]:
     """The cells of a measurement, in the order of the columns."""
     point = one.point
-    cells = [_short(point.source), _short(point.output), point.chain, str(point.batch)]
-    cells += [
+    texts = [_short(point.source), _short(point.output), point.chain, str(point.batch)]
+    texts += [
         _kilobytes(point.stripe_size),
         "yes" if point.group else "no",
         str(point.lanes),
         str(point.threads),
     ]
     if not one.runs:
-        return [*cells, f"failed: {one.error}", *[""] * (len(COLUMNS) - len(cells) - 1)]
+        return [*texts, f"failed: {one.error}", *[""] * (len(COLUMNS) - len(texts) - 1)]
     run = sorted(one.runs, key=lambda each: each.events_per_second)[len(one.runs) // 2]
     rate = run.entry_bytes / run.seconds / 1e6 if run.seconds else 0.0
     stages = (run.decompress_seconds, run.deserialise_seconds, run.serialise_seconds, run.compress_seconds)
-    cells += [f"{one.rate:,.0f}", f"{rate:,.1f}", *(_per_thousand(seconds, run) for seconds in stages)]
     return [
-        *cells,
+        *texts,
+        f"{one.rate:,.0f}",
+        f"{rate:,.1f}",
+        *(_per_thousand(seconds, run) for seconds in stages),
         f"{run.read_bytes / 1e6:,.1f} MB",
         f"{run.written_bytes / 1e6:,.1f} MB",
         f"{run.written_objects:,}",
@@ -134,7 +129,7 @@ def _per_thousand(seconds: float, run: ChainReport) -> str:
 
 def _table(measurements: Sequence[Measurement]) -> Iterator[str]:
     yield '<div class="wide"><table>'
-    yield f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in COLUMNS)}</tr>"
+    yield f"<tr>{cells(COLUMNS, 'th')}</tr>"
     for one in measurements:
-        yield f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row(one))}</tr>"
+        yield f"<tr>{cells(row(one))}</tr>"
     yield "</table></div>"

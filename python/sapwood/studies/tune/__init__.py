@@ -1,4 +1,4 @@
-"""Which layout is best for a file? Measured on a sample of it, in a report with recommendations."""
+"""Measures which layout is best for a file, on a sample of it, and recommends layouts in a report."""
 
 from .goals import GOALS, Goal, Recommendation
 from .harness import Progress

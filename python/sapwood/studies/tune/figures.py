@@ -1,4 +1,4 @@
-"""The figures of a report: what was measured, as charts."""
+"""The charts of a report."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...display.units import human_bytes, human_seconds
 from ...options.memory import memory_size
-from .charts import Axis, Mark, Series, bars, chart
-from .points import ALL, LINES, STEPS, Workload, binary_size
+from ..charts import Axis, Mark, Series, bars, chart
+from .points import ALL, LINKS, STEPS, Workload, binary_size
 from .results import Measured, front
 
 if TYPE_CHECKING:
     from .tuning import Tuning
 
 PARTS = ("wait for bytes", "decompress", "decode", "rest")
-"""What the time of a reader is spent with."""
+"""The parts of the time of a reader."""
 
 
 class Drawn(NamedTuple):
-    """A chart with its title, and a sentence on how to read it."""
+    """A chart with its title and an explanation."""
 
     title: str
     note: str
@@ -28,65 +28,65 @@ class Drawn(NamedTuple):
 
 
 def charts(found: Tuning) -> list[Drawn]:
-    """The charts of a run; those that have nothing to show are left out."""
+    """The charts of a run, without empty ones."""
     clusters, baskets = found.sweep("cluster size"), found.sweep("basket size")
     drawn = [
         Drawn(
             "Size and time to read all",
-            "Points are layouts, numbers are levels, the ring is the layout of today. Nothing is smaller "
-            "and faster at once than the points on the grey line.",
+            "Each point is a layout, with its compression level; the ring is the current layout. No layout "
+            "is both smaller and faster than those on the grey line.",
             _size_and_time(found),
         ),
         Drawn(
-            "Where the time of reading goes",
-            "Of all columns, for today's layout and those that are recommended. Waiting is the copy from the "
-            "file; what decompression does not put in its place itself is copied in decoding; the rest is "
-            "opening, planning, and Python.",
+            "Breakdown of the reading time",
+            "All columns, for the current layout and the recommended ones. Waiting is copying bytes from the "
+            "file; decoding includes copies that decompression cannot avoid; the rest is opening, planning "
+            "and Python.",
             _profile(found),
         ),
         Drawn(
-            "Reading rate and size of clusters",
-            "Bytes before compression per second. Small clusters have small baskets, and many of them.",
+            "Reading rate and cluster size",
+            "Uncompressed bytes per second. Small clusters have many small baskets.",
             _flush(found),
         ),
         Drawn(
-            "Memory of reader and writer by clusters",
-            "Of the whole process, libraries included.",
-            _memory(found, clusters, lambda one: one.cluster_entries, "entries of a cluster"),
+            "Memory of reader and writer, by cluster size",
+            "Peak memory of the whole process, including libraries.",
+            _memory(found, clusters, lambda one: one.cluster_entries, "entries per cluster"),
         ),
         Drawn(
             "Baskets: size and time to read all",
-            "Compared with the layout of today. What a cluster does not fill stays smaller than that.",
+            "Compared with the current layout. The last baskets of a cluster can be smaller than this size.",
             _baskets(found),
         ),
         Drawn(
             "Baskets: memory",
-            "Of the whole process, libraries included.",
+            "Peak memory of the whole process, including libraries.",
             _memory(found, baskets, lambda one: one.point.basket_size or 0),
         ),
         Drawn(
-            "Some of the branches",
-            "Branches are drawn anew each time; what is skipped is neither fetched nor decompressed.",
-            _skipping(found, [found.today], lambda w: w.branches, "branches that are read"),
+            "Reading some of the branches",
+            "Branches are drawn at random each time. Skipped ones are neither fetched nor decompressed.",
+            _skipping(found, [found.today], lambda w: w.branches, "branches read"),
         ),
         Drawn(
-            "Some of the events",
-            "A basket is decompressed if one of its events is wanted: skipping pays only where "
-            "less than one event of a cluster is read.",
-            _skipping(found, _skippers(found), lambda w: w.events, "events that are read, at random"),
+            "Reading some of the events",
+            "A basket is decompressed if any of its events is read, so skipping pays only below one event "
+            "per cluster.",
+            _skipping(found, _skippers(found), lambda w: w.events, "events read, at random"),
         ),
         Drawn(
-            "Over a link, by compression",
-            "The columns of an analysis, compared with the layout of today on the same link.",
+            "Reading over a link, by compression",
+            "The columns of an analysis, compared with the current layout on the same link.",
             _links(found),
         ),
-        Drawn("Memory read at a time", "Labels are the time for all columns.", _steps(found)),
+        Drawn("Memory by step size", "Labels show the time to read all columns.", _steps(found)),
     ]
     return [one for one in drawn if one.svg]
 
 
 def _skippers(found: Tuning) -> list[Measured]:
-    """The layouts whose events were skipped, each once."""
+    """The layouts for which skipping of events was measured, each once."""
     others = (one for one in found.sweep("event skipping") if one is not found.today)
     return [found.today, *others]
 
@@ -94,7 +94,7 @@ def _skippers(found: Tuning) -> list[Measured]:
 def _mark(
     one: Measured, x: float, name: str, workload: Workload, found: Tuning, label: str = ""
 ) -> Mark | None:
-    """A layout in a chart, with its time to read at the height."""
+    """The mark of a layout in a chart, with its reading time as the height."""
     y = one.read(name, workload)
     if y is None:
         return None
@@ -103,7 +103,7 @@ def _mark(
 
 
 def _size_and_time(found: Tuning) -> str:
-    """The layouts of as many entries as those of the sweep of compressions have."""
+    """The layouts with the same number of entries as those of the compression sweep."""
     compressions = found.sweep_points("compression")
     entries = compressions[0].entries if compressions else None
     layouts = [one for one in found.points if one.is_whole and one.point.entries == entries]
@@ -123,13 +123,13 @@ def _size_and_time(found: Tuning) -> str:
 
 
 def _clock_title(found: Tuning) -> str:
-    return "processor seconds to read all" if found.clock == "cpu_seconds" else "seconds to read all"
+    return "CPU seconds to read all" if found.clock == "cpu_seconds" else "seconds to read all"
 
 
 def _flush(found: Tuning) -> str:
     kinds = [("all columns", ALL), (found.analysis_name, found.analysis)]
     kinds += [
-        (f"all columns, {step} at a time", replace(ALL, step=step)) for step in STEPS if step != ALL.step
+        (f"all columns, {step} per step", replace(ALL, step=step)) for step in STEPS if step != ALL.step
     ]
     series = []
     for name, workload in kinds:
@@ -141,12 +141,12 @@ def _flush(found: Tuning) -> str:
                 marks.append(Mark(one.cluster_entries, rate.median, rate.least, rate.most, title))
         if len(marks) > 1:
             series.append(Series(name, sorted(marks), is_curve=True))
-    x = Axis("entries of a cluster", is_log=True)
+    x = Axis("entries per cluster", is_log=True)
     return chart(x, Axis(_rate_title(found), human_bytes, from_zero=True), series)
 
 
 def _rate_title(found: Tuning) -> str:
-    return "read per second" + (" of a processor" if found.clock == "cpu_seconds" else "")
+    return "read per CPU second" if found.clock == "cpu_seconds" else "read per second"
 
 
 def _baskets(found: Tuning) -> str:
@@ -162,19 +162,19 @@ def _baskets(found: Tuning) -> str:
             ratio = [value / base.median for value in (seconds.median, seconds.least, seconds.most)]
             time.append(Mark(x, ratio[0], ratio[1], ratio[2], one.point.label))
     series = [Series("size", size, is_curve=True), Series("time to read all", time, is_curve=True)]
-    return chart(_basket_axis(found), Axis("of the layout of today", lambda v: f"{v:.0%}"), series)
+    return chart(_basket_axis(found), Axis("relative to current layout", lambda v: f"{v:.0%}"), series)
 
 
 def _basket_axis(found: Tuning) -> Axis:
     sizes = [float(point.basket_size or 0) for point in found.sweep_points("basket size")]
-    return Axis("size of a basket", lambda value: binary_size(round(value)), is_log=True, at=sizes)
+    return Axis("basket size", lambda value: binary_size(round(value)), is_log=True, at=sizes)
 
 
 def _memory(
     found: Tuning,
     layouts: Sequence[Measured],
     x: Callable[[Measured], float],
-    title: str = "size of a basket",
+    title: str = "basket size",
 ) -> str:
     reader, writer = [], []
     for one in layouts:
@@ -183,14 +183,14 @@ def _memory(
         if read is not None:
             reader.append(Mark(x(one), read.median, read.least, read.most, one.point.label))
     series = [Series("reader, all columns", sorted(reader), True), Series("writer", sorted(writer), True)]
-    axis = _basket_axis(found) if title == "size of a basket" else Axis(title, is_log=True)
-    return chart(axis, Axis("most memory", human_bytes, from_zero=True), series)
+    axis = _basket_axis(found) if title == "basket size" else Axis(title, is_log=True)
+    return chart(axis, Axis("peak memory", human_bytes, from_zero=True), series)
 
 
 def _skipping(
     found: Tuning, layouts: Sequence[Measured], share: Callable[[Workload], float], title: str
 ) -> str:
-    """Time of reading some of a file, as a share of the time for all of it."""
+    """The time to read part of a file, relative to the time for all of it."""
     series = []
     for one in layouts:
         base = one.read(found.clock)
@@ -210,7 +210,7 @@ def _skipping(
         if len(marks) > 1:
             series.append(Series(name, sorted(marks), is_curve=True))
     x = Axis(title, lambda value: f"{value:g} %", is_log=True)
-    return chart(x, Axis("of the time for all", lambda v: f"{v:.0%}", from_zero=True), series)
+    return chart(x, Axis("relative to time for all", lambda v: f"{v:.0%}", from_zero=True), series)
 
 
 def _steps(found: Tuning) -> str:
@@ -224,14 +224,14 @@ def _steps(found: Tuning) -> str:
         marks.append(Mark(size, peak.median, peak.least, peak.most, f"{workload.step}: {label}", label))
     if len(marks) < 2:
         return ""
-    x = Axis("arrays read at a time", human_bytes, is_log=True)
-    return chart(x, Axis("most memory", human_bytes, from_zero=True), [Series("", sorted(marks), True)])
+    x = Axis("step size", human_bytes, is_log=True)
+    return chart(x, Axis("peak memory", human_bytes, from_zero=True), [Series("", sorted(marks), True)])
 
 
 def _links(found: Tuning) -> str:
-    """Time of an analysis over each link, as a share of the time that the layout of today takes there."""
+    """The time of an analysis over each link, relative to that of the current layout on the same link."""
     series = []
-    for over in LINES:
+    for over in LINKS:
         workload = replace(found.analysis, over=over)
         base = found.today.read(found.clock, workload)
         marks = []
@@ -241,10 +241,10 @@ def _links(found: Tuning) -> str:
                 continue
             least, middle, most = (each / base.median for each in seconds[:3])
             title = f"{one.point.label} over {over}: {human_seconds(seconds.median)}"
-            label = one.point.label if over == next(iter(LINES)) else ""
+            label = one.point.label if over == next(iter(LINKS)) else ""
             marks.append(Mark(one.size, middle, least, most, title, label))
         series.append(Series(over, sorted(marks)))
-    y = Axis(f"{found.analysis_name}, of the time of today", lambda v: f"{v:.0%}")
+    y = Axis(f"{found.analysis_name}, relative to current", lambda v: f"{v:.0%}")
     return chart(Axis("compressed size", human_bytes), y, series)
 
 
@@ -256,17 +256,17 @@ def _profile(found: Tuning) -> str:
 
 
 def profile(one: Measured, threads: int = 1) -> list[float]:
-    """Seconds that reading all of a layout spends with each of :data:`PARTS`; none if it was not read.
+    """Seconds that reading a whole layout spends in each of :data:`PARTS`; empty if it was not read.
 
-    Waiting is for the operating system, which copies the bytes of the file; decoding is the swapping of
-    bytes and the copy into the arrays; the rest is opening, planning and merging, and Python.
+    Waiting is for the operating system, which copies the bytes of the file; decoding is byte swapping and
+    copying into the arrays; the rest is opening, planning, merging and Python.
     """
     total, wall = one.read("seconds"), one.read("wall_seconds")
     if total is None or wall is None:
         return []
     figures = [one.read(f"{name}_seconds") for name in ("wait", "decompress", "decode")]
     wait, *computed = [each.median for each in figures if each is not None]
-    # The parts are taken by the clock, which goes on while other processes are at work.
+    # The parts are wall times, which include the time of other processes.
     share = total.median / wall.median if wall.median else 1.0
     named = [share * seconds for seconds in (wait, *(each / threads for each in computed))]
     return [*named, max(0.0, total.median - sum(named))]

@@ -1,4 +1,4 @@
-"""What a layout is good for: costs of named goals, and the layouts that they recommend."""
+"""Goals: the costs of layouts for named purposes, and the layouts that they recommend."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...display.units import human_bytes, human_seconds
+from ...display.units import counted, human_bytes, human_seconds
 from .points import ALL, Point, Workload
 from .results import Measured
 
 SHARED_DISK = 50e6
-"""Bytes per second that a job gets of a storage that it shares with others."""
+"""Bytes per second that a job gets from a storage system that it shares with others."""
 MORE_MEMORY = 500e6
-"""A layout that takes so much more memory than the leanest one, to write or to read, is not recommended."""
+"""The most additional memory of a recommended layout, compared with the one that needs least."""
 TIE = 0.01
-"""Costs that differ by this share are the same: then what the goal names second decides."""
+"""Costs that differ by at most this share count as equal; then the goal's second cost decides."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a file is for. The cost of a layout is what is to be least.
+    """A purpose of a file. The best layout has the lowest cost.
 
     Attributes:
         name: for the command line.
-        title: in words.
-        rule: what the cost is, in words.
-        cost: of a layout; None if what it needs was not measured.
-        second: decides among the layouts whose cost is nearly the least.
+        title: for the report.
+        rule: a description of the cost.
+        cost: the cost of a layout; None if a required measurement is missing.
+        second: the cost that decides among layouts with nearly the lowest cost.
         unit: of the cost, ``"bytes"`` or ``"seconds"``.
     """
 
@@ -38,7 +38,7 @@ class Goal:
     second: Callable[[Measured, Workload], float | None]
     unit: str = "seconds"
 
-    def said(self, cost: float) -> str:
+    def with_unit(self, cost: float) -> str:
         """A cost with its unit."""
         return human_bytes(cost) if self.unit == "bytes" else human_seconds(cost)
 
@@ -48,11 +48,11 @@ class Recommendation:
     """The layout for a goal.
 
     Attributes:
-        goal: what it is for.
-        best: the layout, with what was measured.
-        today: the layout that the file has.
-        reason: why, in words and figures.
-        command: the command that gives the file this layout; empty, if it has it.
+        goal: the goal.
+        best: the recommended layout, with its measurements.
+        today: the current layout of the file.
+        reason: an explanation with figures.
+        command: the command that writes the file with this layout; empty if it already has it.
     """
 
     goal: Goal
@@ -102,7 +102,7 @@ GOALS = (
     Goal(
         "archive",
         "Archive",
-        "least size; of layouts within 1 %, the one that is written and read fastest",
+        "smallest size; among layouts within 1 %, the fastest to write and read",
         _size,
         _both,
         "bytes",
@@ -110,34 +110,34 @@ GOALS = (
     Goal(
         "derivation",
         "Derivation",
-        "least time to write all and to read all, with both transfers at 50 MB/s",
+        "shortest time to write and read everything, with both transfers at 50 MB/s",
         _derivation,
         _size,
     ),
     Goal(
         "disk",
         "Analysis on disk",
-        "least time to read the columns of an analysis, with their transfer at 50 MB/s",
+        "shortest time to read the columns of an analysis, with their transfer at 50 MB/s",
         _disk,
         _size,
     ),
     Goal(
         "wan",
         "Analysis over WAN",
-        "least time to read the columns of an analysis over 100 ms and 100 Mbit/s",
+        "shortest time to read the columns of an analysis over 100 ms and 100 Mbit/s",
         _wan,
         _size,
     ),
 )
-"""The goals that have names."""
+"""All goals."""
 
 
 def recommend(
     goal: Goal, points: Iterable[Measured], today: Measured, analysis: Workload, source: str
 ) -> Recommendation | None:
-    """The layout that costs least; None where nothing was measured that the goal needs.
+    """The layout with the lowest cost; None if no layout has the measurements that the goal needs.
 
-    Only layouts of the whole sample are looked at, and such as have no failures.
+    Only layouts of the whole sample and without failures are considered.
     """
     rated = _rated(goal, lean(points), analysis)
     if not rated:
@@ -151,7 +151,7 @@ def recommend(
 
 
 def combined(goal: Goal, sweeps: Sequence[Sequence[Measured]], today: Measured, analysis: Workload) -> Point:
-    """The layout that has of each sweep what costs least in it: worth measuring, for dimensions add up."""
+    """The combination of the best layouts of all sweeps. It is worth measuring, because gains add up."""
     point = today.point
     for sweep in sweeps:
         rated = _rated(goal, lean([*sweep, today]), analysis)
@@ -166,7 +166,7 @@ def combined(goal: Goal, sweeps: Sequence[Sequence[Measured]], today: Measured, 
 
 
 def lean(points: Iterable[Measured]) -> list[Measured]:
-    """The layouts that may be recommended: those of the whole sample that do not take much more memory."""
+    """The layouts that may be recommended: those of the whole sample that do not need much more memory."""
     whole = [one for one in points if _is_eligible(one)]
     if not whole:
         return []
@@ -189,14 +189,14 @@ def _rated(goal: Goal, points: Iterable[Measured], analysis: Workload) -> list[t
 
 
 def _reason(goal: Goal, best: Measured, today: Measured, analysis: Workload, number: int) -> str:
-    """What was compared, and what it changes."""
+    """The number of compared layouts, and the effects of the best one."""
     cost, now = goal.cost(best, analysis), goal.cost(today, analysis)
     assert cost is not None
     if best.point == today.point:
-        return f"None of the {number} layouts that were measured is better than what the file has."
-    text = f"Best of {number} layouts that were measured: {goal.said(cost)}"
+        return f"None of the {counted(number, 'measured layout')} is better than the current one."
+    text = f"Best of {counted(number, 'measured layout')}: {goal.with_unit(cost)}"
     if now is not None and now > 0:
-        text += f", where the layout of today takes {goal.said(now)} ({change(cost, now)})"
+        text += f", compared with {goal.with_unit(now)} for the current layout ({change(cost, now)})"
     return f"{text}. {_consequences(best, today, analysis)}"
 
 
@@ -210,11 +210,11 @@ def _consequences(best: Measured, today: Measured, analysis: Workload) -> str:
         if new is not None and old is not None:
             compared.append((name, new.median, old.median))
     changes = ", ".join(f"{name} {change(new, old)}" for name, new, old in compared)
-    return f"Compared with today: {changes}."
+    return f"Changes: {changes}."
 
 
 def change(new: float, old: float) -> str:
-    """By how much something changed; as a factor where that is more telling.
+    """A relative change, as a percentage or, for large increases, as a factor.
 
     >>> change(92, 100), change(100.2, 100), change(1200, 100)
     ('-8 %', '±0 %', '12 times')

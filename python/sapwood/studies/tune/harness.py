@@ -1,24 +1,21 @@
-"""Runs measurements, each in a process of its own: in rounds, within a budget, on top of a journal."""
+"""Runs measurements, each in a separate process: in rounds, within a budget, and with a journal."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..process import MeasurementError, run_module
 from .journal import Journal, Record
 from .points import Point, Sweep, Workload, workloads_by_point
 
 
 @dataclass(frozen=True)
 class Task:
-    """One measurement of one layout in one round; without a workload, it is written."""
+    """One measurement of one layout in one round; without a workload, the layout is written."""
 
     point: Point
     workload: Workload | None
@@ -26,7 +23,7 @@ class Task:
 
     @property
     def kind(self) -> str:
-        """What the process is to do."""
+        """The kind of measurement: "write", "read" or "link"."""
         if self.workload is None:
             return "write"
         return "link" if self.workload.over else "read"
@@ -38,7 +35,7 @@ class Task:
         return f"{self.point.key}.{what}.{self.round}"
 
     def record(self) -> Record:
-        """What the journal says of it, but for the result."""
+        """The record of the journal, without the result."""
         workload = self.workload.to_dict() if self.workload else None
         return {
             "key": self.key,
@@ -51,7 +48,7 @@ class Task:
 
 @dataclass
 class Progress:
-    """How far a run is. ``left`` is in seconds, from what was measured so far."""
+    """The progress of a run. ``left`` is an estimate in seconds."""
 
     done: int = 0
     total: int = 0
@@ -61,20 +58,20 @@ class Progress:
 
 @dataclass
 class Harness:
-    """What all measurements of a run have in common.
+    """The common settings of all measurements of a run.
 
     Attributes:
         samples: the file that layouts are made from, by variant.
         tree: the path of the tree in it.
-        work: a folder for the layouts; each is removed when it has been read.
-        journal: where measurements are kept.
-        repeats: how often each is made.
-        threads: that write and read.
-        budget: seconds for all of it; None for no bound. Layouts that are begun are measured to their end.
-        via: a URL, at which the folder ``work`` is served: reading goes there, over a real link.
+        work: a folder for the layouts; each is removed after it has been read.
+        journal: stores the measurements.
+        repeats: number of rounds.
+        threads: threads for writing and reading.
+        budget: seconds for the whole run; None for no limit. A layout that has been started is finished.
+        via: a URL that serves the folder ``work``, to read over a real link.
         deadline: seconds that one measurement may take.
-        expansion: stored bytes of the sample for each stored byte of the file that it was taken from.
-        tell: called as it goes on.
+        expansion: bytes of the sample, which is not compressed, per compressed byte of the original file.
+        tell: called with the progress.
     """
 
     samples: Mapping[str, Path]
@@ -93,12 +90,12 @@ class Harness:
     _made: int = 0
 
     def run(self, sweeps: Sequence[Sweep], rounds: int | None = None, share: float = 1.0) -> bool:
-        """Measures what is not in the journal; False if the budget did not suffice for all of it.
+        """Makes the measurements that are not in the journal; returns False if the budget is used up first.
 
         Args:
-            sweeps: what is measured; first all of it once, then again.
-            rounds: how often; by default as often as there are repeats.
-            share: of the budget that may be used up when this is done.
+            sweeps: the layouts and workloads; each round measures all of them once.
+            rounds: number of rounds; by default ``repeats``.
+            share: the fraction of the budget that may be used up at the end.
         """
         wanted = workloads_by_point(sweeps)
         layouts = [
@@ -123,14 +120,14 @@ class Harness:
         return self.budget is not None and time.monotonic() - self._begin > share * self.budget
 
     def _of_point(self, tasks: Sequence[Task]) -> Iterator[Task]:
-        """Writes a layout, reads it by its workloads, and removes it; yields what was measured newly."""
+        """Writes a layout, reads it with its workloads, and removes it; yields the new measurements."""
         self.work.mkdir(parents=True, exist_ok=True)
         target = self.work / f"{tasks[0].point.key}.root"
         try:
             failed = ""
             for task in tasks:
                 is_new = task.key not in self.journal
-                # Where the measurement of writing is known, and one of reading is not, it is written again.
+                # The layout must be written for a missing read, even if the write was already measured.
                 if not is_new and task.workload is not None:
                     continue
                 begin = time.monotonic()
@@ -147,43 +144,20 @@ class Harness:
 
     def _outcome(self, task: Task, target: Path, failed: str) -> Record:
         if failed:
-            return {"error": f"was not written: {failed}"}
+            return {"error": f"the layout was not written: {failed}"}
         try:
             return {"result": self._measured(task, target)}
         except MeasurementError as error:
             return {"error": str(error)}
 
     def _measured(self, task: Task, target: Path) -> dict[str, Any]:
-        wanted: dict[str, Any] = {"kind": task.kind, "tree": self.tree, "threads": self.threads}
+        order: dict[str, Any] = {"kind": task.kind, "tree": self.tree, "threads": self.threads}
         if task.workload is None:
             source = self.samples[task.point.variant]
             options = task.point.options(self.expansion)
-            wanted |= {"source": str(source), "target": str(target), "options": options}
+            order |= {"source": str(source), "target": str(target), "options": options}
         else:
             url = f"{self.via.rstrip('/')}/{target.name}" if self.via else str(target)
-            # The same branches and entries of every layout, others in every round.
-            wanted |= {"url": url, "workload": task.workload.to_dict(), "seed": task.round}
-        return measured(wanted, self.threads, self.deadline)
-
-
-class MeasurementError(Exception):
-    """A measurement that could not be made."""
-
-
-def measured(task: Mapping[str, Any], threads: int, deadline: float) -> dict[str, Any]:
-    """Measures in a process of its own.
-
-    Raises:
-        MeasurementError: if it fails, or takes longer than the deadline.
-    """
-    command = [sys.executable, "-m", "sapwood.studies.tune.measure", json.dumps(task)]
-    environment = {**os.environ, "SAPWOOD_THREADS": str(threads)}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=deadline)
-    except subprocess.TimeoutExpired:
-        raise MeasurementError(f"not done after {deadline:.0f} s") from None
-    if done.returncode:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        raise MeasurementError(lines[-1] if lines else f"ended with status {done.returncode}")
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
+            # In a round, all layouts are read with the same branches and entries; each round draws others.
+            order |= {"url": url, "workload": task.workload.to_dict(), "seed": task.round}
+        return run_module("sapwood.studies.tune.measure", order, self.deadline)

@@ -1,4 +1,4 @@
-"""What was measured so far, line by line in a file: a run that was stopped goes on where it was."""
+"""The journal of measurements: a file of JSON lines, from which an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from ...errors import UsageError
 from ...options.whole_file import write_whole
 
 Record = dict[str, Any]
-"""One measurement: its key, what was measured, and the result or the error."""
+"""One measurement: its key, its subject, and the result or the error."""
 
 
 class Journal:
-    """Measurements by key, kept in a file of JSON lines.
+    """Measurements by key, stored in a file of JSON lines.
 
-    The first line says of what they are. Of a file that speaks of something else nothing is taken over: it is
-    begun anew. The last line may be torn, where a run was killed: it is left out, and so is what failed: both
-    are measured again.
+    The first line names their subject. A journal of another subject is overwritten. An incomplete last line,
+    left by a killed run, and failed measurements are dropped, so that they are measured again.
     """
 
     def __init__(self, path: Path, subject: Record) -> None:
@@ -27,13 +26,13 @@ class Journal:
         head = {"subject": subject}
         lines = _lines(path)
         if path.exists() and path.stat().st_size and not (lines and "subject" in lines[0]):
-            raise UsageError(f"{path} is not a journal of 'sapwood tune': choose another folder for work")
+            raise UsageError(f"{path} is not a journal of 'sapwood tune'; choose another work folder")
         if lines and lines[0] == head:
             self.records = {line["key"]: line for line in lines[1:] if "result" in line}
-        self._write_anew([head, *self.records.values()])
+        self._rewrite([head, *self.records.values()])
 
     def add(self, record: Record) -> None:
-        """Keeps a measurement, in memory and in the file."""
+        """Stores a measurement, in memory and in the file."""
         self.records[record["key"]] = record
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record, allow_nan=False) + "\n")
@@ -41,12 +40,12 @@ class Journal:
     def __contains__(self, key: str) -> bool:
         return key in self.records
 
-    def _write_anew(self, lines: list[Record]) -> None:
+    def _rewrite(self, lines: list[Record]) -> None:
         write_whole(self.path, "".join(json.dumps(line) + "\n" for line in lines))
 
 
 def _lines(path: Path) -> list[Record]:
-    """The whole lines of a journal; none, if there is no such file."""
+    """The complete lines of a journal; none if there is no such file."""
     if not path.exists():
         return []
     found = []

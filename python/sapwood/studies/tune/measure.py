@@ -1,12 +1,7 @@
-"""One measurement, in a process of its own:  python -m sapwood.studies.tune.measure TASK
-
-TASK is a JSON document, and so is what is printed. A process that does one thing tells its peak of memory
-honestly.
-"""
+"""One measurement, in a separate process, so that its peak of memory is that of the measurement alone."""
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import time
@@ -22,7 +17,8 @@ from ...query.steps import entry_steps
 from ...report.replaying import Line, replay
 from ...report.tracing import trace
 from ...writing.repacking import repack
-from .points import LINES, Workload
+from ..process import serve
+from .points import LINKS, Workload
 
 if TYPE_CHECKING:
     from ...model.branch import Branch
@@ -32,9 +28,9 @@ Result = dict[str, Any]
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has had resident."""
+    """The peak resident memory of this process."""
     try:
-        # Not getrusage: that starts from the peak of the process which started this one.
+        # Unlike this, getrusage starts from the peak of the parent process.
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
@@ -47,7 +43,7 @@ def peak_bytes() -> int:
 
 
 def write(task: Result) -> Result:
-    """Gives the sample a layout: what that takes, and how large it becomes."""
+    """Writes the sample with a layout; returns the cost and the resulting sizes."""
     source, target, tree = task["source"], Path(task["target"]), task["tree"]
     before = peak_bytes()
     clock, processor = time.perf_counter(), time.process_time()
@@ -77,17 +73,17 @@ def write(task: Result) -> Result:
 
 
 def read(task: Result) -> Result:
-    """Reads a file by a workload and keeps nothing of it."""
+    """Reads a file with a workload, and discards the values."""
     workload = Workload.from_dict(task["workload"])
     _warm_up(task, workload)
     return read_once(task, workload)
 
 
 def read_once(task: Result, workload: Workload) -> Result:
-    """What reading takes, from opening on.
+    """The cost of reading, including opening.
 
-    Of a local file, ``seconds`` are those in which a processor was at work, if these are fewer than those of
-    the clock: what other processes take is no matter of the layout.
+    For a local file, ``seconds`` is the smaller of CPU time and wall time, because the time of other
+    processes does not depend on the layout.
     """
     before = peak_bytes()
     clock, processor = time.perf_counter(), time.process_time()
@@ -118,15 +114,15 @@ def read_once(task: Result, workload: Workload) -> Result:
 
 
 def _warm_up(task: Result, workload: Workload) -> None:
-    """Imports what reading needs: that is no matter of the layout."""
+    """Imports everything that reading needs, because import time does not depend on the layout."""
     with open_object(f"{task['url']}:{task['tree']}") as tree:
         chosen_branches(tree, workload, task["seed"])
 
 
 def over_link(task: Result) -> Result:
-    """Reads a file while it is recorded, and replays that over the modelled link of the workload."""
+    """Records the reading of a file, and replays it over the modelled link of the workload."""
     workload = Workload.from_dict(task["workload"])
-    rtt, bandwidth = LINES[workload.over]
+    rtt, bandwidth = LINKS[workload.over]
     _warm_up(task, workload)
     with tempfile.TemporaryDirectory() as folder:
         with trace(Path(folder, "job.swt")) as recording:
@@ -143,7 +139,7 @@ def over_link(task: Result) -> Result:
 
 
 def chosen_branches(tree: Tree, workload: Workload, seed: int) -> list[Branch]:
-    """The branches that a workload reads, in the order of the file; at least one."""
+    """The branches of a workload, in the order of the file; at least one."""
     found: list[Branch] = list(select(tree, list(workload.columns) or None).leaf_branches)
     if workload.branches >= 1:
         return found
@@ -153,7 +149,7 @@ def chosen_branches(tree: Tree, workload: Workload, seed: int) -> list[Branch]:
 
 
 def read_entries(tree: Tree, branches: list[Branch], workload: Workload, seed: int) -> int:
-    """Reads entries step by step; the number of those that were read."""
+    """Reads entries step by step; returns their number."""
     if workload.events >= 1:
         read_and_drop(tree, branches, None, None, step_size=workload.step)
         return tree.num_entries
@@ -168,12 +164,5 @@ def read_entries(tree: Tree, branches: list[Branch], workload: Workload, seed: i
 KINDS = {"write": write, "read": read, "link": over_link}
 
 
-def main() -> None:
-    """Measures what the only argument says."""
-    task = json.loads(sys.argv[1])
-    json.dump(KINDS[task["kind"]](task), sys.stdout, allow_nan=False)
-    print()
-
-
 if __name__ == "__main__":
-    main()
+    serve(lambda task: KINDS[task["kind"]](task))

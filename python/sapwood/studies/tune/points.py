@@ -1,4 +1,4 @@
-"""What is measured: layouts (points), ways to read them (workloads), and sweeps of both."""
+"""The plan of a run: layouts (points), ways to read them (workloads), and sweeps of both."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import Any
 from ...display.units import human_bytes
 from ...errors import UsageError
 
-LINES = {"WAN": (0.1, 12.5e6), "region": (0.02, 125e6)}
-"""Links that reading is modelled over: seconds of a round trip, bytes per second."""
+LINKS = {"WAN": (0.1, 12.5e6), "region": (0.02, 125e6)}
+"""The modelled links: seconds per round trip, bytes per second."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A layout of the sample. What is None stays as it is in the file that the sample was taken from.
+    """A layout of the sample. For None, the sample keeps the setting of the original file.
 
     Attributes:
         compression: algorithm and level, such as ``"zstd:5"``, or ``"none"``.
-        basket_size: most bytes of a basket before compression.
-        cluster_entries: entries of a cluster.
-        cluster_bytes: bytes of a cluster, as they are stored in that file; not together with
+        basket_size: the most bytes of a basket before compression.
+        cluster_entries: entries per cluster.
+        cluster_bytes: compressed bytes per cluster in the original file; not together with
             ``cluster_entries``.
         entries: number of events, from the first one.
-        variant: which of several samples, if there are several: another way to split the same objects.
+        variant: the name of another sample, with the same objects split differently; empty for the main one.
     """
 
     compression: str
@@ -39,12 +39,12 @@ class Point:
 
     @property
     def key(self) -> str:
-        """A name that is the same in every run, and fit for a file."""
+        """An identifier that is the same in every run, and suitable as a file name."""
         return _digest(asdict(self))
 
     @property
     def label(self) -> str:
-        """The layout in words.
+        """A short description of the layout.
 
         >>> Point("zstd:5", basket_size=262144, cluster_entries=1000).label
         'zstd:5, baskets 256 KiB, clusters of 1,000'
@@ -74,7 +74,7 @@ class Point:
         """The arguments for :func:`sapwood.repack`.
 
         Args:
-            expansion: stored bytes of the sample for each stored byte of the file that it was taken from.
+            expansion: bytes of the sample, which is not compressed, per compressed byte of the original file.
         """
         size = None if self.cluster_bytes is None else round(self.cluster_bytes * expansion)
         named = {
@@ -90,7 +90,7 @@ class Point:
         }
 
     def command(self, source: str, target: str) -> str:
-        """The command that gives a file this layout.
+        """The command that writes a file with this layout.
 
         >>> Point("zstd:5", basket_size=262144, cluster_entries=1000).command("a.root", "b.root")
         'sapwood repack a.root b.root --compression zstd:5 --basket-size 262144 --cluster-entries 1000'
@@ -115,10 +115,10 @@ class Workload:
 
     Attributes:
         columns: branches, by name or glob; all, if there are none.
-        branches: share of these branches that is read; which ones is drawn anew for each repeat.
-        events: share of the entries that is read; drawn anew, too.
-        step: memory that is read at a time.
-        over: the link that reading is modelled over, a name in :data:`LINES`; empty for the file where it is.
+        branches: the share of these branches that is read, drawn at random for each repeat.
+        events: the share of the entries that is read, drawn at random for each repeat.
+        step: memory of one step of reading.
+        over: the modelled link, a name in :data:`LINKS`; empty to read the file directly.
     """
 
     columns: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class Workload:
 
     @property
     def key(self) -> str:
-        """A name that is the same in every run."""
+        """An identifier that is the same in every run."""
         return _digest(asdict(self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,9 +137,9 @@ class Workload:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> Workload:
-        """The opposite of :meth:`to_dict`."""
-        return cls(**{**told, "columns": tuple(told["columns"])})
+    def from_dict(cls, document: dict[str, Any]) -> Workload:
+        """The inverse of :meth:`to_dict`."""
+        return cls(**{**document, "columns": tuple(document["columns"])})
 
 
 ALL = Workload()
@@ -148,7 +148,7 @@ ALL = Workload()
 
 @dataclass(frozen=True)
 class Sweep:
-    """Layouts that differ in one thing, and the workloads that each of them is read by."""
+    """Layouts that differ in one parameter, and the workloads that read each of them."""
 
     name: str
     points: tuple[Point, ...]
@@ -164,7 +164,7 @@ BASKETS = tuple(1 << bits for bits in range(14, 21))
 CLUSTER_ENTRIES = (10, 30, 100, 300, 1000, 3000, 10_000)
 CLUSTER_BYTES = (2_000_000, 10_000_000, 30_000_000)
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
-"""Of branches and of events, for the curves of skipping."""
+"""The shares of branches and of events for the curves of skipping."""
 STEPS = ("5 MB", "30 MB", "100 MB")
 
 
@@ -172,13 +172,13 @@ def sweeps(base: Point, columns: tuple[str, ...], entries: int, variants: Iterab
     """The usual sweeps around a layout: one dimension at a time.
 
     Args:
-        base: the layout of today.
-        columns: those that an analysis reads.
+        base: the current layout.
+        columns: the columns that an analysis reads.
         entries: entries of the sample.
         variants: the names of other samples.
     """
     analysis = analysis_of(columns)
-    near = (ALL, analysis, *(replace(analysis, over=name) for name in LINES))
+    near = (ALL, analysis, *(replace(analysis, over=name) for name in LINKS))
     skipping = tuple(Workload(branches=share) for share in SHARES[1:])
     skipping += tuple(Workload(events=share) for share in SHARES[1:])
     skipping += tuple(replace(ALL, step=step) for step in STEPS if step != ALL.step)
@@ -198,13 +198,13 @@ def sweeps(base: Point, columns: tuple[str, ...], entries: int, variants: Iterab
 
 
 def chosen_sweeps(planned: list[Sweep], names: Iterable[str]) -> list[Sweep]:
-    """The sweeps of the dimensions that are named, all if none is; what is compared with, in any case.
+    """The first sweep, which all others are compared with, and those of the named dimensions; by default all.
 
     >>> [one.name for one in chosen_sweeps(sweeps(Point("zlib:5"), (), 1000), ["basket-size"])]
     ['as it is', 'basket size']
 
     Raises:
-        UsageError: for a name that no dimension has here, and for one that comes twice.
+        UsageError: for an unknown or repeated name.
     """
     base, *others = planned
     by_name = {one.name.replace(" ", "-"): one for one in others if one.points}
@@ -212,27 +212,27 @@ def chosen_sweeps(planned: list[Sweep], names: Iterable[str]) -> list[Sweep]:
 
 
 def chosen_names(kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Names as they were given, after a check.
+    """The names, after a check.
 
     Raises:
-        UsageError: for a name that is not known, and for one that comes twice.
+        UsageError: for an unknown or repeated name.
     """
     wanted, known = list(names), list(known)
     for i, name in enumerate(wanted):
         if name not in known:
-            raise UsageError(f"there is no {kind} {name!r}; there are {', '.join(known)}")
+            raise UsageError(f"unknown {kind} {name!r}; use {', '.join(known)}")
         if name in wanted[:i]:
-            raise UsageError(f"the {kind} {name!r} is named twice; name it once")
+            raise UsageError(f"the {kind} {name!r} is given twice")
     return wanted
 
 
 def analysis_of(columns: tuple[str, ...]) -> Workload:
-    """Reading of some columns: those that are named, else a tenth of all."""
+    """The workload of an analysis: the named columns, or else a tenth of all."""
     return Workload(columns=columns) if columns else Workload(branches=0.1)
 
 
 def workloads_by_point(all_sweeps: Iterable[Sweep]) -> dict[Point, list[Workload]]:
-    """Each layout once, in the order of the sweeps, with all that it is read by."""
+    """Each layout once, in the order of the sweeps, with all of its workloads."""
     found: dict[Point, dict[Workload, None]] = {}
     for sweep in all_sweeps:
         for point in sweep.points:
@@ -241,7 +241,7 @@ def workloads_by_point(all_sweeps: Iterable[Sweep]) -> dict[Point, list[Workload
 
 
 def binary_size(nbytes: int) -> str:
-    """Bytes in powers of 1024, as basket sizes are mostly given.
+    """Bytes in powers of 1024, the usual unit of basket sizes.
 
     >>> binary_size(16384), binary_size(1 << 20), binary_size(32000)
     ('16 KiB', '1 MiB', '32000 B')
@@ -251,6 +251,6 @@ def binary_size(nbytes: int) -> str:
     return f"{nbytes >> 10} KiB" if nbytes and nbytes % 1024 == 0 else f"{nbytes} B"
 
 
-def _digest(told: dict[str, Any]) -> str:
-    text = json.dumps(told, sort_keys=True)
+def _digest(document: dict[str, Any]) -> str:
+    text = json.dumps(document, sort_keys=True)
     return hashlib.blake2s(text.encode(), digest_size=6).hexdigest()

@@ -1,4 +1,4 @@
-"""What the measurements of a run say together: least, median and most of each figure."""
+"""The results of a run: least, median and most of each figure, for each layout."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class Figure(NamedTuple):
     median: float
     most: float
     number: int
-    """How often it was measured."""
+    """The number of measurements."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A layout with all that was measured of it.
+    """A layout with all of its measurements.
 
     Attributes:
         point: the layout.
         writes: the results of writing it.
         reads: the results of reading it, by workload.
-        errors: what failed, in words.
+        errors: messages of failed measurements.
     """
 
     point: Point
@@ -57,12 +57,12 @@ class Measured:
         return figure(one[name] for one in self.writes)
 
     def read(self, name: str, workload: Workload = ALL) -> Figure | None:
-        """A figure of reading by a workload; None if that was not measured."""
+        """A figure of reading with a workload; None if that was not measured."""
         found = self.reads.get(workload)
         return figure(one[name] for one in found) if found else None
 
     def rate(self, workload: Workload = ALL, clock: str = "seconds") -> Figure | None:
-        """Bytes of arrays that are read in a second."""
+        """Uncompressed bytes read per second."""
         found = self.reads.get(workload)
         return figure(one["decompressed_bytes"] / one[clock] for one in found) if found else None
 
@@ -81,7 +81,7 @@ class Measured:
 
 
 def measured_points(records: Iterable[Record]) -> dict[Point, Measured]:
-    """The layouts of a run, in the order in which they were measured first."""
+    """The layouts of a run, in the order of their first measurements."""
     by_point: dict[Point, list[Record]] = {}
     for record in records:
         by_point.setdefault(Point(**record["point"]), []).append(record)
@@ -119,7 +119,7 @@ def _figures(results: Sequence[Record]) -> dict[str, list[float]]:
 
 
 def front(points: Iterable[Measured], *costs: Callable[[Measured], float]) -> list[Measured]:
-    """Those that no other one beats in all costs: the Pareto front, least of the first cost first."""
+    """The Pareto front: layouts that no other one beats in all costs, in the order of the first cost."""
     rated = sorted((tuple(cost(one) for cost in costs), i, one) for i, one in enumerate(points))
     kept: list[tuple[tuple[float, ...], Measured]] = []
     for values, _, one in rated:

@@ -1,9 +1,9 @@
-"""Two studies of layouts that experiments once made by hand, as sweeps; and whether their findings hold."""
+"""Two published studies of layouts by experiments, as sweeps, and a check whether their findings hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .points import ALL, Point, Sweep, Workload, chosen_names
@@ -18,13 +18,13 @@ SMALL_CACHE = replace(ALL, step="30 MB")
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found then, what is measured now, and whether these agree.
+    """A finding of a study, the same measured now, and whether these agree.
 
     Attributes:
         then: the finding of the study.
-        now: the same, measured.
-        agrees: whether it holds.
-        why: the reason, where it does not; or what it rests on, where it does.
+        now: the present measurement.
+        agrees: whether the finding holds.
+        why: the reason why it holds, or why it does not.
     """
 
     then: str
@@ -34,20 +34,20 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Fit for JSON."""
-        return {"then": self.then, "now": self.now, "agrees": self.agrees, "why": self.why}
+        return asdict(self)
 
 
 @dataclass(frozen=True)
 class Study:
-    """Sweeps of a study.
+    """The plan of a study.
 
     Attributes:
         name: for the command line.
-        title: in words.
+        title: for the report.
         base: the layout that all others are compared with.
-        entries: of the sample.
-        sweeps: what is measured; variants of the sample are named.
-        findings: of a run of it.
+        entries: entries of the sample.
+        sweeps: the sweeps, for given names of variants.
+        findings: the findings, for the results of a run.
     """
 
     name: str
@@ -70,7 +70,7 @@ ATLAS_COMPRESSIONS = ("zlib:1", "zlib:5", "zlib:9", "lzma:1", "lzma:5", "lz4:1",
 ATLAS_BASKETS = (16_000, 32_000, 64_000)
 ATLAS_CLUSTERS = (10, 30, 100, 300, 1000)
 ATLAS_SMALLER = 2000
-"""Entries for the sweep of compressions: LZMA writes some MB in a second."""
+"""Entries for the compression sweep, because LZMA writes only a few MB per second."""
 
 
 def _cms_sweeps(variants: Iterable[str]) -> list[Sweep]:
@@ -100,45 +100,40 @@ def _atlas_sweeps(variants: Iterable[str]) -> list[Sweep]:
 
 
 def _cms_findings(found: Tuning) -> list[Finding]:
-    whole = replace(ALL, step="300 MB")
-    return list(
-        _told([_cms_baskets, _cms_memory, _lzma_reading, _levels_reading, _levels_writing], found, whole)
-    )
+    checks = [_cms_baskets, _cms_memory, _lzma_reading, _levels_reading, _levels_writing]
+    return _findings(checks, found, replace(ALL, step="300 MB"))
 
 
 def _atlas_findings(found: Tuning) -> list[Finding]:
-    kinds = [_lzma_size, _not_limited, _skipping_pays, _branches_pay, _cache]
-    return list(_told(kinds, found, ALL))
+    return _findings([_lzma_size, _not_limited, _skipping_pays, _branches_pay, _cache], found, ALL)
 
 
-def _told(
-    kinds: Iterable[Callable[[Tuning, Workload], Finding | None]], found: Tuning, workload: Workload
-) -> Iterator[Finding]:
-    for kind in kinds:
-        finding = kind(found, workload)
-        if finding is not None:
-            yield finding
+def _findings(
+    checks: Iterable[Callable[[Tuning, Workload], Finding | None]], found: Tuning, workload: Workload
+) -> list[Finding]:
+    findings = (check(found, workload) for check in checks)
+    return [one for one in findings if one is not None]
 
 
 def _by(found: Tuning, sweep: str, name: str) -> dict[Any, Measured]:
-    """The layouts of a sweep by the one thing in which they differ."""
+    """The layouts of a sweep by the parameter in which they differ."""
     return {getattr(one.point, name): one for one in found.sweep(sweep)}
 
 
 def _cpu(one: Measured, workload: Workload) -> float:
-    """Seconds of processors, the least that were measured: other work on the machine only adds."""
+    """CPU seconds: the minimum of all measurements, because other load on the machine only adds."""
     used = one.read("cpu_seconds", workload)
     return used.least if used else float("nan")
 
 
 def _baskets(one: Measured, workload: Workload) -> float:
-    """Baskets that were decompressed, by a workload that was measured."""
+    """The number of decompressed baskets with a workload that was measured."""
     number = one.read("baskets", workload)
     return number.median if number else float("nan")
 
 
 def percent(new: float, old: float) -> str:
-    """By how much something changed.
+    """A relative change.
 
     >>> percent(0.92, 1), percent(3, 2)
     ('-8.0 %', '+50.0 %')
@@ -146,34 +141,38 @@ def percent(new: float, old: float) -> str:
     return f"{100 * (new / old - 1):+.1f} %"
 
 
-def _cms_baskets(found: Tuning, workload: Workload) -> Finding | None:
+def _small_and_large(found: Tuning) -> tuple[Measured, Measured] | None:
+    """The layouts with baskets of 16 KiB and 256 KiB."""
     by_size = _by(found, "basket size", "basket_size")
     small, large = by_size.get(1 << 14), by_size.get(1 << 18)
-    if small is None or large is None:
+    return None if small is None or large is None else (small, large)
+
+
+def _cms_baskets(found: Tuning, workload: Workload) -> Finding | None:
+    if (pair := _small_and_large(found)) is None:
         return None
+    small, large = pair
     size, time = large.size / small.size, _cpu(large, workload) / _cpu(small, workload)
     return Finding(
-        "baskets of 262144 bytes in place of 16384: size -8 %, reading time -9 %",
-        f"size {percent(size, 1)}, processor time of reading {percent(time, 1)}",
+        "baskets of 262144 bytes instead of 16384: size -8 %, reading time -9 %",
+        f"size {percent(size, 1)}, CPU time of reading {percent(time, 1)}",
         size < 0.96 and time < 0.96,
-        "larger baskets give the compressor more to find repetitions in, and there are fewer of them: "
-        f"{large.write('baskets').median:,.0f} in place of {small.write('baskets').median:,.0f}",
+        "the compressor finds more repetitions in larger baskets, and there are fewer of them: "
+        f"{large.write('baskets').median:,.0f} instead of {small.write('baskets').median:,.0f}",
     )
 
 
 def _cms_memory(found: Tuning, workload: Workload) -> Finding | None:
-    by_size = _by(found, "basket size", "basket_size")
-    small, large = by_size.get(1 << 14), by_size.get(1 << 18)
-    if small is None or large is None:
+    if (pair := _small_and_large(found)) is None:
         return None
-    memory = [one.read("peak_bytes", workload) for one in (small, large)]
+    memory = [one.read("peak_bytes", workload) for one in pair]
     reader = [each.median / 1e6 for each in memory if each]
-    writer = [one.write("peak_bytes").median / 1e6 for one in (small, large)]
+    writer = [one.write("peak_bytes").median / 1e6 for one in pair]
     return Finding(
-        "memory hardly grows with them",
+        "memory hardly grows with basket size",
         f"reader {reader[0]:.0f} → {reader[1]:.0f} MB, writer {writer[0]:.0f} → {writer[1]:.0f} MB",
         reader[1] < 1.2 * reader[0] and writer[1] < 1.2 * writer[0],
-        "readers hold clusters, whatever their baskets; writers hold the baskets that are being filled",
+        "readers hold whole clusters, whatever the basket size; writers hold the baskets being filled",
     )
 
 
@@ -187,38 +186,36 @@ def _lzma_reading(found: Tuning, workload: Workload) -> Finding | None:
         "LZMA reads up to 40 % slower than ZLIB",
         f"LZMA takes {min(ratios):.1f} to {max(ratios):.1f} times as long",
         1.0 < max(ratios) < 1.6,
-        "then, making objects took most of the time and hid the difference; where values go from the "
-        "decompressor straight into arrays, it stands bare",
+        "then, constructing objects took most of the time and hid the difference; now, values go from the "
+        "decompressor straight into arrays",
     )
 
 
-def _levels_reading(found: Tuning, workload: Workload) -> Finding | None:
-    texts, spreads = [], []
+def _level_ratios(found: Tuning, seconds: Callable[[Measured], float]) -> dict[str, float]:
+    """The time at the slowest level relative to the fastest one, by algorithm."""
+    ratios = {}
     for name in ("zlib", "lzma"):
-        times = [_cpu(one, workload) for one in found.sweep("compression") if one.point.algorithm == name]
+        times = [seconds(one) for one in found.sweep("compression") if one.point.algorithm == name]
         if len(times) > 1:
-            spreads.append(max(times) / min(times) - 1)
-            texts.append(f"{name} {100 * spreads[-1]:.0f} %")
-    if not texts:
+            ratios[name] = max(times) / min(times)
+    return ratios
+
+
+def _levels_reading(found: Tuning, workload: Workload) -> Finding | None:
+    ratios = _level_ratios(found, lambda one: _cpu(one, workload))
+    if not ratios:
         return None
+    texts = (f"{name} {100 * (ratio - 1):.0f} %" for name, ratio in ratios.items())
     return Finding(
         "the level hardly matters for reading",
-        f"between the fastest and the slowest level lie {', '.join(texts)}",
-        max(spreads) < 0.35,
-        "what is decompressed is the same; at higher levels it comes from fewer bytes",
+        f"from the fastest to the slowest level: {', '.join(texts)}",
+        max(ratios.values()) < 1.35,
+        "the decompressed data is the same; at higher levels it comes from fewer bytes",
     )
 
 
 def _levels_writing(found: Tuning, _: Workload) -> Finding | None:
-    ratios = {}
-    for name in ("zlib", "lzma"):
-        times = [
-            one.write("cpu_seconds").median
-            for one in found.sweep("compression")
-            if one.point.algorithm == name
-        ]
-        if len(times) > 1:
-            ratios[name] = max(times) / min(times)
+    ratios = _level_ratios(found, lambda one: one.write("cpu_seconds").median)
     if "lzma" not in ratios:
         return None
     return Finding(
@@ -241,7 +238,7 @@ def _lzma_size(found: Tuning, _: Workload) -> Finding | None:
         "LZMA-1 is about 10 % smaller than ZLIB-5",
         f"size {percent(size, 1)}",
         0.80 < size < 0.95,
-        "how much it is depends on the values: noise compresses no better",
+        "the difference depends on the values: random ones compress no better",
     )
 
 
@@ -254,15 +251,15 @@ def _not_limited(found: Tuning, workload: Workload) -> Finding | None:
     fast, slow = min(times, key=lambda name: times[name]), max(times, key=lambda name: times[name])
     return Finding(
         "reconstruction is not limited by input and output",
-        f"reading all of an event takes {times[fast]:.2f} ms ({fast}) to {times[slow]:.2f} ms ({slow})",
+        f"reading a whole event takes {times[fast]:.2f} ms ({fast}) to {times[slow]:.2f} ms ({slow})",
         times[slow] < 100,
-        "reconstruction takes seconds for an event; of an analysis that takes a millisecond, the same times "
-        "are a large part",
+        "reconstruction takes seconds per event; for an analysis that takes a millisecond per event, the "
+        "same reading times matter",
     )
 
 
 def _skipping_pays(found: Tuning, workload: Workload) -> Finding | None:
-    """By the number of baskets that are decompressed, which is the same on every machine."""
+    """Judged by the number of decompressed baskets, which is the same on every machine."""
     texts, holds = [], []
     for one in found.sweep("event skipping"):
         base = _baskets(one, workload)
@@ -280,10 +277,10 @@ def _skipping_pays(found: Tuning, workload: Workload) -> Finding | None:
         return None
     return Finding(
         "skipping events pays only where less than one event of a cluster is read",
-        f"a quarter of the baskets is left out for {'; '.join(texts)}",
+        f"a quarter of the baskets is skipped with {'; '.join(texts)}",
         all(holds),
-        "baskets are decompressed whole, and a small share of the events, drawn at random, lies in most; "
-        "where baskets hold fewer events than the cluster, the limit is higher",
+        "baskets are decompressed whole, and even a small random share of the events touches most of them; "
+        "if baskets have fewer events than the cluster, the limit is higher",
     )
 
 
@@ -301,7 +298,7 @@ def _branches_pay(found: Tuning, workload: Workload) -> Finding | None:
             if share in (0.5, 0.1, 0.01)
         ),
         all(time < 2 * share + 0.1 for share, time in curve.items()),
-        "each branch has baskets of its own; opening the file is what stays",
+        "each branch has its own baskets; only the cost of opening the file remains",
     )
 
 
@@ -314,14 +311,14 @@ def _cache(found: Tuning, workload: Workload) -> Finding | None:
         return None
     most = max(ratios, key=lambda count: ratios[count])
     return Finding(
-        "a cache of 30 MB holds what is read at a time",
-        f"reading by steps of 30 MB takes {percent(ratios[most], 1)} with clusters of {most:,}, "
-        f"{percent(ratios[100], 1)} with those of 100"
+        "a cache of 30 MB holds the data of one read",
+        f"reading in steps of 30 MB changes the time by {percent(ratios[most], 1)} with clusters of "
+        f"{most:,}, by {percent(ratios[100], 1)} with clusters of 100"
         if 100 in ratios
         else f"{percent(ratios[most], 1)}",
         ratios.get(100, 1.0) < 1.15,
-        "a step that ends inside of a cluster decompresses its baskets twice: clusters are to be smaller "
-        "than the memory that readers have",
+        "if a step ends inside a cluster, its baskets are decompressed twice: clusters should be smaller "
+        "than the memory of readers",
     )
 
 
@@ -336,7 +333,7 @@ STUDIES = (
         _atlas_findings,
     ),
 )
-"""The studies that have names."""
+"""All studies."""
 
 
 def study_named(name: str) -> Study:

@@ -1,11 +1,9 @@
-"""A whole run: take a sample of a file, measure layouts of it, recommend some, and tell of it."""
+"""A whole run: takes a sample of a file, measures layouts of it, and recommends some."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import platform
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,17 +11,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ... import _core
+from ...display.units import counted
 from ...errors import UsageError
 from ...model.directory import split_cycle
 from ...model.tree import Tree
+from ...opening.only_tree import only_tree
 from ...opening.single import open as open_object
 from ...options.compression import Compression
-from ...options.outputs import REPORT, check_output
 from ...options.paths import is_url
-from ...options.whole_file import write_whole
 from ...query.select import select
 from ...writing.repacking import repack
+from ..report import machine, save_report
 from .goals import GOALS, Goal, Recommendation, combined, recommend
 from .harness import Harness, Progress
 from .journal import Journal
@@ -33,33 +31,31 @@ from .results import Measured, measured_points
 from .studies import Finding, study_named
 
 SAMPLE_ENTRIES, SAMPLE_BYTES = 20_000, 300e6
-"""Of the sample, if nobody says how large it is to be: at most so many entries, and uncompressed bytes."""
-
+"""The default size of the sample: at most this many entries and uncompressed bytes."""
 
 JOURNAL, SAMPLES, LAYOUTS = "journal.jsonl", "samples", "layouts"
-"""What is in the folder for work; the last two are removed at the end."""
+"""The content of the work folder; the last two are removed at the end."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What :func:`run` found.
+    """The results of :func:`run`.
 
     Attributes:
         source: the file, without secrets.
-        subject: what was measured: tree, number of entries in file and sample, bytes.
-        machine: where it was measured.
-        today: the layout that the file has, measured as the others are.
+        subject: the measured tree: path, number of entries in file and sample, bytes.
+        machine: the machine of the measurements.
+        today: the current layout of the file, measured like the others.
         points: all layouts with their measurements.
-        sweeps: which of them belong together.
-        analysis: how an analysis reads.
-        recommendations: for each goal that was asked for.
-        repeats: how often each measurement was to be made.
-        is_whole: whether the time sufficed for all.
-        date: when it was done.
-        title: what the report is called.
-        findings: of a study, then and now.
-        clock: which time the charts show: ``"seconds"``, or ``"cpu_seconds"``, those of processors, as the
-            studies did.
+        sweeps: the sweeps, which group the layouts.
+        analysis: the workload of an analysis.
+        recommendations: one for each requested goal.
+        repeats: the planned number of repeats of each measurement.
+        is_whole: whether the budget sufficed for all measurements.
+        date: the date of the run.
+        title: the title of the report.
+        findings: the findings of a study, then and now.
+        clock: the time in the charts: ``"seconds"``, or ``"cpu_seconds"`` for CPU time, as in the studies.
     """
 
     source: str
@@ -79,7 +75,7 @@ class Tuning:
 
     @property
     def analysis_name(self) -> str:
-        """What an analysis reads, in words."""
+        """A short description of the columns that an analysis reads."""
         if not self.analysis.columns:
             return f"{self.analysis.branches:.0%} of the branches"
         names = self.analysis.columns
@@ -90,7 +86,7 @@ class Tuning:
         return next((sweep.points for sweep in self.sweeps if sweep.name == name), ())
 
     def sweep(self, name: str) -> list[Measured]:
-        """The layouts of a sweep that were measured, in its order."""
+        """The measured layouts of a sweep, in its order."""
         by_point = {one.point: one for one in self.points}
         found = [by_point[point] for point in self.sweep_points(name) if point in by_point]
         return [one for one in found if one.is_whole]
@@ -113,7 +109,7 @@ class Tuning:
         }
 
     def to_html(self) -> str:
-        """The report: one document that needs nothing else."""
+        """The report as a self-contained HTML document."""
         return page(self)
 
 
@@ -140,36 +136,33 @@ def run(
     sapwood repack nano.root out.root --compression lzma:9 --basket-size 1048576
 
     Args:
-        source: a file or URL and, after a colon, the tree in it; it may be left out if it is the only one.
+        source: a file or URL and, after a colon, the tree in it; you can omit the tree if it is the only one.
         columns: branches that an analysis reads, by name or glob; by default a tenth of all, drawn at random.
         goals: names of :data:`GOALS`; by default all of them.
-        dimensions: what is varied: ``compression``, ``basket-size``, ``cluster-size``, ``event-skipping``,
-            ``events``, and ``split`` where there are variants; by default all of it.
-        sample: entries that are measured, from the first on; by default 20,000, or what is 300 MB.
-        budget: seconds that measuring may take; None for no bound.
-        repeats: how often each measurement is made.
-        threads: that write and read.
-        work: a folder for the sample, the layouts, and the journal of what was measured. If it has one of the
-            same file, what is in it is not measured again.
-        via: a URL at which that folder is served: layouts are then read from there, over a real link.
-        variants: files with the same tree of the same events by name, such as one that is split differently:
-            they are measured beside it.
-        study: the name of one of :data:`STUDIES`: its sweeps in place of the usual ones, and without
-            recommendations, unless goals are named.
+        dimensions: the parameters to vary: ``compression``, ``basket-size``, ``cluster-size``,
+            ``event-skipping``, ``events``, and ``split`` if there are variants; by default all.
+        sample: number of entries of the sample, from the first on; by default 20,000, but at most 300 MB.
+        budget: seconds for all measurements; None for no limit.
+        repeats: number of repeats of each measurement.
+        threads: threads for writing and reading.
+        work: a folder for the sample, the layouts, and the journal. Measurements of the same file that are in
+            the journal are not repeated.
+        via: a URL that serves that folder: layouts are then read from there, over a real link.
+        variants: other files with the same tree and events by name, for example with another split level.
+        study: the name of one of :data:`STUDIES`, for its sweeps instead of the usual ones; there are no
+            recommendations unless you name goals.
         tell: called with the progress.
 
     Raises:
-        UsageError: for a goal, a dimension or a study that is not known, one that is named twice, and a tree
-            that has no entries.
-        KeyInFileError: for a column that the tree does not have. All of that is looked at before anything is
-            measured.
+        UsageError: for an unknown or repeated goal, dimension or study, and for a tree without entries.
+        KeyInFileError: for a column that the tree does not have. All checks precede the first measurement.
     """
     planned_study = None if study is None else study_named(study)
     chosen = [] if planned_study and not list(goals) else chosen_goals(goals)
     folder, variants, columns = Path(work), variants or {}, tuple(columns)
     if "" in variants:
-        raise UsageError("a variant has no name; name it, such as split=FILE")
-    with _open(os.fspath(source)) as tree:
+        raise UsageError("a variant has no name; write, for example, split=FILE")
+    with only_tree(open_object(os.fspath(source))) as tree:
         if planned_study and sample is None:
             sample = min(planned_study.entries, tree.num_entries)
         select(tree, list(columns) or None)
@@ -212,15 +205,15 @@ def measure(
     planned: list[Sweep],
     harness: Harness,
 ) -> Tuning:
-    """The sweeps, then the layouts that have the best of each; and what follows from them."""
+    """Measures the sweeps, then the layouts that combine the best of each; returns the results."""
     analysis = analysis_of(columns)
-    # Once all, then what that says to be good, and only then again: a small budget has a bit of everything.
+    # One round of everything, then the promising combinations, then the repeats: a small budget covers all.
     harness.run(planned, rounds=1, share=0.7)
     found = measured_points(harness.journal.records.values())
     today = found.get(base)
     if today is None or not today.is_whole:
         why = "; ".join(today.errors) if today else "the budget is too small"
-        raise UsageError(f"the layout of today could not be measured: {why}")
+        raise UsageError(f"the current layout could not be measured: {why}")
     if goals:
         kinds = [
             [found[point] for point in one.points if point in found]
@@ -252,40 +245,26 @@ def measure(
     )
 
 
-def _open(source: str) -> Tree:
-    """The tree that is named, or the only one of the file."""
-    found = open_object(source)
-    if isinstance(found, Tree):
-        return found
-    classes = found.classnames(recursive=True, cycle=False)
-    trees = [path for path, name in classes.items() if name in ("TTree", "TNtuple", "TNtupleD")]
-    if len(trees) != 1:
-        named = f", name one after a colon: {', '.join(trees[:8])}" if trees else ""
-        raise UsageError(f"{found.file.file_path} has {len(trees)} trees{named}")
-    tree: Tree = found[trees[0]]
-    return tree
-
-
 def _is_plain(workload: Workload, analysis: Workload) -> bool:
-    """Whether it is one that goals look at."""
+    """Whether goals use this workload."""
     return workload in (ALL, analysis) or bool(workload.over)
 
 
 def chosen_goals(names: Iterable[str]) -> list[Goal]:
-    """Goals by their names; all, if none is named."""
+    """The goals with the given names; by default all."""
     known = {goal.name: goal for goal in GOALS}
     return [known[name] for name in chosen_names("goal", names, known) or known]
 
 
 def compression_of(tree: Tree) -> str:
-    """The compression of most bytes of a tree, as ``"zstd:5"``."""
+    """The compression of most bytes of a tree, such as ``"zstd:5"``."""
     weights: dict[int, int] = {}
     for branch in tree.core.branches:
         weights[branch.compression] = weights.get(branch.compression, 0) + branch.compressed_bytes
     setting = Compression(max(weights, key=lambda code: weights[code]) if weights else 0)
     algorithm = setting.algorithm.lower()
     if setting.level and algorithm not in ("zlib", "lzma", "lz4", "zstd"):
-        # What nobody writes any more is compared as what took its place.
+        # Obsolete algorithms are compared as their successor.
         algorithm = "zlib"
     return f"{algorithm}:{setting.level}" if setting.level else "none"
 
@@ -293,11 +272,11 @@ def compression_of(tree: Tree) -> str:
 def _subject(
     tree: Tree, sample: int | None, threads: int, via: str | None, variants: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What is measured; measurements of something else are no use."""
+    """The subject of the journal: measurements of another subject cannot be reused."""
     if not tree.num_entries:
         raise UsageError(f"{tree.object_path} has no entries, so there is nothing to measure")
     if sample is not None and sample < 1:
-        raise UsageError(f"a sample has at least one entry, not {sample}")
+        raise UsageError(f"a sample must have at least one entry, not {sample}")
     fits = max(1, int(SAMPLE_BYTES / max(tree.uncompressed_bytes / tree.num_entries, 1e-3)))
     entries = min(tree.num_entries, min(SAMPLE_ENTRIES, fits) if sample is None else sample)
     return {
@@ -318,45 +297,32 @@ def _subject(
 def _take_sample(
     source: str, tree: str, target: Path, entries: int, tell: Callable[[Progress], None]
 ) -> None:
-    """The first entries without compression: what layouts are made from, so that only writing takes time."""
-    tell(Progress(label=f"taking a sample of {entries:,} entries"))
+    """Writes the first entries without compression, so that writing layouts needs no decompression."""
+    tell(Progress(label=f"taking a sample of {counted(entries, 'entry', 'entries')}"))
     target.parent.mkdir(exist_ok=True)
     repack(source, target, compression="none", entries=(0, entries), tree=tree, trees=[tree])
 
 
 def _check_folder(folder: Path, inputs: Sequence[Any]) -> None:
-    """Raises a UsageError if something in the folder is not of an earlier run: it would be removed."""
+    """Raises a UsageError if the run would remove files that no earlier run wrote."""
     for name in (SAMPLES, LAYOUTS):
         place = folder / name
         if place.exists() and not (folder / JOURNAL).exists():
-            raise UsageError(
-                f"{place} exists and was not made by 'sapwood tune': choose another folder for work"
-            )
+            raise UsageError(f"{place} exists and was not made by 'sapwood tune'; choose another work folder")
         for one in map(os.fspath, inputs):
             if not is_url(one) and Path(one).resolve().is_relative_to(place.resolve()):
                 raise UsageError(
-                    f"{one} is read, and lies in {place}, which is removed: choose another folder"
+                    f"the input {one} is in {place}, which will be removed; choose another work folder"
                 )
 
 
 @contextlib.contextmanager
 def _removed(folder: Path) -> Iterator[Path]:
-    """Removes a folder in the end."""
+    """Removes a folder at the end."""
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def machine(threads: int) -> dict[str, Any]:
-    """Where this runs."""
-    name = platform.processor() or platform.machine()
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                name = line.partition(":")[2].strip()
-                break
-    return {"sapwood": _core.__version__, "processor": name, "cores": os.cpu_count() or 1, "threads": threads}
 
 
 def save(found: Tuning, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -371,8 +337,4 @@ def save(found: Tuning, path: str | os.PathLike[str], *, overwrite: bool = False
             format.
     """
     inputs = [found.source, *found.subject.get("variants", {}).values()]
-    place = check_output(path, REPORT, inputs=inputs, overwrite=overwrite)
-    text = found.to_html()
-    if place.lower().endswith(".json"):
-        text = json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n"
-    write_whole(place, text, overwrite=overwrite)
+    save_report(found, path, inputs, overwrite=overwrite)

@@ -227,7 +227,7 @@ async fn opening_does_not_wait_for_a_place_that_is_silent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_waits_for_is_abandoned() {
+async fn abandoned_requests_are_cancelled() {
     let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
     let (source, _) = open(&servers, ReplicaReadOptions::default(), within(100)).await.unwrap();
     let all = [ByteRange { start: 0, len: SIZE }];

@@ -1,0 +1,34 @@
+//! What every new file has in common: directories made by path, bytes handed to the sink, and the end of the file.
+
+use sapwood_core::Result;
+use sapwood_sink::Sink;
+use sapwood_tfile::write::{DirectoryId, FileWriter};
+
+/// The directory at a path, created with this title (default: its name) if it is missing; `""` is the top directory.
+pub(crate) fn directory(file: &mut FileWriter, path: &str, title: Option<&str>) -> Result<DirectoryId> {
+    let mut directory = file.top();
+    let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
+    while let Some(name) = names.next() {
+        let title = title.filter(|_| names.peek().is_none()).unwrap_or(name);
+        directory = match file.find_directory(directory, name) {
+            Some(found) => found,
+            None => file.directory(directory, name, title)?,
+        };
+    }
+    Ok(directory)
+}
+
+/// Hands the sink all bytes that are ready.
+pub(crate) fn flush(file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
+    file.take().into_iter().try_for_each(|piece| sink.write(piece))
+}
+
+/// Writes the end of the file, which the sink does not commit yet. Returns the size of the file in bytes.
+pub(crate) fn finish(file: FileWriter, sink: &mut dyn Sink) -> Result<u64> {
+    let mut bytes = file.end();
+    for piece in file.finish()? {
+        bytes = bytes.max(piece.end());
+        sink.write(piece)?;
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,425 @@
+//! Plans a repack: reads what the inputs contain, and decides what the new file gets from which of them.
+
+use super::entry_ranges::EntryRanges;
+use super::input::InputTree;
+use super::inputs::Inputs;
+use super::options::{RepackOptions, SchemaDrift};
+use sapwood_core::{Call, Error, Result};
+use sapwood_root::{File, KeyEntry};
+use sapwood_root::{RNTUPLES, is_tree};
+use sapwood_tfile::write::Descriptions;
+use sapwood_ttree::Branch;
+use std::collections::{HashMap, HashSet};
+use std::fmt::{Result as Written, Write};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+
+/// The content of the new file, and the inputs it comes from.
+#[derive(Debug, Default)]
+pub struct RepackPlan {
+    /// Path and title of each directory.
+    pub directories: Vec<(String, String)>,
+    /// Objects that are not trees, one for each path and cycle: the key in the first input that has it, and the indices
+    /// of all inputs that do.
+    pub objects: Vec<(KeyEntry, Vec<usize>)>,
+    /// The process ids of the new file, in order: the input that has each, and its key there.
+    pub process_ids: Vec<(usize, KeyEntry)>,
+    /// For each input, the offset that its process ids get in the new file.
+    pub shifts: Vec<u16>,
+    /// Indices into `objects`, by path.
+    of_path: HashMap<String, Vec<usize>>,
+    /// The trees, in the order in which the inputs list them.
+    pub trees: Vec<TreePlan>,
+    /// The class descriptions of all inputs.
+    pub descriptions: Descriptions,
+    /// Hash of the identities of all inputs, which change with their content.
+    identities: DefaultHasher,
+    /// True if some baskets are in other files.
+    elsewhere: bool,
+}
+
+/// A tree to write.
+#[derive(Debug)]
+pub struct TreePlan {
+    /// Its path.
+    pub path: String,
+    /// The inputs that have it.
+    pub inputs: Vec<TreeInput>,
+    /// Which branches of the first input's tree are written.
+    pub wanted: Vec<bool>,
+    /// True if baskets are re-split.
+    pub cut: bool,
+    /// The tree of the first input, until it is opened to be copied.
+    first: Option<InputTree>,
+}
+
+/// An input that has a tree.
+#[derive(Debug)]
+pub struct TreeInput {
+    /// Index of the input.
+    pub index: usize,
+    /// Rank of the given file or dataset among those that have the tree, and the input's first entry in it.
+    given: (usize, u64),
+    /// The tree's highest cycle.
+    cycle: u16,
+    entries: u64,
+}
+
+impl RepackPlan {
+    /// Opens all inputs, and plans what is written.
+    ///
+    /// # Errors
+    /// Errors of opening and reading the inputs; `Unsupported` if their trees cannot be merged.
+    pub fn new(
+        inputs: &mut Inputs<'_>,
+        options: &RepackOptions,
+        notes: &mut Vec<String>,
+        call: &mut Call<'_>,
+    ) -> Result<RepackPlan> {
+        let mut plan = RepackPlan::default();
+        let mut index = 0;
+        while index < inputs.len() {
+            inputs.ahead(index);
+            let file = inputs.expand(index, call)?;
+            let identity = file.fetcher().source().identity();
+            write!(HashWriter(&mut plan.identities), "{identity:?} {:?}", file.header()).ok();
+            let process_ids = plan.add(index, &file, options, call)?;
+            plan.add_process_ids(index, process_ids).map_err(|error| error.url(file.url()))?;
+            for tree in &mut plan.trees {
+                plan.elsewhere |= tree.join(index, inputs, &file, options, notes, call)?;
+            }
+            index += 1;
+        }
+        let missing = |path: &String| !plan.trees.iter().any(|tree| tree.path == *path);
+        let chosen = options.selections.iter().map(|selection| &selection.tree);
+        if let Some(path) = options.trees.iter().flatten().chain(chosen).find(|path| missing(path)) {
+            return Err(Error::new(sapwood_core::ErrorKind::Missing, format!("there is no tree '{path}'")));
+        }
+        for tree in &plan.trees {
+            let empty = tree.first.as_ref().is_none_or(|first| first.outline.branches.is_empty());
+            if !empty && !tree.wanted.contains(&true) {
+                let message = format!("the trees '{}' have no branch in common", tree.path);
+                return Err(Error::unsupported(message));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// A hash of everything that determines the bytes of the new file; none if some of that is unknown.
+    pub fn job(&self, name: &str, options: &RepackOptions) -> Option<u64> {
+        let RepackOptions {
+            compression,
+            basket_size,
+            cluster,
+            trees,
+            only_trees,
+            selections,
+            drift,
+            sets,
+            ..
+        } = options;
+        let asked = (compression, basket_size, cluster, trees, only_trees, selections, drift, sets);
+        let mut hasher = self.identities.clone();
+        (env!("CARGO_PKG_VERSION"), name).hash(&mut hasher);
+        write!(HashWriter(&mut hasher), "{asked:?}").ok()?;
+        (!self.elsewhere).then(|| hasher.finish())
+    }
+
+    fn add(
+        &mut self,
+        index: usize,
+        file: &File,
+        options: &RepackOptions,
+        call: &mut Call<'_>,
+    ) -> Result<Vec<KeyEntry>> {
+        let streamers = file.streamers(&mut call.step())?;
+        for (record, version) in file.descriptions(&mut call.step())? {
+            self.descriptions.add_record(&record, version)?;
+        }
+        let (mut seen, mut process_ids) = (HashSet::new(), Vec::new());
+        for entry in file.keys(&mut call.step())? {
+            let class = entry.key.class_name.as_str();
+            let tree = is_tree(class, &streamers);
+            let wanted = options.trees.as_ref().is_none_or(|trees| trees.contains(&entry.path));
+            if entry.key.is_directory() {
+                if !self.directories.iter().any(|(path, _)| *path == entry.path) {
+                    self.directories.push((entry.path, entry.key.title));
+                }
+            } else if tree && wanted {
+                self.add_tree(index, entry, &mut seen);
+            } else if RNTUPLES.contains(&class) && wanted {
+                let message = format!("'{}' is an RNTuple, which cannot be written yet", entry.path);
+                return Err(Error::unsupported(message)
+                    .url(file.url())
+                    .hint("name the trees to write; the RNTuple is then dropped"));
+            } else if class == "TProcessID" {
+                // Only objects refer to process ids.
+                process_ids.extend(Some(entry).filter(|_| !options.only_trees));
+            } else if !tree && !RNTUPLES.contains(&class) && !options.only_trees {
+                self.add_object(index, entry);
+            }
+        }
+        Ok(process_ids)
+    }
+
+    /// Finds the position of an input's process ids among those of the new file. References name them by number, so those
+    /// of an input stay together, and the keys of its baskets state the number of the first.
+    fn add_process_ids(&mut self, index: usize, mut own: Vec<KeyEntry>) -> Result<()> {
+        let number =
+            |entry: &KeyEntry| entry.path.strip_prefix("ProcessID").and_then(|n| n.parse::<usize>().ok());
+        own.sort_by_key(number);
+        if own.iter().enumerate().any(|(place, entry)| number(entry) != Some(place)) {
+            return Err(Error::unsupported(
+                "the process ids of the file are not numbered consecutively from 0",
+            ));
+        }
+        let titles =
+            |entries: &[(usize, KeyEntry)]| entries.iter().map(|(_, e)| e.key.title.clone()).collect();
+        let (all, mine): (Vec<String>, Vec<_>) =
+            (titles(&self.process_ids), own.iter().map(|entry| entry.key.title.clone()).collect());
+        let known = all.windows(mine.len().max(1)).position(|some| *some == *mine);
+        let shift = if mine.is_empty() { 0 } else { known.unwrap_or(all.len()) };
+        if !mine.is_empty() && known.is_none() {
+            self.process_ids.extend(own.into_iter().map(|entry| (index, entry)));
+        }
+        let too_many = || Error::unsupported("there are more process ids than a file can have");
+        self.shifts.push(u16::try_from(shift).map_err(|_| too_many())?);
+        Ok(())
+    }
+
+    fn add_tree(&mut self, index: usize, entry: KeyEntry, seen: &mut HashSet<String>) {
+        let cycle = entry.key.cycle;
+        let place = self.trees.iter().position(|tree| tree.path == entry.path);
+        match place.and_then(|place| self.trees.get_mut(place)) {
+            // The highest cycle was written last.
+            Some(tree) if !seen.insert(entry.path.clone()) => {
+                if let Some(last) = tree.inputs.last_mut() {
+                    last.cycle = last.cycle.max(cycle);
+                }
+            }
+            Some(tree) => tree.inputs.push(TreeInput::new(index, cycle)),
+            None => {
+                seen.insert(entry.path.clone());
+                self.trees.push(TreePlan {
+                    path: entry.path,
+                    inputs: vec![TreeInput::new(index, cycle)],
+                    wanted: Vec::new(),
+                    cut: false,
+                    first: None,
+                });
+            }
+        }
+    }
+
+    fn add_object(&mut self, index: usize, entry: KeyEntry) {
+        let places = self.of_path.entry(entry.path.clone()).or_default();
+        let same = places.iter().copied().find(|&place| {
+            // Cycles of one file are separate objects; an object of a later file is new only if its path is.
+            self.objects
+                .get(place)
+                .is_some_and(|(other, of)| of.first() != Some(&index) || other.key.cycle == entry.key.cycle)
+        });
+        match same.and_then(|place| self.objects.get_mut(place)) {
+            Some((_, inputs)) if inputs.last() != Some(&index) => inputs.push(index),
+            Some(_) => {}
+            None => {
+                places.push(self.objects.len());
+                self.objects.push((entry, vec![index]));
+            }
+        }
+    }
+}
+
+impl TreeInput {
+    fn new(index: usize, cycle: u16) -> TreeInput {
+        TreeInput { index, given: (0, 0), cycle, entries: 0 }
+    }
+}
+
+impl TreePlan {
+    /// The tree in one of its inputs, by the position among these.
+    pub(super) fn open(
+        &mut self,
+        position: usize,
+        inputs: &mut Inputs<'_>,
+        call: &mut Call<'_>,
+    ) -> Result<InputTree> {
+        if let Some(first) = self.first.take() {
+            return Ok(first);
+        }
+        let input = self.inputs.get(position).ok_or_else(|| Error::usage("no such input of the tree"))?;
+        let file = inputs.get(input.index, call)?;
+        InputTree::open(&file, &self.path, input.cycle, &mut call.step())
+    }
+
+    /// The selected entries of one of its inputs, by the position among these; `ranges` are those of the given files.
+    pub fn chosen(&self, position: usize, ranges: Option<&Vec<Vec<Range<u64>>>>) -> EntryRanges {
+        let Some(input) = self.inputs.get(position) else { return EntryRanges::new(None, 0) };
+        let (given, first) = input.given;
+        let ranges = ranges.and_then(|inputs| inputs.get(given)).map(Vec::as_slice);
+        EntryRanges::counted_from(ranges, first, input.entries)
+    }
+
+    /// Adds the tree of an input: the first decides which branches are written, and others must be mergeable with it.
+    /// Returns true if some of its baskets are in other files.
+    fn join(
+        &mut self,
+        index: usize,
+        inputs: &Inputs<'_>,
+        file: &File,
+        options: &RepackOptions,
+        notes: &mut Vec<String>,
+        call: &mut Call<'_>,
+    ) -> Result<bool> {
+        let Some((last, before)) = self.inputs.split_last_mut().filter(|(last, _)| last.index == index)
+        else {
+            return Ok(false);
+        };
+        let before = before.last();
+        let goes_on = before.is_some_and(|before| inputs.given(before.index) == inputs.given(index));
+        last.given = match before {
+            None => (0, 0),
+            Some(before) if goes_on => (before.given.0, before.given.1 + before.entries),
+            Some(before) => (before.given.0 + 1, 0),
+        };
+        if goes_on
+            && file.dataset_tree() == Some(&self.path)
+            && let Some(entries) = file.contents().virtual_entries()
+        {
+            // All segments of a dataset have the same branches.
+            last.entries = entries;
+            return Ok(false);
+        }
+        let tree = InputTree::open(file, &self.path, last.cycle, &mut call.step())?;
+        let elsewhere = tree.branches().any(|branch| !branch.file_name.is_empty());
+        last.entries = tree.meta.entries;
+        let Some(first) = self.first.take() else {
+            let selection = options.selections.iter().find(|selection| selection.tree == self.path);
+            let scattered = selection.and_then(|selection| selection.entries.as_ref());
+            let scattered = scattered.is_some_and(|inputs| inputs.iter().any(|ranges| ranges.len() > 1));
+            self.cut = options.basket_size.is_some() || options.cluster.is_some() || scattered;
+            self.wanted =
+                wanted_branches(&tree, selection.and_then(|selection| selection.branches.as_deref()))?;
+            self.first = Some(tree);
+            return Ok(elsewhere);
+        };
+        let compared = self.compare(&first, &tree, options.drift, notes);
+        self.first = Some(first);
+        compared.map(|()| elsewhere)
+    }
+
+    /// Drops the branches that differ in another tree, or fails.
+    fn compare(
+        &mut self,
+        first: &InputTree,
+        other: &InputTree,
+        drift: SchemaDrift,
+        notes: &mut Vec<String>,
+    ) -> Result<()> {
+        let differences = self.differences(first, other);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let shown: Vec<_> = differences.iter().take(5).map(|(_, text)| text.as_str()).collect();
+        let more = differences.len().saturating_sub(shown.len());
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let (path, place) = (&self.path, first.file.url());
+        let message = format!("'{path}' differs from the tree in {place}: {}{more}", shown.join("; "));
+        if drift == SchemaDrift::Strict {
+            return Err(Error::unsupported(message).url(other.file.url()).hint(
+                "to merge only the branches that all files have in common, use --schema intersection",
+            ));
+        }
+        notes.push(format!("{}: {message}", other.file.url()));
+        for place in differences.into_iter().filter_map(|(place, _)| place) {
+            self.drop_branch(first, place);
+        }
+        Ok(())
+    }
+
+    /// The differences of another tree: a text for each, and the index of the branch in the first tree.
+    fn differences(&self, first: &InputTree, other: &InputTree) -> Vec<(Option<usize>, String)> {
+        let of_path: HashMap<&str, usize> =
+            other.branches().enumerate().map(|(index, branch)| (branch.path.as_str(), index)).collect();
+        let mut differences = Vec::new();
+        let mut seen = HashSet::new();
+        for (place, _) in self.wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
+            let path = first.path(place);
+            seen.insert(path);
+            match of_path.get(path) {
+                None => differences.push((Some(place), format!("{path} is missing"))),
+                Some(&branch) => {
+                    let (here, there) = (first.signature(place), other.signature(branch));
+                    if here != there {
+                        differences.push((Some(place), format!("{path} is {there}, not {here}")));
+                    }
+                }
+            }
+        }
+        let known: HashSet<&str> = first.branches().map(|branch| branch.path.as_str()).collect();
+        for path in other.branches().map(|branch| branch.path.as_str()) {
+            if !known.contains(path) {
+                differences.push((None, format!("{path} is new")));
+            }
+        }
+        differences
+    }
+
+    /// Drops a branch, its sub-branches, and the branches that it counts.
+    fn drop_branch(&mut self, tree: &InputTree, place: usize) {
+        if !std::mem::replace(self.wanted.get_mut(place).unwrap_or(&mut false), false) {
+            return;
+        }
+        let branches = tree.branches().enumerate();
+        let dependent: Vec<usize> = branches
+            .filter(|(_, branch)| branch.parent == Some(place) || branch.counters().any(|one| one == place))
+            .map(|(index, _)| index)
+            .collect();
+        dependent.into_iter().for_each(|index| self.drop_branch(tree, index));
+    }
+}
+
+/// Which branches are written: those at some paths (default: all), and their sub-branches, parents and count branches.
+///
+/// # Errors
+/// `Missing` if there is no branch at a path.
+pub fn wanted_branches(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
+    let branches: Vec<&Branch> = tree.branches().collect();
+    let Some(paths) = paths else { return Ok(vec![true; branches.len()]) };
+    let asked: HashSet<&str> = paths.iter().map(String::as_str).collect();
+    let known: HashSet<&str> = branches.iter().map(|branch| branch.path.as_str()).collect();
+    if let Some(path) = asked.iter().find(|path| !known.contains(*path)) {
+        let message = format!("there is no branch '{path}'");
+        return Err(Error::new(sapwood_core::ErrorKind::Missing, message).url(tree.file.url()));
+    }
+    let described = tree.meta.branches.len();
+    let mut wanted = vec![false; branches.len()];
+    for (place, branch) in branches.iter().enumerate() {
+        // A branch comes before its sub-branches. That of references has no path, and is needed by all others.
+        let inside = branch.parent.and_then(|parent| wanted.get(parent)).copied().unwrap_or(false);
+        if let Some(wanted) = wanted.get_mut(place) {
+            *wanted = inside || place >= described || asked.contains(branch.path.as_str());
+        }
+    }
+    let mut ahead: Vec<usize> =
+        (0..branches.len()).filter(|&place| wanted.get(place) == Some(&true)).collect();
+    while let Some(branch) = ahead.pop().and_then(|place| branches.get(place)) {
+        for needed in branch.counters().chain(branch.parent) {
+            if let Some(wanted) = wanted.get_mut(needed).filter(|wanted| !**wanted) {
+                *wanted = true;
+                ahead.push(needed);
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+/// Hashes the text written to it.
+struct HashWriter<'a>(&'a mut DefaultHasher);
+
+impl Write for HashWriter<'_> {
+    fn write_str(&mut self, text: &str) -> Written {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+"""Finds the only tree of a file or directory, for callers that need a tree but got no name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import KeyInFileError, UsageError
+from ..model.directory import TREE_CLASSES, Directory
+from ..model.tree import Tree
+
+_NAMED = 8
+"""Most trees that a message lists."""
+
+
+def only_tree(found: Any) -> Tree:
+    """The only tree in a file or in a directory and those below it. A tree is returned as it is.
+
+    Raises:
+        KeyInFileError: there is no tree.
+        UsageError: there are several trees, or ``found`` is another object.
+
+    After an error, the file is closed.
+    """
+    if isinstance(found, Tree):
+        return found
+    if not isinstance(found, Directory):
+        raise UsageError(f"{found!r} is not a tree")
+    trees = trees_in(found)
+    if len(trees) == 1:
+        tree: Tree = found[trees[0]]
+        return tree
+    place = found.file.file_path
+    found.file.close()
+    if not trees:
+        raise KeyInFileError(f"{place} has no trees", url=place)
+    named = ", ".join(map(repr, trees[:_NAMED])) + (", …" if len(trees) > _NAMED else "")
+    raise UsageError(
+        f"{place} has {len(trees)} trees ({named}): name one, as in '{place}:{trees[0]}'", url=place
+    )
+
+
+def trees_in(directory: Directory) -> list[str]:
+    """The paths of the trees in a directory and below it, highest cycles only."""
+    classes = directory.classnames(recursive=True, cycle=False)
+    return [path for path, class_name in classes.items() if class_name in TREE_CLASSES]

@@ -1,0 +1,40 @@
+"""Iteration stays within its memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+MEASURE = """
+    import resource, sapwood
+    def peak():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    with sapwood.open({path!r} + ":t") as tree:
+        next(tree.iterate(step_size=1000, library="np"))
+        before = peak()
+        total = steps = 0
+        for arrays in tree.iterate(step_size="10 MB", library="np"):
+            total += sum(array.nbytes for array in arrays.values())
+            steps += 1
+        print(peak() - before, total, steps)
+"""
+
+
+def test_a_long_iteration_stays_small(tmp_path: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    path = tmp_path / "large.root"
+    random = np.random.default_rng(1)
+    with uproot.recreate(path, compression=None) as file:
+        tree = file.mktree("t", {f"x{i}": "f8" for i in range(10)})
+        for _ in range(20):
+            tree.extend({f"x{i}": random.random(125_000) for i in range(10)})
+    code = textwrap.dedent(MEASURE).format(path=str(path))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    growth, total, steps = map(int, done.stdout.split())
+    assert total == 20 * 10 * 125_000 * 8 and steps >= 20
+    assert growth < 60e6

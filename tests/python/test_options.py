@@ -1,0 +1,128 @@
+"""Options: typed down to the core, refused if unknown, pickled under old and new names, never shown."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sapwood
+from sapwood import _core, errors
+from sapwood.options.blocks import BlockOptions, Blocks
+from sapwood.options.reading import OpenOptions, open_options
+
+sys.path.append(str(Path(__file__).parent))
+import http_fake as web
+
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        _core.BlockOptions,
+        _core.ChainOptions,
+        _core.OpenOptions,
+        _core.RetryPolicy,
+        _core.StorageOptions,
+        _core.WriteOptions,
+    ],
+)
+def test_the_core_refuses_unknown_options(options: Any) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'blokc'"):
+        options(blokc=1)
+    with pytest.raises(TypeError):
+        options(1)
+
+
+def test_the_core_refuses_options_of_other_types() -> None:
+    untyped: Any = _core
+    with pytest.raises(TypeError):
+        untyped.OpenOptions(storage={"region": "eu"})
+    with pytest.raises(TypeError):
+        untyped.File.open("nowhere.root", options={})
+    with pytest.raises(errors.UsageError), errors.core.core_errors():
+        _core.OpenOptions(read_timeout=-1.0)
+
+
+def test_every_option_reaches_the_core() -> None:
+    options = open_options(
+        5.0,
+        2,
+        {
+            "headers": {"X-Token": SECRET},
+            "key": "me",
+            "secret": SECRET,
+            "storage_rules": {"s3://other/": {"anon": True}},
+            "read_timeout": 10,
+            "retry": sapwood.RetryPolicy(tries=2, backoff=0.5, longest_pause=1, budget=60),
+            "sources": 3,
+            "lazy_download": "1 MB",
+            "scratch_size": "5 MB",
+        },
+    )
+    core = options.for_core()
+    assert SECRET not in repr(options) + repr(core)
+    assert options.has_secrets
+    assert options.storage == {"access_key_id": "me", "secret_access_key": SECRET}
+    assert options.lazy_download == BlockOptions(block_size=1_000_000, scratch_size=5_000_000)
+
+
+def test_options_are_pickled() -> None:
+    retry = sapwood.RetryPolicy(tries=2)
+    options = open_options(5.0, None, {"retry": retry, "lazy_download": True, "read_timeout": 3})
+    assert pickle.loads(pickle.dumps(options)) == options
+
+
+def test_options_of_older_pickles_are_found() -> None:
+    blocks = Blocks.__new__(Blocks)
+    blocks.__setstate__(
+        {"block": 4096, "scratch": None, "cache": "/tmp/c", "cache_size": 9, "cache_max_age": None}
+    )
+    assert blocks == BlockOptions(block_size=4096, cache="/tmp/c", cache_size=9)
+    state = {"deadline": 3.0, "threads": None, "headers": {}, "storage": {"region": "eu"}, "replicas": None}
+    state |= {"sources": None, "blocks": blocks, "log": None, "bases": (("s3://b/", {"profile": "p"}),)}
+    options = OpenOptions.__new__(OpenOptions)
+    options.__setstate__(state)
+    assert options == open_options(
+        3.0,
+        None,
+        {
+            "region": "eu",
+            "lazy_download": 4096,
+            "cache": "/tmp/c",
+            "cache_size": 9,
+            "bases": {"s3://b/": {"profile": "p"}},
+        },
+    )
+
+
+@pytest.mark.parametrize("tries", [1, 2, 6])
+def test_a_retry_policy_bounds_the_tries(events_file: Path, tries: int) -> None:
+    with web.FakeServer(events_file.read_bytes()) as server:
+        server.behave = lambda request: web.answer("503 Service Unavailable")
+        with pytest.raises(errors.ServerError) as raised:
+            sapwood.open(server.url + "/f.root", retry=sapwood.RetryPolicy(tries=tries, backoff=0.001))
+    assert sum(event.times for event in raised.value.log) == tries - 1
+
+
+def test_a_read_timeout_ends_a_silent_request(events_file: Path) -> None:
+    silent = iter([True])
+    with web.FakeServer(events_file.read_bytes()) as server:
+        server.behave = lambda request: web.silence if next(silent, False) else None
+        with sapwood.open(server.url + "/f.root", read_timeout=0.2, deadline=20) as file:
+            assert file.report().retries == 1
+
+
+def test_values_are_checked(events_file: Path) -> None:
+    with pytest.raises(TypeError, match=r"'retry' must be a sapwood\.RetryPolicy"):
+        sapwood.open(events_file, retry=3)
+    with pytest.raises(errors.UsageError, match="'read_timeout' must be a positive"):
+        sapwood.open(events_file, read_timeout=0)
+    with pytest.raises(errors.UsageError, match="'tries' must be at least 1"):
+        sapwood.RetryPolicy(tries=0)
+    with pytest.raises(TypeError, match="did you mean 'read_timeout'"):
+        sapwood.open(events_file, read_timeut=1)

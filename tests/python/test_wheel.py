@@ -1,0 +1,153 @@
+"""The wheel in a bare environment, without a compiler: what it reads, and what it says is missing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.append(str(REPOSITORY / "scripts"))
+import certificate  # noqa: E402
+import nginx_server  # noqa: E402
+import s3_server  # noqa: E402
+import xrootd_server  # noqa: E402
+
+WHEELS = REPOSITORY / "build" / "wheels"
+NEWEST = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 25), "CXXABI": (1, 3, 11)}
+"""The newest versions of symbols that manylinux_2_28 has."""
+
+OPEN = "import sapwood, sys; events = sapwood.open(sys.argv[1] + ':Events'); "
+READ = OPEN + "print(len(events.arrays('met')))"
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    """The wheel that `make wheel` or `make local-wheel` built."""
+    found = sorted(WHEELS.glob("sapwood-*.whl"), key=lambda path: path.stat().st_mtime)
+    if not found:
+        pytest.skip("no wheel in build/wheels (make local-wheel)")
+    return found[-1]
+
+
+class Bare:
+    """An environment of its own, whose PATH holds no compiler."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True, timeout=120)
+        self.variables = {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith(("PIP_", "SSL_", "LANG", "LC_"))
+        }
+        self.variables |= {"PATH": str(folder / "venv" / "bin"), "HOME": str(folder)}
+
+    def run(
+        self, *command: str | Path, ok: bool = True, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        program = self.folder / "venv" / "bin" / command[0]
+        result = subprocess.run(
+            [program, *command[1:]],
+            env=self.variables | variables,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert not ok or result.returncode == 0, result.stdout + result.stderr
+        return result
+
+
+@pytest.fixture(scope="module")
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Bare:
+    """The wheel alone."""
+    bare = Bare(tmp_path_factory.mktemp("bare"))
+    assert shutil.which("cc", path=bare.variables["PATH"]) is None
+    bare.run("python", "-m", "pip", "install", "--quiet", wheel)
+    return bare
+
+
+@pytest.fixture(scope="module")
+def equipped(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Bare:
+    """The wheel with the extras of the documents' first example."""
+    bare = Bare(tmp_path_factory.mktemp("equipped"))
+    bare.run(
+        "python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", f"{wheel}[xrootd,awkward]"
+    )
+    return bare
+
+
+@pytest.fixture
+def served(events_file: Path, tmp_path: Path) -> Iterator[Path]:
+    """A folder with the events that servers running as another user can read."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    for parent in (folder, *folder.parents):
+        if parent.owner() == folder.owner() and parent.is_relative_to(tmp_path.parents[1]):
+            parent.chmod(0o755)
+    shutil.copyfile(events_file, folder / "events.root")
+    yield folder
+
+
+def test_it_is_small_and_needs_no_newer_system_than_it_says(wheel: Path) -> None:
+    assert wheel.stat().st_size < 12e6
+    with zipfile.ZipFile(wheel) as archive:
+        libraries = {name: archive.read(name) for name in archive.namelist() if name.endswith(".so")}
+    assert {Path(name).name for name in libraries} == {"_core.abi3.so", "_xrdcl5.so", "_xrdcl6.so"}
+    portable = {name for name in libraries if "manylinux" in wheel.name or "_xrdcl" in name}
+    for name in portable:
+        for kind, version in re.findall(rb"\b(GLIBC|GLIBCXX|CXXABI)_([0-9.]+)\b", libraries[name]):
+            numbers = tuple(int(part) for part in version.split(b"."))
+            assert numbers <= NEWEST[kind.decode()], (name, kind, version)
+
+
+@pytest.mark.skipif(xrootd_server.missing() is not None, reason=f"{xrootd_server.missing()}")
+def test_it_reads_root_urls_with_the_client_of_its_extra(equipped: Bare, served: Path) -> None:
+    with xrootd_server.data_server(served) as server:
+        url = f"{server.url}//events.root"
+        assert equipped.run("python", "-c", READ, url).stdout.split() == ["1000"]
+        maps = "; print([line for line in open('/proc/self/maps') if 'libXrdCl.so' in line][0])"
+        assert "site-packages/pyxrootd/libXrdCl.so.6" in equipped.run("python", "-c", READ + maps, url).stdout
+
+
+@pytest.mark.skipif(nginx_server.missing() is not None, reason=f"{nginx_server.missing()}")
+@pytest.mark.skipif(certificate.missing() is not None, reason=f"{certificate.missing()}")
+def test_it_reads_https(equipped: Bare, served: Path, tmp_path: Path) -> None:
+    made = certificate.make(tmp_path)
+    with nginx_server.web_server(served, tls=made) as server:
+        read = equipped.run(
+            "python", "-c", READ, f"{server.url}/events.root", SSL_CERT_FILE=str(made.authority)
+        )
+    assert read.stdout.split() == ["1000"]
+
+
+@pytest.mark.skipif(s3_server.missing() is not None, reason=f"{s3_server.missing()}")
+def test_it_reads_s3(equipped: Bare, served: Path) -> None:
+    with s3_server.s3_server() as server:
+        server.put("events.root", (served / "events.root").read_bytes())
+        read = equipped.run("python", "-c", READ, "s3://data/events.root", **server.variables)
+    assert read.stdout.split() == ["1000"]
+
+
+def test_without_extras_it_reads_into_numpy_and_says_in_a_line_what_is_missing(
+    bare: Bare, served: Path
+) -> None:
+    numpy = OPEN + "print(len(events.arrays('met', library='np')['met']))"
+    assert bare.run("python", "-c", numpy, served / "events.root").stdout.split() == ["1000"]
+    for command in (["sapwood", "ls", "events.root"], ["python", "-m", "sapwood", "ls", "events.root"]):
+        refused = bare.run(*command, ok=False)
+        assert refused.returncode != 0
+        assert refused.stderr.count("\n") == 1 and "pip install 'sapwood[cli]'" in refused.stderr, (
+            refused.stderr
+        )
+    remote = bare.run("python", "-c", READ, "root://localhost:1//events.root", ok=False)
+    (last,) = remote.stderr.strip().splitlines()[-1:]
+    assert "pip install 'sapwood[xrootd]'" in last, remote.stderr
