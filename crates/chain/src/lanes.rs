@@ -40,7 +40,7 @@ struct Turn<'o> {
 }
 
 /// State that the lanes share while they run.
-struct Shared<'o> {
+struct LaneState<'o> {
     feed: Mutex<Feed>,
     turn: Mutex<Turn<'o>>,
     moved: Condvar,
@@ -57,7 +57,7 @@ impl Lanes<'_> {
         call: &mut Call<'_>,
     ) -> Result<LaneTotals> {
         let turn = Turn { output, next: 0, done: LaneTotals::default() };
-        let shared = Shared {
+        let shared = LaneState {
             feed: Mutex::new(feed),
             turn: Mutex::new(turn),
             moved: Condvar::new(),
@@ -99,7 +99,7 @@ impl Lanes<'_> {
     }
 
     /// Runs one lane, batch after batch, until there are none or a lane fails.
-    fn lane(&self, shared: &Shared<'_>, ended: &Sender<Result<()>>) {
+    fn lane(&self, shared: &LaneState<'_>, ended: &Sender<Result<()>>) {
         let result = self.batches(shared);
         if result.is_err() {
             shared.stop();
@@ -108,7 +108,7 @@ impl Lanes<'_> {
         let _ = ended.send(result);
     }
 
-    fn batches(&self, shared: &Shared<'_>) -> Result<()> {
+    fn batches(&self, shared: &LaneState<'_>) -> Result<()> {
         let mut stopped = || shared.stop.load(Ordering::Relaxed);
         let mut call = Call::new(self.deadline, &mut stopped);
         loop {
@@ -123,7 +123,7 @@ impl Lanes<'_> {
     }
 }
 
-impl Shared<'_> {
+impl LaneState<'_> {
     /// Stops all lanes.
     fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);

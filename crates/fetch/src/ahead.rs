@@ -78,7 +78,7 @@ pub struct ReadAhead<T> {
     fetcher: Box<dyn Fn(FileIndex) -> Fetcher + Send + Sync>,
     handle: Handle,
     ahead: Ahead,
-    started: VecDeque<Started<T>>,
+    started: VecDeque<StartedJob<T>>,
     started_bytes: u64,
     /// Whether the consumer has asked for a job yet.
     asked: bool,
@@ -90,7 +90,7 @@ pub struct ReadAhead<T> {
 
 type Jobs<T> = Box<dyn Iterator<Item = Job<T>> + Send>;
 
-struct Started<T> {
+struct StartedJob<T> {
     tag: T,
     bytes: u64,
     /// What fetches the first of its ranges.
@@ -145,7 +145,7 @@ impl<T: 'static> ReadAhead<T> {
     /// # Errors
     /// Those of [`Fetcher::fetch`]; `Cancelled` if the call is interrupted.
     pub fn next(&mut self, call: &mut Call<'_>) -> Option<Result<(T, Vec<Bytes>)>> {
-        let Started { tag, fetcher, mut task, .. } = self.begin_next()?;
+        let StartedJob { tag, fetcher, mut task, .. } = self.begin_next()?;
         let start = Instant::now();
         let result = wait(&self.handle, join(&mut task), call);
         fetcher.counters().wait_ns.add_time(start.elapsed());
@@ -165,12 +165,12 @@ impl<T: 'static> ReadAhead<T> {
 
     /// [`next`](ReadAhead::next) for asynchronous code, which bounds it itself.
     pub(crate) async fn next_here(&mut self) -> Option<Result<(T, Vec<Bytes>)>> {
-        let Started { tag, fetcher, mut task, .. } = self.begin_next()?;
+        let StartedJob { tag, fetcher, mut task, .. } = self.begin_next()?;
         let result = join(&mut task).await;
         Some(self.end_next(tag, &fetcher, result))
     }
 
-    fn begin_next(&mut self) -> Option<Started<T>> {
+    fn begin_next(&mut self) -> Option<StartedJob<T>> {
         self.asked = true;
         self.start_jobs();
         let started = self.started.pop_front()?;
@@ -200,7 +200,7 @@ impl<T: 'static> ReadAhead<T> {
             let Some(job) = self.jobs.next() else { return };
             self.started_bytes += bytes;
             let task = self.start(job.wanted);
-            self.started.push_back(Started { bytes, fetcher, task, tag: job.tag, _share: share });
+            self.started.push_back(StartedJob { bytes, fetcher, task, tag: job.tag, _share: share });
         }
     }
 

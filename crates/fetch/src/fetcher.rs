@@ -2,7 +2,7 @@
 
 use crate::link::Meter;
 use crate::plan::{Merging, Plan, plan_merging};
-use crate::unplanned::Unplanned;
+use crate::unplanned::UnplannedReads;
 use crate::wait::late;
 use crate::{Budget, Link};
 use bytes::Bytes;
@@ -45,7 +45,7 @@ impl Fetcher {
     /// A fetcher of `source` that adds to `counters`.
     pub fn new(source: Arc<dyn Source>, counters: Arc<Counters>) -> Self {
         let planned = Arc::clone(&source);
-        let source = Arc::new(Unplanned { inner: source, counters: Arc::clone(&counters) });
+        let source = Arc::new(UnplannedReads { inner: source, counters: Arc::clone(&counters) });
         let (known, nameless, budget) = (Arc::default(), Arc::default(), Budget::new(u64::MAX));
         Fetcher {
             planned,

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 /// A source that adds to `unplanned_reads` whenever it is read.
 #[derive(Debug)]
-pub(crate) struct Unplanned {
+pub(crate) struct UnplannedReads {
     pub(crate) inner: Arc<dyn Source>,
     pub(crate) counters: Arc<Counters>,
 }
 
 #[deny(clippy::missing_trait_methods)]
-impl Source for Unplanned {
+impl Source for UnplannedReads {
     forward_source!(self => self.inner; identity, cost_model, server, round_trip, checksums);
 
     fn read_ranges<'a>(

@@ -193,9 +193,9 @@ mod tests {
     }
 
     /// A plan whose chunk at 0 shows which others it needs.
-    struct Shown(Vec<Chunk>);
+    struct NarrowingPlan(Vec<Chunk>);
 
-    impl ColumnPlan for Shown {
+    impl ColumnPlan for NarrowingPlan {
         fn entries(&self) -> Range<u64> {
             0..1
         }
@@ -241,7 +241,7 @@ mod tests {
         let mut reader = reader(vec![vec![(0, range(0)), (0, range(20))]; 3], &counters);
         let mut rest = |entries: Range<u64>, shown: &[Chunk]| {
             let again = next(&mut reader);
-            let plan = Shown(shown.to_vec());
+            let plan = NarrowingPlan(shown.to_vec());
             let plans = [&plan as &dyn ColumnPlan, &plan];
             let mut interrupt = || false;
             let mut call = Call::new(Deadline::default(), &mut interrupt);

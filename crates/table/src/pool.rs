@@ -25,11 +25,11 @@ const AHEAD_VARIABLE: &str = "SAPWOOD_READ_AHEAD";
 const AHEAD: u64 = 256_000_000;
 
 /// A value, and the process that it belongs to.
-type Owned<T> = Mutex<Option<(u32, T)>>;
+type ProcessOwned<T> = Mutex<Option<(u32, T)>>;
 
-static RUNTIME: Owned<Runtime> = Mutex::new(None);
-static POOLS: Owned<HashMap<usize, Arc<ThreadPool>>> = Mutex::new(None);
-static BUDGET: Owned<Arc<Budget>> = Mutex::new(None);
+static RUNTIME: ProcessOwned<Runtime> = Mutex::new(None);
+static POOLS: ProcessOwned<HashMap<usize, Arc<ThreadPool>>> = Mutex::new(None);
+static BUDGET: ProcessOwned<Arc<Budget>> = Mutex::new(None);
 
 /// The runtime that waits for bytes.
 pub fn runtime() -> Result<Handle> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct Behaviour {
     /// Which ranges it supports.
-    pub ranges: RangeSupport,
+    pub ranges: RangeBehaviour,
     /// Most ranges in one request.
     pub max_ranges: usize,
     /// How it refuses more.
@@ -54,7 +54,7 @@ pub struct Behaviour {
 impl Default for Behaviour {
     fn default() -> Self {
         Behaviour {
-            ranges: RangeSupport::Several,
+            ranges: RangeBehaviour::Several,
             max_ranges: usize::MAX,
             too_many: Refusal::Status(400),
             max_header_bytes: 16 << 10,
@@ -89,12 +89,12 @@ impl Behaviour {
     /// object, and `none` says so in `Accept-Ranges`.
     pub fn named(name: &str) -> Option<Self> {
         let (ranges, accept_ranges) = match name {
-            "multi" => (RangeSupport::Several, Some("bytes")),
-            "single" => (RangeSupport::OneElseWhole, Some("bytes")),
-            "single-first" => (RangeSupport::OneElseFirst, Some("bytes")),
-            "single-416" => (RangeSupport::OneElseRefuse(Refusal::Status(416)), Some("bytes")),
-            "ignore" => (RangeSupport::Ignored, None),
-            "none" => (RangeSupport::Ignored, Some("none")),
+            "multi" => (RangeBehaviour::Several, Some("bytes")),
+            "single" => (RangeBehaviour::OneElseWhole, Some("bytes")),
+            "single-first" => (RangeBehaviour::OneElseFirst, Some("bytes")),
+            "single-416" => (RangeBehaviour::OneElseRefuse(Refusal::Status(416)), Some("bytes")),
+            "ignore" => (RangeBehaviour::Ignored, None),
+            "none" => (RangeBehaviour::Ignored, Some("none")),
             _ => return None,
         };
         Some(Behaviour { ranges, accept_ranges, ..Behaviour::default() })
@@ -103,7 +103,7 @@ impl Behaviour {
 
 /// Which ranges a server supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RangeSupport {
+pub enum RangeBehaviour {
     /// Any number.
     Several,
     /// One; for more, it answers the whole object.

@@ -25,7 +25,7 @@ mod stats;
 mod store;
 pub mod table;
 
-pub use behaviour::{Behaviour, CutOff, Multipart, RangeSupport, Redirect, Refusal};
+pub use behaviour::{Behaviour, CutOff, Multipart, RangeBehaviour, Redirect, Refusal};
 pub use conformance::{conformance, sample};
 pub use directory::TestDirectory;
 pub use instrumented_store::{InstrumentedStore, StoreCall, StoreFault, StoreOperation};

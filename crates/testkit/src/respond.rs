@@ -1,6 +1,6 @@
 //! Computes the answer to a request, given a behaviour.
 
-use crate::{Behaviour, HttpRequest, Multipart, RangeSupport, Refusal};
+use crate::{Behaviour, HttpRequest, Multipart, RangeBehaviour, Refusal};
 use bytes::Bytes;
 use sapwood_core::ByteRange;
 use std::fmt::Write;
@@ -101,15 +101,15 @@ pub(crate) fn object(request: &HttpRequest, behaviour: &Behaviour, size: u64) ->
     let response = match asked {
         None => whole(size),
         Some(ranges) => match behaviour.ranges {
-            RangeSupport::Ignored => whole(size),
-            RangeSupport::OneElseWhole if ranges.len() > 1 => whole(size),
-            RangeSupport::OneElseRefuse(refusal) if ranges.len() > 1 => Response::refusal(refusal),
-            RangeSupport::Several if ranges.len() > behaviour.max_ranges => match behaviour.too_many {
+            RangeBehaviour::Ignored => whole(size),
+            RangeBehaviour::OneElseWhole if ranges.len() > 1 => whole(size),
+            RangeBehaviour::OneElseRefuse(refusal) if ranges.len() > 1 => Response::refusal(refusal),
+            RangeBehaviour::Several if ranges.len() > behaviour.max_ranges => match behaviour.too_many {
                 Refusal::Whole => whole(size),
                 Refusal::First => parts(ranges.into_iter().take(behaviour.max_ranges), behaviour, size),
                 refusal => Response::refusal(refusal),
             },
-            RangeSupport::OneElseFirst => parts(ranges.into_iter().take(1), behaviour, size),
+            RangeBehaviour::OneElseFirst => parts(ranges.into_iter().take(1), behaviour, size),
             _ => parts(ranges.into_iter(), behaviour, size),
         },
     };

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select
 from .. import _core
 from ..display.printable import shows_printable
 from ..errors import ConflictError, KeyInFileError, SapwoodError
-from ..errors.closing import Closing
+from ..errors.closing import ClosingContext
 from ..history import schema as _schema
 from ..history.database import Database, default_url
 from ..history.database_log import DatabaseLog
@@ -22,7 +22,7 @@ from . import _changes, _queries, _source
 from ._records import Dataset, Match, Product, RefreshResult, Related, Version
 
 
-class Catalog(Closing):
+class Catalog(ClosingContext):
     """A database of datasets: their locations, versions, products, sizes and lineage.
 
     The catalogue contains a copy of each dataset's own metadata, as of its last refresh, and no secrets.

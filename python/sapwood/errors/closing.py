@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Closing(ABC):
+class ClosingContext(ABC):
     """An object that calls its :meth:`close` at the end of a ``with`` block."""
 
     @abstractmethod

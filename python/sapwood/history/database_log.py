@@ -11,13 +11,13 @@ except ImportError:
 
 from .. import _core
 from ..errors import ConflictError, UsageError
-from ..errors.closing import Closing
+from ..errors.closing import ClosingContext
 from ..options.paths import is_url
 from . import schema as _schema
 from .database import Database, default_url, now_ms
 
 
-class DatabaseLog(Closing):
+class DatabaseLog(ClosingContext):
     """The log of one dataset in a database: numbered entries that are created once and never changed.
 
     A database transaction decides which writer creates the next entry; a log in an object store needs

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors.closing import Closing
+from ..errors.closing import ClosingContext
 from .reader import LazyReader
 
 if TYPE_CHECKING:
     from ..model.tree import Tree
 
 
-class LazyView(Closing):
+class LazyView(ClosingContext):
     """Entries of a tree whose columns are read when you touch them. It works as a context manager."""
 
     def __init__(self, reader: LazyReader) -> None:

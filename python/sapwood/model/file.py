@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..display.printable import shows_printable
 from ..errors import ClosedFileError, SapwoodWarning, UnsupportedTypeError, UsageError
-from ..errors.closing import Closing
+from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
 from ..history.logs import log_of, without_version
 from ..objects.reading import value_of
@@ -47,7 +47,7 @@ def open_files(path: str) -> list[File]:
     return found()
 
 
-class File(Directory, Closing):
+class File(Directory, ClosingContext):
     """An open file: its top directory, and properties of the file as a whole.
 
     A ``with`` block closes the file. A file that was opened by path or URL can be pickled; the copy opens it

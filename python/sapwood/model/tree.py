@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..display.printable import shows_printable
 from ..errors import DeadlineError, SapwoodError
-from ..errors.closing import Closing
+from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
 from ..lazy.chunks import LazyChunks
 from ..lazy.events import Events
@@ -104,7 +104,7 @@ class Friend:
         return f"<Friend {self.name!r}: {place!r}>"
 
 
-class Tree(HasBranches, Closing):
+class Tree(HasBranches, ClosingContext):
     """A tree: a mapping of branches, which :meth:`arrays` and :meth:`iterate` read.
 
     A ``with`` block closes its file. A tree can be pickled; the copy opens the file again.

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays.libraries import library_named
 from ..display.printable import shows_printable
 from ..errors import UsageError
-from ..errors.closing import Closing
+from ..errors.closing import ClosingContext
 from ..model.branches import BranchFilter, HasBranches
 from ..options.paths import FileSpec, several_files
 from ..options.reading import open_options
@@ -37,7 +37,7 @@ class _Visit(FileSpec):
     number: int = 0
 
 
-class Background(Closing):
+class Background(ClosingContext):
     """An endless supply of events from a pool of files.
 
     The sequence of events depends only on ``seed``, ``mode``, ``most_entries``, and the files and their

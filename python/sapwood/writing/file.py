@@ -10,7 +10,7 @@ from typing import Any
 from .. import _core
 from ..display.printable import shows_printable
 from ..errors import KeyInFileError, UsageError
-from ..errors.closing import Closing
+from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
 from ..model.file import open_files
 from ..options.compression import Compression
@@ -114,7 +114,7 @@ def update(
     return WritableFile(where, compression=compression, title="", threads=threads, _update=True)
 
 
-class WritableFile(Closing):
+class WritableFile(ClosingContext):
     """A file that :func:`recreate`, :func:`create` or :func:`update` writes.
 
     ``file["name"] = …`` writes a tree or an object, and ``file["name"]`` is a tree to which you can add

@@ -41,9 +41,9 @@ pub async fn open(
     deadline: Deadline,
 ) -> Result<OpenedSource> {
     let (cache, kept) = match options.cache.clone() {
-        Some(wish) => {
+        Some(cache_options) => {
             let name = name.to_owned();
-            blocking(move || found(&wish, &name)).await?
+            blocking(move || found(&cache_options, &name)).await?
         }
         None => (None, None),
     };
@@ -93,8 +93,8 @@ fn wrapped(
 }
 
 /// The configured cache, and what it holds of the file.
-fn found(wish: &CacheOptions, name: &str) -> (Option<Cache>, Option<CachedVersion>) {
-    let cache = match Cache::open(&wish.directory, wish.size) {
+fn found(cache_options: &CacheOptions, name: &str) -> (Option<Cache>, Option<CachedVersion>) {
+    let cache = match Cache::open(&cache_options.directory, cache_options.size) {
         Ok(cache) => cache,
         Err(error) => {
             log::warn!(target: "sapwood.source", "{error}; reading continues without it");
@@ -104,7 +104,12 @@ fn found(wish: &CacheOptions, name: &str) -> (Option<Cache>, Option<CachedVersio
     let kept = cache.latest(name).and_then(|latest| {
         let shelf = cache.shelf(name, &latest.identity)?;
         let known = shelf.known(latest.identity.size)?;
-        Some(CachedVersion { is_young: latest.age() < wish.max_age, identity: latest.identity, shelf, known })
+        Some(CachedVersion {
+            is_young: latest.age() < cache_options.max_age,
+            identity: latest.identity,
+            shelf,
+            known,
+        })
     });
     (Some(cache), kept)
 }

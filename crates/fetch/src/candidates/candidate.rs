@@ -1,6 +1,6 @@
 //! Candidates: where replicas of a file may be, and which one is tried next.
 
-use crate::replicas::{KnownReplica, Standing};
+use crate::replicas::{KnownReplica, ReplicaStanding};
 use sapwood_core::redact;
 use sapwood_source::{Checksum, Replica, normalized_server, normalized_server_of, site_of};
 
@@ -57,7 +57,7 @@ pub(super) fn sites(spots: &[Candidate], known: &[KnownReplica]) -> Vec<String> 
         let spot = spots.iter().find(|spot| redact(&spot.place.url) == known.url);
         spot.and_then(|spot| spot.place.site.clone()).or_else(|| known.server.as_deref().map(site_of))
     };
-    known.iter().filter(|known| known.standing != Standing::Refused).filter_map(of).collect()
+    known.iter().filter(|known| known.standing != ReplicaStanding::Refused).filter_map(of).collect()
 }
 
 /// Whether a server, given as `host:port`, is among the known replicas.
@@ -79,7 +79,7 @@ pub(super) fn next(spots: &[Candidate], known: &[KnownReplica]) -> Option<usize>
 mod tests {
     use super::*;
 
-    fn known(url: &str, server: &str, standing: Standing) -> KnownReplica {
+    fn known(url: &str, server: &str, standing: ReplicaStanding) -> KnownReplica {
         KnownReplica { url: url.to_owned(), server: Some(server.to_owned()), standing }
     }
 
@@ -101,7 +101,7 @@ mod tests {
         ]);
         assert_eq!(next(&spots, &[]), Some(0));
         spots[0].outcome = CandidateState::Done;
-        let first = known("root://a.x.org//f?authz=…", "a.x.org:1094", Standing::Active);
+        let first = known("root://a.x.org//f?authz=…", "a.x.org:1094", ReplicaStanding::Active);
         assert_eq!(next(&spots, std::slice::from_ref(&first)), Some(2));
         spots[2].outcome = CandidateState::Failed;
         assert_eq!(next(&spots, std::slice::from_ref(&first)), Some(3));
@@ -119,13 +119,13 @@ mod tests {
             ("root://c.x.org//f", Some("T2_Y")),
         ]);
         spots[0].outcome = CandidateState::Done;
-        let first = known("root://a.x.org//f", "a.x.org:1094", Standing::Resting);
+        let first = known("root://a.x.org//f", "a.x.org:1094", ReplicaStanding::Resting);
         assert_eq!(next(&spots, &[first]), Some(2));
     }
 
     #[test]
     fn servers_are_compared_in_normal_form() {
-        let one = [known("root://r//f", "127.0.0.1:1", Standing::Active)];
+        let one = [known("root://r//f", "127.0.0.1:1", ReplicaStanding::Active)];
         assert!(is_known("[::127.0.0.1]:1", &one) && !is_known("127.0.0.1:2", &one));
     }
 }

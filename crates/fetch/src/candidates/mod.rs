@@ -2,7 +2,7 @@
 
 mod candidate;
 
-use crate::replicas::{Finder, KnownReplica, Standing};
+use crate::replicas::{Finder, KnownReplica, ReplicaStanding};
 use candidate::{Candidate, CandidateState, is_known, next, sites};
 use sapwood_core::BoxFuture;
 use sapwood_core::redact;
@@ -233,7 +233,7 @@ impl ReplicaCandidates {
 
 /// Whether a source is being read.
 fn is_read(known: &[KnownReplica]) -> bool {
-    known.iter().any(|known| known.standing == Standing::Active)
+    known.iter().any(|known| known.standing == ReplicaStanding::Active)
 }
 
 /// An attempt to open a candidate; its result is recorded when this is dropped.

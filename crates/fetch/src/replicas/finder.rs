@@ -6,7 +6,7 @@ use std::fmt;
 
 /// The standing of a replica that was found before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ReplicaStanding {
     /// It is read from.
     Active,
     /// It is available, and not read from.
@@ -25,7 +25,7 @@ pub struct KnownReplica {
     /// Its server, as `host:port`, if it has a name.
     pub server: Option<String>,
     /// Its standing.
-    pub standing: Standing,
+    pub standing: ReplicaStanding,
 }
 
 /// Finds replicas of one file, one after the other.

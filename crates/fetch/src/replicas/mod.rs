@@ -27,7 +27,7 @@ mod search;
 mod shared;
 mod verify;
 
-pub use finder::{Finder, KnownReplica, Standing};
+pub use finder::{Finder, KnownReplica, ReplicaStanding};
 pub use options::ReplicaReadOptions;
 
 use bytes::Bytes;

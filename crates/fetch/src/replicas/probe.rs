@@ -1,6 +1,6 @@
 //! Keeps measuring idle sources: each gets a small part of the reads.
 
-use super::replica::ReplicaState as Standing;
+use super::replica::ReplicaState as ReplicaStanding;
 use super::roster::ReplicaId;
 use super::shared::{SharedReplicas, SourcesState, now};
 use sapwood_core::{ByteRange, Deadline};
@@ -62,8 +62,8 @@ impl SharedReplicas {
 fn candidate(state: &SourcesState) -> Option<(ReplicaId, u64)> {
     let replicas = state.roster.replicas().iter().enumerate();
     let idle = replicas.filter_map(|(id, replica)| match replica.state {
-        Standing::Idle { trusted: false } => Some((0, replica.bytes, id, CAREFUL)),
-        Standing::Idle { trusted: true } => Some((1, replica.bytes, id, PROBE)),
+        ReplicaStanding::Idle { trusted: false } => Some((0, replica.bytes, id, CAREFUL)),
+        ReplicaStanding::Idle { trusted: true } => Some((1, replica.bytes, id, PROBE)),
         _ => None,
     });
     idle.min().map(|(_, _, id, most)| (id, most))

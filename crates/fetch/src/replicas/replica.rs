@@ -2,7 +2,7 @@
 
 use super::divide::Worker;
 use super::quality::Quality;
-use super::{ReplicaReadOptions, Standing};
+use super::{ReplicaReadOptions, ReplicaStanding};
 use sapwood_core::Error;
 use sapwood_source::CostModel;
 use std::time::{Duration, Instant};
@@ -76,12 +76,12 @@ impl Replica {
         Replica { name, state, quality, error, failures: 0, left, bytes: 0, flights, answered }
     }
 
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> ReplicaStanding {
         match self.state {
-            ReplicaState::Active => Standing::Active,
-            ReplicaState::Idle { .. } => Standing::Idle,
-            ReplicaState::Resting { .. } => Standing::Resting,
-            ReplicaState::Refused => Standing::Refused,
+            ReplicaState::Active => ReplicaStanding::Active,
+            ReplicaState::Idle { .. } => ReplicaStanding::Idle,
+            ReplicaState::Resting { .. } => ReplicaStanding::Resting,
+            ReplicaState::Refused => ReplicaStanding::Refused,
         }
     }
 

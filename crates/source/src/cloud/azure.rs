@@ -1,7 +1,7 @@
 //! Azure Blob Storage.
 
 use super::bucket::{Bucket, ObjectClient, authorized, no_credentials, retry_config};
-use super::cached::Cached;
+use super::cached::CachedValue;
 use super::connector::Connector;
 use super::location::{ObjectLocation, object_url};
 use crate::http::RangeSupport;
@@ -43,7 +43,7 @@ pub(super) struct Azure {
     anonymous: bool,
     environment: Environment,
     retry: RetryPolicy,
-    provider: Cached<AzureCredentialProvider>,
+    provider: CachedValue<AzureCredentialProvider>,
 }
 
 impl Azure {
@@ -69,7 +69,7 @@ impl Azure {
             anonymous: options.storage.anonymous,
             environment,
             retry: options.retry,
-            provider: Cached::default(),
+            provider: CachedValue::default(),
         })
     }
 

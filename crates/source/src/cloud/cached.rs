@@ -5,15 +5,15 @@ use std::sync::{Mutex, PoisonError};
 
 /// A value that is found when it is first needed.
 #[derive(Debug)]
-pub(super) struct Cached<T>(Mutex<Option<T>>);
+pub(super) struct CachedValue<T>(Mutex<Option<T>>);
 
-impl<T> Default for Cached<T> {
+impl<T> Default for CachedValue<T> {
     fn default() -> Self {
-        Cached(Mutex::new(None))
+        CachedValue(Mutex::new(None))
     }
 }
 
-impl<T: Clone> Cached<T> {
+impl<T: Clone> CachedValue<T> {
     /// The value; `find` finds it if it is not known.
     pub(super) fn get(&self, find: impl FnOnce() -> Result<T>) -> Result<T> {
         let mut value = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! Google Cloud Storage.
 
 use super::bucket::{Bucket, ObjectClient, no_credentials, retry_config};
-use super::cached::Cached;
+use super::cached::CachedValue;
 use super::connector::Connector;
 use super::location::{ObjectLocation, object_url};
 use crate::{RetryPolicy, SourceOptions};
@@ -33,7 +33,7 @@ pub(super) struct Google {
     anonymous: bool,
     environment: Environment,
     retry: RetryPolicy,
-    provider: Cached<GcpCredentialProvider>,
+    provider: CachedValue<GcpCredentialProvider>,
 }
 
 /// Where the credentials are.
@@ -55,7 +55,7 @@ impl Google {
             anonymous: options.storage.anonymous,
             environment: options.environment.clone(),
             retry: options.retry,
-            provider: Cached::default(),
+            provider: CachedValue::default(),
         }
     }
 

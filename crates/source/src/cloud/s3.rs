@@ -1,7 +1,7 @@
 //! S3: Amazon's, and compatible services such as Ceph's gateway.
 
 use super::bucket::{Bucket, ObjectClient, authorized, no_credentials, retry_config};
-use super::cached::Cached;
+use super::cached::CachedValue;
 use super::connector::Connector;
 use super::location::{ObjectLocation, object_url};
 use crate::{RetryPolicy, SourceOptions};
@@ -36,7 +36,7 @@ pub(super) struct S3 {
     /// The region that the server names for the bucket, if it is another one.
     elsewhere: OnceLock<String>,
     retry: RetryPolicy,
-    access: Cached<S3Access>,
+    access: CachedValue<S3Access>,
 }
 
 /// Settings and credentials that were found.
@@ -89,7 +89,7 @@ impl S3 {
             base,
             elsewhere: OnceLock::new(),
             retry,
-            access: Cached::default(),
+            access: CachedValue::default(),
         }
     }
 

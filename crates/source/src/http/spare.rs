@@ -37,10 +37,11 @@ const MOST_VARIABLE: &str = "SAPWOOD_CONNECTIONS_AHEAD";
 
 /// Most connections made ahead.
 static MOST: LazyLock<usize> = LazyLock::new(|| {
-    let Some(wish) = std::env::var_os(MOST_VARIABLE) else { return CONCURRENCY + FURTHER };
-    wish.to_str()
-        .and_then(|wish| wish.parse().ok())
-        .map_or(CONCURRENCY + FURTHER, |wish: usize| wish.min(CONCURRENCY + FURTHER))
+    let Some(value) = std::env::var_os(MOST_VARIABLE) else { return CONCURRENCY + FURTHER };
+    value
+        .to_str()
+        .and_then(|value| value.parse().ok())
+        .map_or(CONCURRENCY + FURTHER, |value: usize| value.min(CONCURRENCY + FURTHER))
 });
 
 /// A server, and an object on it to request.

@@ -14,18 +14,18 @@ pub(super) const SIZE: u64 = 1000;
 pub(super) const SOCKET_ERROR: u16 = 102;
 
 /// A vector read that has no answer yet.
-pub(super) struct Outstanding {
+pub(super) struct PendingCalls {
     chunks: Vec<(u64, u32, *mut u8)>,
     done: Done,
     context: *mut c_void,
 }
 
 // SAFETY: only one thread at a time has it.
-unsafe impl Send for Outstanding {}
+unsafe impl Send for PendingCalls {}
 
-type FakeFile = Mutex<Vec<Outstanding>>;
+type FakeFile = Mutex<Vec<PendingCalls>>;
 
-impl Outstanding {
+impl PendingCalls {
     /// The offsets that it requests.
     pub(super) fn offsets(&self) -> Vec<u64> {
         self.chunks.iter().map(|(offset, ..)| *offset).collect()
@@ -56,7 +56,7 @@ impl Outstanding {
 }
 
 /// Takes the vector reads of a file that have no answer yet.
-pub(super) fn outstanding(file: &File) -> Vec<Outstanding> {
+pub(super) fn outstanding(file: &File) -> Vec<PendingCalls> {
     // SAFETY: `new` made it, and the file is there.
     let fake = unsafe { &*file.raw().pointer().cast::<FakeFile>() };
     std::mem::take(&mut *fake.lock().unwrap())
@@ -134,7 +134,7 @@ unsafe extern "C" fn vector_read(
     let chunks = chunks.iter().map(|chunk| (chunk.offset, chunk.length, chunk.into)).collect();
     // SAFETY: `new` made it, and the file is there.
     let fake = unsafe { &*file.cast::<FakeFile>() };
-    fake.lock().unwrap().push(Outstanding { chunks, done, context });
+    fake.lock().unwrap().push(PendingCalls { chunks, done, context });
 }
 
 unsafe extern "C" fn close(_: *mut c_void, _: u16, done: Done, context: *mut c_void) {

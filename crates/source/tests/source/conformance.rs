@@ -5,7 +5,7 @@ use sapwood_core::{ByteRange, Counters};
 use sapwood_source::{
     CountingSource, DelayedSource, FaultySource, HEAD, LocalSource, MemorySource, Source, TracedSource,
 };
-use sapwood_testkit::{Behaviour, Multipart, RangeSupport, Refusal, conformance, sample};
+use sapwood_testkit::{Behaviour, Multipart, RangeBehaviour, Refusal, conformance, sample};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ async fn http_limits() {
         for max_ranges in [1, 2, 50] {
             http(Behaviour { max_ranges, too_many, ..Behaviour::default() }).await;
         }
-        let ranges = RangeSupport::OneElseRefuse(too_many);
+        let ranges = RangeBehaviour::OneElseRefuse(too_many);
         http(Behaviour { ranges, ..Behaviour::default() }).await;
     }
     for header_too_long in [Refusal::Status(431), Refusal::Status(413), Refusal::Status(400), Refusal::Close]
@@ -83,7 +83,7 @@ async fn http_limits() {
 #[tokio::test]
 async fn http_oddities() {
     http(Behaviour { suffix: false, ..Behaviour::default() }).await;
-    http(Behaviour { suffix: false, ranges: RangeSupport::OneElseWhole, ..Behaviour::default() }).await;
+    http(Behaviour { suffix: false, ranges: RangeBehaviour::OneElseWhole, ..Behaviour::default() }).await;
     http(Behaviour { chunked: true, ..Behaviour::default() }).await;
     http(Behaviour { close: true, ..Behaviour::default() }).await;
     http(Behaviour { etag: None, ..Behaviour::default() }).await;

@@ -3,7 +3,7 @@
 use super::{Zoo, error_of};
 use sapwood_core::{CounterValues, Deadline, ErrorKind};
 use sapwood_source::{SourceOptions, open};
-use sapwood_testkit::{Behaviour, Objects, RangeSupport, Refusal, Server};
+use sapwood_testkit::{Behaviour, Objects, RangeBehaviour, Refusal, Server};
 use std::time::{Duration, Instant};
 
 /// Requests and round trips of the first and of the second opening.
@@ -61,7 +61,7 @@ async fn objects_smaller_than_head_and_tail_teach_nothing_wrong() {
 
 #[tokio::test]
 async fn the_size_must_be_known_where_there_are_no_suffixes() {
-    let behaviour = Behaviour { suffix: false, ranges: RangeSupport::OneElseWhole, ..Behaviour::default() };
+    let behaviour = Behaviour { suffix: false, ranges: RangeBehaviour::OneElseWhole, ..Behaviour::default() };
     assert_eq!(costs(behaviour).await, [(4, 2), (2, 2)]);
 }
 
@@ -118,7 +118,7 @@ async fn statuses_become_kinds() {
 
 #[tokio::test]
 async fn encoded_answers_are_refused() {
-    for ranges in [RangeSupport::Several, RangeSupport::Ignored] {
+    for ranges in [RangeBehaviour::Several, RangeBehaviour::Ignored] {
         let behaviour = Behaviour { content_encoding: Some("gzip"), ranges, ..Behaviour::default() };
         let zoo = Zoo::sized(behaviour, 1000).await;
         assert_eq!(error_of(zoo.open().await).kind(), ErrorKind::Server);

@@ -53,6 +53,6 @@ async fn another_size() {
 async fn ranges_that_are_not_honoured_any_more() {
     let zoo = Zoo::new(Behaviour::default()).await;
     let opened = zoo.open().await.unwrap();
-    zoo.server.change(|behaviour| behaviour.ranges = sapwood_testkit::RangeSupport::Ignored);
+    zoo.server.change(|behaviour| behaviour.ranges = sapwood_testkit::RangeBehaviour::Ignored);
     assert_eq!(error_of(zoo.read(&opened, &[RANGE]).await).kind(), ErrorKind::Server);
 }

@@ -357,7 +357,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Invents descriptions, objects and a wish from `bytes`, and reads the objects in all ways there are. Answers the
+/// Invents descriptions, objects and a query from `bytes`, and reads the objects in all ways there are. Answers the
 /// bytes of the objects, and how many runs went well.
 pub(crate) fn read_something(bytes: &[u8]) -> (usize, usize) {
     let mut chance = Chance(bytes);

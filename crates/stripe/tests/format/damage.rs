@@ -174,7 +174,7 @@ fn nonsense_under_right_checksums_is_reported_or_harmless() {
 /// False numbers in the header of a list.
 #[test]
 fn false_counts_of_a_list_allocate_no_memory() {
-    // Packed and unpacked length, after the number of baskets, if there is one.
+    // Compressed and uncompressed length, after the number of baskets, if there is one.
     for (list, behind) in [
         (samples::list(), [(36, 4), (40, 4)].as_slice()),
         (samples::list_of_branches(), &[(36, 8), (44, 4), (48, 4)]),

@@ -23,7 +23,7 @@ struct Machine {
     seed: u64,
     segments: u32,
     /// The operations so far, for failure messages.
-    story: Vec<String>,
+    history: Vec<String>,
 }
 
 /// A change, and the state after it.
@@ -45,7 +45,7 @@ impl Machine {
             tags: BTreeMap::new(),
             seed: 0,
             segments: 0,
-            story: Vec::new(),
+            history: Vec::new(),
         }
     }
 
@@ -123,7 +123,7 @@ impl Machine {
         match self.lottery.u32(..20) {
             0..8 => {
                 let Prepared { change, next } = self.prepare(&dataset).await;
-                self.story.push(format!("{} {change:?}", change.operation()));
+                self.history.push(format!("{} {change:?}", change.operation()));
                 let done = dataset.commit(&change, made(None), soon()).await.unwrap();
                 self.settle(next, &done.dataset);
             }
@@ -144,7 +144,7 @@ impl Machine {
             15..17 => {
                 let keep = Retention { newest: Some(self.lottery.u64(1..8)), within: None };
                 let oldest = dataset.expire(keep, false, soon()).await.unwrap();
-                self.story.push(format!("{keep:?}: {oldest}"));
+                self.history.push(format!("{keep:?}: {oldest}"));
                 if oldest > self.oldest {
                     self.oldest = oldest;
                     self.versions.push(self.tip());
@@ -172,7 +172,7 @@ impl Machine {
         let Prepared { change, next } = self.prepare(dataset).await;
         let (dies, job) = (self.lottery.u64(..8), format!("job {}", self.seed));
         let fault = if self.lottery.bool() { StoreFault::Before } else { StoreFault::After };
-        self.story.push(format!("{} {change:?}, dies at {dies} {fault:?}", change.operation()));
+        self.history.push(format!("{} {change:?}, dies at {dies} {fault:?}", change.operation()));
         let faulty = Arc::new(InstrumentedStore::new(self.store.clone()));
         let store = Arc::clone(&faulty) as Arc<dyn Store>;
         let dying = Dataset::open(store, None, &Version::Latest, soon()).await.unwrap();

@@ -14,7 +14,7 @@ pub struct PagedFiles {
     /// The first entry of each cluster, then the number of entries.
     pub(super) starts: Vec<u64>,
     pub(super) columns: Vec<PagedColumn>,
-    pub(super) stored: Vec<Stored>,
+    pub(super) stored: Vec<StoredColumn>,
     /// Where the list of pages is in the first file.
     pub(super) list: ByteRange,
 }
@@ -33,7 +33,7 @@ pub(super) struct PagedColumn {
 
 /// A column of numbers, as it is stored.
 #[derive(Debug)]
-pub(super) struct Stored {
+pub(super) struct StoredColumn {
     pub(super) primitive: Primitive,
     pub(super) file: FileIndex,
 }
@@ -89,7 +89,7 @@ impl PagedFiles {
         let place = |entry: u64| if is_list { offsets[entry as usize] as usize } else { entry as usize };
         if is_list && ends.is_none() {
             ends = Some(self.stored.len());
-            self.stored.push(Stored { primitive: Primitive::U64, file });
+            self.stored.push(StoredColumn { primitive: Primitive::U64, file });
             let ends_of = |cluster: &Range<u64>| {
                 let ends = cluster.clone().map(|entry| place(entry + 1) - place(cluster.start));
                 ends.flat_map(|end| (end as u64).to_le_bytes()).collect()
@@ -106,7 +106,7 @@ impl PagedFiles {
         let mut fields = Vec::new();
         for ((field, primitive), buffer) in primitives.into_iter().zip(buffers) {
             fields.push((field, self.stored.len()));
-            self.stored.push(Stored { primitive, file });
+            self.stored.push(StoredColumn { primitive, file });
             let size = primitive.size();
             let part = |cluster: &Range<u64>| {
                 buffer.as_bytes()[place(cluster.start) * size..place(cluster.end) * size].to_vec()

@@ -71,10 +71,10 @@ pub(super) struct ProbedTable {
     access: Access,
     pub(super) counters: Arc<Counters>,
     fetchers: Mutex<BTreeMap<FileIndex, Fetcher>>,
-    asked: Asked,
+    asked: RequestLog,
 }
 
-type Asked = Arc<Mutex<Vec<(FileIndex, ByteRange)>>>;
+type RequestLog = Arc<Mutex<Vec<(FileIndex, ByteRange)>>>;
 
 impl ProbedTable {
     pub(super) fn new(table: &Arc<dyn Table>, access: Access) -> Arc<ProbedTable> {
@@ -167,7 +167,7 @@ struct ProbedSource {
     identity: Identity,
     file: FileIndex,
     access: Access,
-    asked: Asked,
+    asked: RequestLog,
     calls: AtomicUsize,
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...display.printable import shows_printable
 from ...errors import KeyInFileError, UnsupportedTypeError, UsageError
-from ...errors.closing import Closing
+from ...errors.closing import ClosingContext
 from ...model.branches import HasBranches
 from ...model.directory import Directory
 from ...model.tree import Tree
@@ -56,7 +56,7 @@ def open(path: Any, tree: str = "Events", **options: Any) -> Events:
     return Events(found)
 
 
-class Events(Closing):
+class Events(ClosingContext):
     """A tree of products: a mapping from their names to :class:`Product` objects.
 
     ``events["slimmedMuons"]`` is short for ``events.product("slimmedMuons")``. A ``with`` block closes the

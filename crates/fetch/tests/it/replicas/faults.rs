@@ -56,14 +56,14 @@ async fn one(seed: u64) {
         let answers = source.read_ranges(&ranges, within(seconds)).await;
         let took = begin.elapsed();
         assert!(took <= Duration::from_secs(seconds), "{seed}: {took:?} of {seconds} s");
-        let story = || counters.events.entries();
+        let log = || counters.events.entries();
         match answers {
             Ok(answers) => {
                 let expected = ranges.iter().map(|r| content(0).slice(r.start as usize..r.end() as usize));
                 assert!(answers.into_iter().eq(expected), "{seed}: wrong data");
             }
             Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Timeout, "{seed}: {error}, {:?}", story());
+                assert_eq!(error.kind(), ErrorKind::Timeout, "{seed}: {error}, {:?}", log());
             }
         }
     }
@@ -74,8 +74,8 @@ async fn one(seed: u64) {
     let range = [ByteRange { start: 1000, len: 100_000 }];
     let answers = source.read_ranges(&range, within(1000)).await;
     let expected = content(0).slice(1000..101_000);
-    let story = counters.events.entries();
-    assert_eq!(answers.map_err(|error| format!("{seed}: {error}, {story:?}")), Ok(vec![expected]));
+    let log = counters.events.entries();
+    assert_eq!(answers.map_err(|error| format!("{seed}: {error}, {log:?}")), Ok(vec![expected]));
 }
 
 /// Changes the manners of the servers at random moments.
