@@ -142,7 +142,7 @@ fn requests_of(pieces: &[BufferRange], limits: Limits) -> Vec<Vec<BufferRange>> 
 mod tests {
     use super::*;
     use crate::accounting::RequestAccounting;
-    use crate::xrootd::fake::{self, Outstanding, SIZE, SOCKET_ERROR};
+    use crate::xrootd::fake::{self, PendingCalls, SIZE, SOCKET_ERROR};
     use crate::xrootd::file::File;
     use std::time::Duration;
 
@@ -168,7 +168,7 @@ mod tests {
     }
 
     /// The requests that a file got, once there are so many.
-    async fn requests(connected: &Connection, count: usize) -> Vec<Outstanding> {
+    async fn requests(connected: &Connection, count: usize) -> Vec<PendingCalls> {
         let mut requests = Vec::new();
         while requests.len() < count {
             requests.extend(fake::outstanding(&connected.file));
