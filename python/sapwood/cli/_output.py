@@ -33,9 +33,9 @@ class Column:
     style: str = ""
 
 
-def numbers(*titles: str) -> list[Column]:
+def numbers(*titles: str, last: bool = False) -> list[Column]:
     """Columns of numbers, which are aligned on the right."""
-    return [Column(title, right=True) for title in titles]
+    return [Column(title, right=True, last=last) for title in titles]
 
 
 def print_line(text: str = "", *, flush: bool = False) -> None:
@@ -151,8 +151,8 @@ def _print_in_terminal(
     if fitted.dropped:
         names = ", ".join(columns[i].title for i in fitted.dropped)
         print(
-            f"Not shown in {width} columns: {names}. To see them, use a terminal of {fitted.full_width} columns, "
-            "--json, or a pipe: | less -S"
+            f"Not shown for lack of width: {names}. To see all columns, use a terminal of {fitted.full_width} "
+            "characters, --json, or | less -S"
         )
 
 

@@ -62,7 +62,7 @@ def open_tree_or_object(text: str, access: Access) -> Any:
         return only_tree(found)
     except KeyInFileError as error:
         hint = f"list it with 'sapwood ls -r {text}', and print an object with 'sapwood show {text}:NAME'"
-        raise KeyInFileError(str(error), url=error.url, hint=hint) from None
+        raise KeyInFileError(f"{error.message}; {hint}", url=error.url, hint=hint) from None
 
 
 def is_directory(text: str) -> bool:

@@ -190,7 +190,8 @@ def _print_keys(rows: list[dict[str, Any]], long: bool) -> None:
         Column("compression"),
     ]
     if long:
-        columns += [*numbers("record", "offset"), Column("written"), Column("title", last=True)]
+        columns += [*numbers("record", "offset", last=True), Column("written", last=True)]
+        columns.append(Column("title", last=True))
     lines = []
     for row in rows:
         line = [row["name"] + (f";{row['cycle']}" if long else ""), row["class"], *[""] * 6]
