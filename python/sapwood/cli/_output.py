@@ -77,8 +77,8 @@ def print_table(
 ) -> None:
     """Prints a table. No cell is ever cut.
 
-    In a pipe, the table has its full width, aligned with spaces. In a terminal that is too narrow, text wraps;
-    then columns are dropped, and a last line names them.
+    In a pipe, the table has its full width, aligned with spaces. In a terminal that is too narrow, text
+    wraps; then columns are dropped, and a last line names them.
     """
     columns = [replace(column, title=printable(column.title)) for column in columns]
     rows = [[printable(cell) for cell in row] for row in rows]
@@ -151,8 +151,8 @@ def _print_in_terminal(
     if fitted.dropped:
         names = ", ".join(columns[i].title for i in fitted.dropped)
         print(
-            f"Not shown for lack of width: {names}. To see all columns, use a terminal of {fitted.full_width} "
-            "characters, --json, or | less -S"
+            f"Not shown for lack of width: {names}. To see all columns, use a terminal of "
+            f"{fitted.full_width} characters, --json, or | less -S"
         )
 
 

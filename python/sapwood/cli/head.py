@@ -9,7 +9,16 @@ import typer
 from ..display.table import GAP
 from ..display.units import counted
 from ._options import Columns, Cut, Filter, Reading, Tree
-from ._output import Column, fits_terminal, numbers, plain, print_json, print_line, print_table, terminal_width
+from ._output import (
+    Column,
+    fits_terminal,
+    numbers,
+    plain,
+    print_json,
+    print_line,
+    print_table,
+    terminal_width,
+)
 from ._run import command
 
 WIDEST = 40
@@ -78,9 +87,7 @@ def _first_entries(tree: Any, count: int, cut: str | None, **columns: Any) -> di
     """The values of the first entries that pass a cut, which is evaluated in steps of bounded memory."""
 
     def read(start: int, stop: int) -> dict[str, list[Any]]:
-        found = tree.arrays(
-            cut=cut, entry_start=start, entry_stop=stop, library="np", how=dict, **columns
-        )
+        found = tree.arrays(cut=cut, entry_start=start, entry_stop=stop, library="np", how=dict, **columns)
         return {name: [plain(item) for item in array[:count]] for name, array in found.items()}
 
     if cut is None or count == 0:
@@ -123,7 +130,7 @@ def text(value: Any) -> str:
 
 
 def shorten(line: str, width: int) -> str:
-    """A line, shortened with an ellipsis if it is too long. It is shortened between values, so no number is cut.
+    """A line, shortened with an ellipsis if it is too long, between two values so that no number is cut.
 
     >>> shorten("[12.5, 13.25, 14.125]", 16), shorten("characters", 6)
     ('[12.5, 13.25, …]', 'chara…')

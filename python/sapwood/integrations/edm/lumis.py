@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...display.printable import shows_printable
+from ...display.units import counted
 from ...errors import SapwoodError, SapwoodWarning, UsageError
 from .events import Events
 from .members import member, read_together
@@ -101,7 +102,7 @@ class LumiMask:
     @shows_printable
     def __repr__(self) -> str:
         blocks = sum(int((edges[1::2] - edges[::2]).sum()) for edges in self._ranges.values())
-        return f"<LumiMask: {blocks} luminosity blocks in {len(self._ranges)} runs>"
+        return f"<LumiMask: {counted(blocks, 'luminosity block')} in {counted(len(self._ranges), 'run')}>"
 
 
 def lumi_ranges(source: Any) -> NDArray[Any]:
