@@ -191,7 +191,7 @@ def test_an_input_is_never_the_output(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if case.words[0] == "example":
+    if case.words.startswith("example "):
         pytest.skip("it has no input")
     monkeypatch.chdir(source.parent)
     link, hard = tmp_path / f"link{case.suffix}", tmp_path / f"hard{case.suffix}"

@@ -84,9 +84,8 @@ def check(shown: str, columns: Sequence[_output.Column], lines: Sequence[Sequenc
         for cell, column in zip(line, columns, strict=True):
             if column.title in dropped or not cell:
                 continue
-            assert any(cell in cells(one) for one in drawn) or (not column.right and wrapped(cell, drawn)), (
-                cell
-            )
+            complete = any(cell.strip() in cells(one) for one in drawn)
+            assert complete or (not column.right and wrapped(cell.strip(), drawn)), cell
 
 
 def wrapped(cell: str, lines: list[str]) -> bool:
@@ -138,7 +137,7 @@ def test_nothing_is_cut(
     ((columns, lines),) = tables
     start = re.search(rf"^ *{columns[0].title}  ", shown, re.MULTILINE)
     assert start is not None
-    check(shown[start.start() :], columns, lines, width)
+    check(shown[start.start() :].partition("Only the metadata")[0], columns, lines, width)
 
 
 @pytest.fixture(scope="module")
