@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..display.table import GAP
+from ..display.table import GAP, LEAST_TEXT
 from ..display.units import counted
 from ._options import Columns, Cut, Filter, Reading, Tree
 from ._output import (
@@ -112,8 +112,10 @@ def _print(values: dict[str, list[Any]]) -> None:
     if len(values) <= ROWS_ARE_ENTRIES and fits_terminal(columns, rows):
         print_table(columns, rows)
         return
-    name_width = max(map(len, values))
-    room = max(WIDEST, (terminal_width() or LONGEST + name_width + GAP) - name_width - GAP)
+    names = max(map(len, values))
+    width = terminal_width()
+    # Names may wrap at half of the width, so that the values need not.
+    room = LONGEST if width is None else max(LEAST_TEXT, width - GAP - min(names, (width - GAP + 1) // 2))
     rows = [[name, shorten("  ".join(map(text, column)), room)] for name, column in values.items()]
     print_table([Column("column", style="bold"), Column("values", last=True)], rows)
 

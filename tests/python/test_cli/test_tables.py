@@ -167,7 +167,8 @@ def test_show_has_complete_types_and_names(terminal: Callable[..., str], source:
 def test_head_has_complete_numbers(terminal: Callable[..., str], source: Path, width: int) -> None:
     shown = terminal(width, "head", f"{source}:Events", "-n", "2")
     assert "1.15, 2.25" in shown and FOOTNOTE not in shown
-    assert "1000000000000000000" in shown and "1000000000000000001" in shown
+    assert "1000000000000000000" in shown
+    assert re.findall(r"\b10000[\d.]*", shown)[1:] == ["1000000000000000001"] * (width > 80)
 
 
 def test_shortening_keeps_numbers_complete() -> None:
