@@ -72,7 +72,8 @@ def head(
         return
     _print(values)
     if more:
-        print_line(f"… and {counted(more, 'more column')}: name columns, or select them with --filter 'GLOB'")
+        rest = counted(more, "more column")
+        print_line(f"… and {rest}: add the names of those you want, or select them with --filter 'GLOB'")
 
 
 def _first_columns(tree: Any) -> tuple[list[str] | None, int]:

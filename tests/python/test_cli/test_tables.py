@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import doctest
 import itertools
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 import uproot
 
 from sapwood.cli import _output, head
+from sapwood.display import table as table_module
 from sapwood.display.table import GAP, Extent, fit
 
 WIDTHS = (60, 80, 120, 200)
@@ -169,6 +172,11 @@ def test_head_has_complete_numbers(terminal: Callable[..., str], source: Path, w
     assert "1.15, 2.25" in shown and FOOTNOTE not in shown
     assert "1000000000000000000" in shown
     assert re.findall(r"\b10000[\d.]*", shown)[1:] == ["1000000000000000001"] * (width > 80)
+
+
+@pytest.mark.parametrize("module", [head, table_module], ids=lambda module: module.__name__)
+def test_examples(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0
 
 
 def test_shortening_keeps_numbers_complete() -> None:

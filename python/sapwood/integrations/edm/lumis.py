@@ -158,7 +158,7 @@ def _flaw(ranges: NDArray[Any], num_entries: int) -> str | None:
     """The reason why ranges do not cover all entries exactly once, or None if they do."""
     ordered = np.sort(ranges, order="start")
     edges_meet = np.array_equal(np.append(ordered["start"], num_entries), np.insert(ordered["stop"], 0, 0))
-    return None if edges_meet else f"does not cover the {num_entries} entries"
+    return None if edges_meet else f"does not cover the {counted(num_entries, 'entry', 'entries')}"
 
 
 def _from_ids(ids: NDArray[Any]) -> NDArray[Any]:
