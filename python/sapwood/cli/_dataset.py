@@ -18,8 +18,8 @@ def print_done(document: dict[str, Any], as_json: bool, line: str = "") -> None:
     print_line(line or ", ".join(f"{key} {value}" for key, value in document.items()))
 
 
-def print_version(version: dict[str, Any], as_json: bool) -> None:
-    """Prints the content of a version."""
+def print_version(version: dict[str, Any], as_json: bool, note: str = "") -> None:
+    """Prints the content of a version, with a note in its first line."""
     if as_json:
         print_json(version)
         return
@@ -27,7 +27,7 @@ def print_version(version: dict[str, Any], as_json: bool) -> None:
     entries = counted(version["entries"], "entry", "entries")
     products = counted(len(version["products"]), "product")
     segments = counted(len(version["segments"]), "segment")
-    print_line(f"{version['url']} v{version['version']}: {version['tree']}, {entries}")
+    print_line(f"{version['url']} v{version['version']}: {version['tree']}, {entries}{note}")
     print_line(f"{products}, {segments}, {made['operation']} by {made['tool']}")
     for source in made.get("inputs", ()):
         print_line(f"  from {source}")

@@ -7,10 +7,10 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-File: TypeAlias = Annotated[
-    str,
+Files: TypeAlias = Annotated[
+    list[str],
     typer.Argument(
-        metavar="FILE[:PATH]", help="A file or URL; after a colon, a tree or directory inside the file."
+        metavar="FILE[:PATH]...", help="Files or URLs; after a colon, a tree or directory inside the file."
     ),
 ]
 Tree: TypeAlias = Annotated[

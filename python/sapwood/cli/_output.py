@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..display.printable import printable, printable_lines
+from ..display.table import GAP, LEAST_TEXT, Extent, fit
 
 if TYPE_CHECKING:
     from ..options.outputs import Format
@@ -21,17 +23,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: title, alignment, whether its text may wrap, and a style for terminals."""
+    """A column of a table: title, alignment, whether it is dropped last, and a style for terminals."""
 
     title: str
     right: bool = False
-    breaks: bool = False
+    """Numbers are aligned on the right. They are never wrapped or cut."""
+    last: bool = False
+    """In a narrow terminal, columns are dropped from the right, those marked ``last`` after all others."""
     style: str = ""
 
 
-def numbers(*titles: str) -> list[Column]:
+def numbers(*titles: str, last: bool = False) -> list[Column]:
     """Columns of numbers, which are aligned on the right."""
-    return [Column(title, right=True) for title in titles]
+    return [Column(title, right=True, last=last) for title in titles]
 
 
 def print_line(text: str = "", *, flush: bool = False) -> None:
@@ -63,15 +67,25 @@ def output_or_standard(
     return None
 
 
+def terminal_width() -> int | None:
+    """The width of the terminal that standard output is; None for a pipe or a file."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
 def print_table(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], footer: Sequence[str] | None = None
 ) -> None:
-    """Prints a table; in a pipe, only aligned with spaces."""
+    """Prints a table. No cell is ever cut.
+
+    In a pipe, the table has its full width, aligned with spaces. In a terminal that is too narrow, text
+    wraps; then columns are dropped, and a last line names them.
+    """
     columns = [replace(column, title=printable(column.title)) for column in columns]
     rows = [[printable(cell) for cell in row] for row in rows]
     footer = [printable(cell) for cell in footer] if footer else None
-    if sys.stdout.isatty():
-        _rich_table(columns, rows, footer)
+    width = terminal_width()
+    if width is not None:
+        _print_in_terminal(columns, rows, footer, width)
         return
     lines = [[column.title for column in columns], *rows, *([footer] if footer else [])]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
@@ -80,32 +94,66 @@ def print_table(
             cell.rjust(width) if column.right else cell.ljust(width)
             for cell, width, column in zip(line, widths, columns, strict=True)
         )
-        print("  ".join(cells).rstrip())
+        print((" " * GAP).join(cells).rstrip())
 
 
-def _rich_table(
+def fits_terminal(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a table needs neither wrapping nor dropping. In a pipe, every table fits."""
+    width = terminal_width()
+    return width is None or fit(_extents(columns, rows, None), width).full_width <= width
+
+
+def _extents(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], footer: Sequence[str] | None
+) -> list[Extent]:
+    from rich.cells import cell_len
+
+    extents = []
+    for i, column in enumerate(columns):
+        title = cell_len(column.title)
+        full = max(title, *(cell_len(row[i]) for row in [*rows, *([footer] if footer else [])]), 1)
+        least = full if column.right else max(title, min(full, LEAST_TEXT))
+        extents.append(Extent(full, least, column.last))
+    return extents
+
+
+def _print_in_terminal(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], footer: Sequence[str] | None, width: int
 ) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, show_footer=footer is not None, pad_edge=False, header_style="bold")
-    for i, column in enumerate(columns):
+    fitted = fit(_extents(columns, rows, footer), width)
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_footer=footer is not None,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, GAP - 1, 0, 0),  # the box itself adds a space
+        header_style="bold",
+    )
+    for i, cells in fitted.widths.items():
         # Text, because Rich takes brackets in a string for markup.
         table.add_column(
-            Text(column.title),
+            Text(columns[i].title),
             footer=Text(footer[i]) if footer else "",
-            justify="right" if column.right else "left",
-            style=column.style,
-            no_wrap=not column.breaks,
+            justify="right" if columns[i].right else "left",
+            style=columns[i].style,
+            width=cells,
             overflow="fold",
             footer_style="bold",
         )
     for row in rows:
-        table.add_row(*map(Text, row))
-    Console().print(table)
+        table.add_row(*(Text(row[i]) for i in fitted.widths))
+    Console(width=width).print(table)
+    if fitted.dropped:
+        names = ", ".join(columns[i].title for i in fitted.dropped)
+        print(
+            f"Not shown for lack of width: {names}. To see all columns, use a terminal of "
+            f"{fitted.full_width} characters, --json, or | less -S"
+        )
 
 
 def print_json(document: dict[str, Any]) -> None:

@@ -49,12 +49,20 @@ def open_tree_or_object(text: str, access: Access) -> Any:
 
     Raises:
         UsageError: if a file or directory has several trees.
+        KeyInFileError: if it has none; the hint says which commands list and print its objects.
     """
+    from ..errors import KeyInFileError
     from ..model.directory import Directory
     from ..opening.only_tree import only_tree
 
     found = open_target(text, access)
-    return only_tree(found) if isinstance(found, Directory) else found
+    if not isinstance(found, Directory):
+        return found
+    try:
+        return only_tree(found)
+    except KeyInFileError as error:
+        hint = f"list it with 'sapwood ls -r {text}', and print an object with 'sapwood show {text}:NAME'"
+        raise KeyInFileError(f"{error.message}; {hint}", url=error.url, hint=hint) from None
 
 
 def is_directory(text: str) -> bool:

@@ -47,7 +47,7 @@ def ls(directory: Directory = None, as_json: Json = False) -> None:
     ]
     blocks = f"{sum(one.blocks for one in found):,}"
     total = [human_bytes(sum(one.nbytes for one in found)), "", blocks, "", ""]
-    titles = [*numbers("cached", "of", "blocks"), Column("used"), Column("file", breaks=True)]
+    titles = [*numbers("cached", "of", "blocks"), Column("used"), Column("file", last=True)]
     print_table(titles, rows, total)
 
 

@@ -73,6 +73,6 @@ def _print(steps: list[dict[str, Any]]) -> None:
         Column("step", style="bold"),
         Column("result"),
         Column("time", right=True),
-        Column("details", breaks=True),
+        Column("details", last=True),
     ]
     print_table(columns, rows)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..display.units import counted
 from ._options import Force
 from ._output import print_line
 from ._run import command
@@ -31,4 +32,4 @@ def example(
 
     target = check_output(target, ROOT, inputs=[], overwrite=force)
     example(target, events=events, seed=seed, overwrite=force)
-    print_line(f"{target}: {events:,} events in the tree Events")
+    print_line(f"{target}: {counted(events, 'event')} in the tree Events")

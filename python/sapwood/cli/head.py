@@ -6,14 +6,34 @@ from typing import Annotated, Any
 
 import typer
 
+from ..display.table import GAP, LEAST_TEXT
+from ..display.units import counted
 from ._options import Columns, Cut, Filter, Reading, Tree
-from ._output import Column, numbers, plain, print_json, print_table
+from ._output import (
+    Column,
+    fits_terminal,
+    numbers,
+    plain,
+    print_json,
+    print_line,
+    print_table,
+    terminal_width,
+)
 from ._run import command
 
 WIDEST = 40
 """The most characters of one value in a table."""
+LONGEST = 120
+"""The most characters of all values of one column where each column is a line, in a pipe."""
 ROWS_ARE_ENTRIES = 8
 """The most columns that are printed side by side; more are printed one below the other."""
+MOST_COLUMNS = 20
+"""The most columns that are printed unless you name them."""
+FIRST_STEP = 1000
+"""Entries that are searched first for those that pass a cut; each further step is twice as large."""
+LARGEST_STEP = "100 MB"
+
+_CLOSING = {"[": "]", "{": "}"}
 
 
 @command
@@ -30,14 +50,17 @@ def head(
 
     \b
     sapwood head nano.root:Events -n 5 nMuon Muon_pt 'Muon_pt * 2'
+
+    With a cut, these are the first entries that pass it. Without columns, only the first few columns of a
+    wide tree are printed; `--json` prints all.
     """
     from ._target import open_tree
 
+    names, more = columns or None, 0
     with open_tree(source, reading) as tree:
-        arrays = tree.arrays(
-            columns or None, cut, filter_name=filter_name, entry_stop=count, library="np", how=dict
-        )
-        values = {name: [plain(item) for item in array] for name, array in arrays.items()}
+        if not (names or filter_name or reading.as_json):
+            names, more = _first_columns(tree)
+        values = _first_entries(tree, count, cut, expressions=names, filter_name=filter_name)
         document = {
             "file": tree.file.file_path,
             "tree": tree.object_path,
@@ -46,13 +69,56 @@ def head(
         }
     if reading.as_json:
         print_json(document)
-    elif len(values) > ROWS_ARE_ENTRIES:
-        rows = [[name, shorten("  ".join(map(text, column)), 100)] for name, column in values.items()]
-        print_table([Column("column", style="bold"), Column("values", breaks=True)], rows)
-    else:
-        entries = zip(*values.values(), strict=True)
-        rows = [[shorten(text(value), WIDEST) for value in entry] for entry in entries]
-        print_table(numbers(*values), rows)
+        return
+    _print(values)
+    if more:
+        rest = counted(more, "more column")
+        print_line(f"… and {rest}: add the names of those you want, or select them with --filter 'GLOB'")
+
+
+def _first_columns(tree: Any) -> tuple[list[str] | None, int]:
+    """The names of the columns to print, or None for all, and how many are left out."""
+    from ..query.select import select
+
+    names = list(select(tree).outputs)
+    return (None, 0) if len(names) <= MOST_COLUMNS else (names[:MOST_COLUMNS], len(names) - MOST_COLUMNS)
+
+
+def _first_entries(tree: Any, count: int, cut: str | None, **columns: Any) -> dict[str, list[Any]]:
+    """The values of the first entries that pass a cut, which is evaluated in steps of bounded memory."""
+
+    def read(start: int, stop: int) -> dict[str, list[Any]]:
+        found = tree.arrays(cut=cut, entry_start=start, entry_stop=stop, library="np", how=dict, **columns)
+        return {name: [plain(item) for item in array[:count]] for name, array in found.items()}
+
+    if cut is None or count == 0:
+        return read(0, count)
+    most = tree.num_entries_for(LARGEST_STEP, cut=cut, **columns)
+    values: dict[str, list[Any]] = {}
+    start, step = 0, max(FIRST_STEP, count)
+    while True:
+        stop = start + min(step, most)
+        for name, items in read(start, stop).items():
+            known = values.setdefault(name, [])
+            known += items[: count - len(known)]
+        if stop >= tree.num_entries or all(len(items) >= count for items in values.values()):
+            return values
+        start, step = stop, 2 * step
+
+
+def _print(values: dict[str, list[Any]]) -> None:
+    """Prints entries as lines if the columns fit side by side; otherwise, columns as lines."""
+    rows = [[shorten(text(value), WIDEST) for value in entry] for entry in zip(*values.values(), strict=True)]
+    columns = numbers(*values)
+    if len(values) <= ROWS_ARE_ENTRIES and fits_terminal(columns, rows):
+        print_table(columns, rows)
+        return
+    names = max(map(len, values))
+    width = terminal_width()
+    # Names may wrap at half of the width, so that the values need not.
+    room = LONGEST if width is None else max(LEAST_TEXT, width - GAP - min(names, (width - GAP + 1) // 2))
+    rows = [[name, shorten("  ".join(map(text, column)), room)] for name, column in values.items()]
+    print_table([Column("column", style="bold"), Column("values", last=True)], rows)
 
 
 def text(value: Any) -> str:
@@ -67,5 +133,28 @@ def text(value: Any) -> str:
 
 
 def shorten(line: str, width: int) -> str:
-    """A line, shortened with an ellipsis if it is too long."""
-    return line if len(line) <= width else line[: width - 1] + "…"
+    """A line, shortened with an ellipsis if it is too long, between two values so that no number is cut.
+
+    >>> shorten("[12.5, 13.25, 14.125]", 16), shorten("characters", 6)
+    ('[12.5, 13.25, …]', 'chara…')
+    """
+    if len(line) <= width:
+        return line
+    for end in range(width - 1, 0, -1):
+        if line[end] == " ":
+            closing = "".join(_CLOSING[char] for char in reversed(_unclosed(line[:end])))
+            shortened = f"{line[:end].rstrip()} …{closing}"
+            if len(shortened) <= width:
+                return shortened
+    return line[: width - 1] + "…"
+
+
+def _unclosed(text: str) -> list[str]:
+    """The brackets that a text opens, but does not close."""
+    found: list[str] = []
+    for char in text:
+        if char in _CLOSING:
+            found.append(char)
+        elif found and char == _CLOSING[found[-1]]:
+            found.pop()
+    return found

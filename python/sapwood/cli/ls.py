@@ -1,4 +1,4 @@
-"""`sapwood ls`: the keys in a file, or the files in a directory."""
+"""`sapwood ls`: the keys in files, or the files in directories."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from ..display.units import human_bytes
-from ._options import Access, File
+from ._options import Access, Files
 from ._output import Column, complain, numbers, print_json, print_line, print_table, ratio
-from ._run import command, exit_code
+from ._run import command, describe, exit_code
 
 
 @command
 def ls(
-    source: File,
+    sources: Files,
     long: Annotated[
         bool,
         typer.Option("-l", "--long", help="Also show older cycles, titles, dates and byte offsets."),
@@ -27,25 +27,55 @@ def ls(
     *,
     access: Access,
 ) -> None:
-    """List the keys in a file, or the files in a directory.
+    """List the keys in files, or the files in directories.
 
     Trees are listed with their entries, sizes and compression.
 
     \b
     sapwood ls -r https://example.org/nano.root
+    sapwood ls *.root
     sapwood ls root://example.org//store/
+
+    With several files, a file that cannot be read is reported, and the others are still listed.
     """
+    documents: list[dict[str, Any]] = []
+    failures: list[Exception] = []
+    for place, source in enumerate(sources):
+        if len(sources) > 1 and not access.as_json:
+            if place > 0:
+                print_line()
+            print_line(f"{source}:")
+        try:
+            document, failed = _document(source, recursive, long, access)
+        except Exception as error:
+            if len(sources) == 1 or exit_code(error) is None:
+                raise
+            complain(f"sapwood: {error}")
+            document, failed = {"file": source, "error": describe(error)}, [error]
+        documents.append(document)
+        failures += failed
+        if not access.as_json:
+            _print(document, long)
+    if access.as_json:
+        print_json(documents[0] if len(sources) == 1 else {"files": documents})
+    if failures:
+        raise typer.Exit(exit_code(failures[0]) or 1)
+
+
+def _document(
+    source: str, recursive: bool, every_cycle: bool, access: Access
+) -> tuple[dict[str, Any], list[Exception]]:
+    """The keys of a file or the entries of a directory, and the exceptions of trees that failed to open."""
     from ..opening.single import is_dataset_tree
     from ._target import is_directory, open_target, split_target
 
     if is_directory(source):
-        _list_directory(source, access)
-        return
+        return {"entries": _directory_entries(source, access)}, []
     found = open_target(source, access)
     if isinstance(split_target(source), str) and is_dataset_tree(found):
         found = found.file
     with found.file as file:
-        rows, failures = _rows(found, recursive, long)
+        rows, failures = _rows(found, recursive, every_cycle)
         document = {
             "file": file.file_path,
             "bytes": file.size,
@@ -53,16 +83,11 @@ def ls(
             "root_version": file.root_version,
             "keys": rows,
         }
-    if access.as_json:
-        print_json(document)
-    else:
-        _print(rows, long)
-    if failures:
-        raise typer.Exit(exit_code(failures[0]) or 1)
+    return document, failures
 
 
-def _list_directory(place: str, access: Access) -> None:
-    """Prints the content of a local or remote directory; names of directories end in a slash."""
+def _directory_entries(place: str, access: Access) -> list[dict[str, Any]]:
+    """The content of a local or remote directory."""
     from ..options.paths import is_url
     from ..options.remote_glob import lister
 
@@ -70,12 +95,7 @@ def _list_directory(place: str, access: Access) -> None:
         entries = lister(access.deadline)(place)
     else:
         entries = sorted((entry.name, entry.is_dir()) for entry in os.scandir(place))
-    if access.as_json:
-        document = [{"name": name, "is_directory": is_directory} for name, is_directory in entries]
-        print_json({"entries": document})
-        return
-    for name, is_directory in entries:
-        print_line(name + "/" * is_directory)
+    return [{"name": name, "is_directory": is_directory} for name, is_directory in entries]
 
 
 def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str, Any]], list[Exception]]:
@@ -155,7 +175,14 @@ def _date(datime: int) -> str:
     return f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"
 
 
-def _print(rows: list[dict[str, Any]], long: bool) -> None:
+def _print(document: dict[str, Any], long: bool) -> None:
+    if "keys" in document:
+        _print_keys(document["keys"], long)
+    for entry in document.get("entries", ()):
+        print_line(entry["name"] + "/" * entry["is_directory"])
+
+
+def _print_keys(rows: list[dict[str, Any]], long: bool) -> None:
     columns = [
         Column("key", style="bold"),
         Column("class", style="cyan"),
@@ -163,7 +190,8 @@ def _print(rows: list[dict[str, Any]], long: bool) -> None:
         Column("compression"),
     ]
     if long:
-        columns += [*numbers("record", "offset"), Column("written"), Column("title", breaks=True)]
+        columns += [*numbers("record", "offset", last=True), Column("written", last=True)]
+        columns.append(Column("title", last=True))
     lines = []
     for row in rows:
         line = [row["name"] + (f";{row['cycle']}" if long else ""), row["class"], *[""] * 6]

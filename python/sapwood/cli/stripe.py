@@ -105,7 +105,8 @@ def create(
     made = stripe.create(
         dataset, sources, **options, log=access.log, deadline=access.deadline, threads=threads
     )
-    print_version(made.describe(sizes=True), access.as_json)
+    note = " (v1 is the empty dataset, before its first entries)"
+    print_version(made.describe(sizes=True), access.as_json, note)
 
 
 @app.command()
@@ -294,7 +295,7 @@ def log(
         time = datetime.fromtimestamp(one["time_ms"] / 1000, timezone.utc)
         what = [one["operation"], one.get("what") or "", one.get("who") or ""]
         rows.append([f"v{one['n']}", f"{time:%Y-%m-%d %H:%M}", *what])
-    titles = [Column("time"), Column("operation"), Column("details", breaks=True), Column("who")]
+    titles = [Column("time"), Column("operation"), Column("details", last=True), Column("who")]
     print_table([*numbers("version"), *titles], rows)
 
 

@@ -86,8 +86,8 @@ def _show(path: Path, as_json: bool) -> None:
         for process in processes
         for file in process["files"]
     ]
-    titles = [Column("file", breaks=True), *numbers("requests", "bytes", "failed")]
-    print_table([*titles, Column("servers", breaks=True)], rows)
+    titles = [Column("file", last=True), *numbers("requests", "bytes", "failed")]
+    print_table([*titles, Column("servers", last=True)], rows)
     print_line()
     rows = [
         [

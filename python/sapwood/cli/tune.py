@@ -115,8 +115,8 @@ def tune(
         return
     if found.findings:
         findings = [(one.then, one.now, "yes" if one.agrees else "no") for one in found.findings]
-        print_table([Column("then", breaks=True), Column("now", breaks=True), Column("holds")], findings)
-    titles = [Column("goal"), Column("layout"), Column("command", breaks=True)]
+        print_table([Column("then", last=True), Column("now", last=True), Column("holds")], findings)
+    titles = [Column("goal"), Column("layout"), Column("command", last=True)]
     rows = [
         [one.goal.name, one.best.point.label, one.command or "(unchanged)"] for one in found.recommendations
     ]

@@ -80,16 +80,16 @@ def _print(file: FileReport, everything: bool) -> None:
     if shown:
         columns = [
             Column("offset", right=True),
-            Column("object", breaks=True, style="bold"),
+            Column("object", last=True, style="bold"),
             Column("entries", right=True),
-            Column("problem", breaks=True),
+            Column("problem", last=True),
         ]
         print_table(columns, [_row(finding) for finding in shown])
     if file.damage_count > len(shown) and not everything:
         print_line(f"{file.damage_count - len(shown):,} more; to print all that were recorded, use --all")
     lost = [row for tree in file.trees for row in _lost(tree)]
     if lost:
-        print_table([Column("lost", breaks=True), Column("entries", breaks=True)], lost)
+        print_table([Column("lost", last=True), Column("entries", last=True)], lost)
     if everything:
         _print_not_decoded(file)
     if file.error is not None:
@@ -130,7 +130,7 @@ def _print_not_decoded(file: FileReport) -> None:
     for tree in file.trees:
         rows += [[f"{tree.path};{tree.cycle} {branch}", why] for branch, why in tree.not_decoded.items()]
     if rows:
-        print_table([Column("not decoded", breaks=True), Column("reason", breaks=True)], rows)
+        print_table([Column("not decoded", last=True), Column("reason", last=True)], rows)
 
 
 def _summary(report: VerifyReport) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arrays.libraries import library_named
 from ..display.printable import shows_printable
+from ..display.units import counted
 from ..errors import KeyInFileError, UsageError
 from ..query.query import Query
 from ..query.reading import read_arrays
@@ -151,7 +152,7 @@ class Container:
 
     @shows_printable
     def __repr__(self) -> str:
-        return f"<Container {self.name!r}: {len(self)} variables in {self.tree.file.file_path!r}>"
+        return f"<Container {self.name!r}: {counted(len(self), 'variable')} in {self.tree.file.file_path!r}>"
 
     def _of_equal_lengths(self, columns: dict[str, Any]) -> dict[str, Any]:
         """The columns with the most common number of objects; a warning lists the others."""

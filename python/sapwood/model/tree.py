@@ -9,6 +9,7 @@ from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..display.printable import shows_printable
+from ..display.units import counted
 from ..errors import DeadlineError, SapwoodError
 from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
@@ -386,8 +387,8 @@ class Tree(HasBranches, ClosingContext):
     @shows_printable
     def __repr__(self) -> str:
         return (
-            f"<Tree {self.object_path!r}: {self.num_entries} entries, {len(self)} branches, "
-            f"in {self.file.file_path!r}>"
+            f"<Tree {self.object_path!r}: {counted(self.num_entries, 'entry', 'entries')}, "
+            f"{counted(len(self), 'branch', 'branches')}, in {self.file.file_path!r}>"
         )
 
     @cached_property

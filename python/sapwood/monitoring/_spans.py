@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..display.units import counted
 from ..report.sources import SourceUse, as_json
 from ._exporter import Exporter
 from ._record import FileRecord
@@ -42,7 +43,7 @@ class Spans(Exporter):
         for use in record.sources:
             source = tracer.start_span("sapwood.source", below, attributes=_attributes(use), start_time=start)
             if use.failures:
-                source.set_status(self._trace.StatusCode.ERROR, f"{use.failures} failures")
+                source.set_status(self._trace.StatusCode.ERROR, counted(use.failures, "failure"))
             source.end(end)
         span.end(end)
 

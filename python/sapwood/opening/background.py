@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays.libraries import library_named
 from ..display.printable import shows_printable
+from ..display.units import counted
 from ..errors import UsageError
 from ..errors.closing import ClosingContext
 from ..model.branches import BranchFilter, HasBranches
@@ -160,7 +161,7 @@ class Background(ClosingContext):
 
     @shows_printable
     def __repr__(self) -> str:
-        return f"<Background of {len(self._pool)} files, {self._mode}, seed {self._seed}>"
+        return f"<Background of {counted(len(self._pool), 'file')}, {self._mode}, seed {self._seed}>"
 
     def _random(self, purpose: int, number: int = 0) -> np.random.RandomState:
         """A random generator for one purpose: NumPy's legacy one, whose stream never changes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import KeyInFileError, UsageError
@@ -25,14 +27,15 @@ def only_tree(found: Any) -> Tree:
         return found
     if not isinstance(found, Directory):
         raise UsageError(f"{found!r} is not a tree")
-    trees = trees_in(found)
+    classes = found.classnames(recursive=True, cycle=False)
+    trees = _trees(classes)
     if len(trees) == 1:
         tree: Tree = found[trees[0]]
         return tree
     place = found.file.file_path
     found.file.close()
     if not trees:
-        raise KeyInFileError(f"{place} has no trees", url=place)
+        raise KeyInFileError(f"{place} has no trees{_content(classes)}", url=place)
     named = ", ".join(map(repr, trees[:_NAMED])) + (", …" if len(trees) > _NAMED else "")
     raise UsageError(
         f"{place} has {len(trees)} trees ({named}): name one, as in '{place}:{trees[0]}'", url=place
@@ -41,5 +44,15 @@ def only_tree(found: Any) -> Tree:
 
 def trees_in(directory: Directory) -> list[str]:
     """The paths of the trees in a directory and below it, highest cycles only."""
-    classes = directory.classnames(recursive=True, cycle=False)
+    return _trees(directory.classnames(recursive=True, cycle=False))
+
+
+def _trees(classes: Mapping[str, str]) -> list[str]:
     return [path for path, class_name in classes.items() if class_name in TREE_CLASSES]
+
+
+def _content(classes: Mapping[str, str]) -> str:
+    """The numbers of objects of each class, as the end of a message."""
+    counts = Counter(name for name in classes.values() if not name.startswith("TDirectory"))
+    most = [f"{number:,} {name}" for name, number in counts.most_common(_NAMED)]
+    return f"; it holds {', '.join(most)}" + ", …" * (len(counts) > _NAMED) if counts else "; it is empty"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.column import BuiltColumn, Form, empty_column, type_string
+from ..display.units import counted
 from ..errors import KeyInFileError, UsageError
 from .columns import Offsets, Path, as_vector, column_of, fit, is_block, is_plain, leaves, storable
 from .records import block_storage, split_parts, vector_item
@@ -100,9 +101,8 @@ class Schema:
         for name in self.columns:
             column = column_of(name, data[name], shared)
             if first is not None and column.length != length:
-                raise UsageError(
-                    f"{name!r} has {column.length} entries, but {first!r} has {length}", branch=name
-                )
+                entries = counted(column.length, "entry", "entries")
+                raise UsageError(f"{name!r} has {entries}, but {first!r} has {length:,}", branch=name)
             length, first = column.length, first or name
             parts[name] = self._parts(name, column)
         found: dict[str, list[NDArray[Any]]] = {}

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _core
 from ..arrays.column import type_string
 from ..display.printable import shows_printable
+from ..display.units import counted
 from ..errors import UsageError, did_you_mean, nearest
 from ..errors.core import core_errors
 from ..options.compression import Compression
@@ -188,7 +189,9 @@ class WritableTree:
 
     @shows_printable
     def __repr__(self) -> str:
-        return f"<WritableTree {self.path!r} of {len(self.keys())} branches, {self._entries} entries so far>"
+        branches = counted(len(self.keys()), "branch", "branches")
+        entries = counted(self._entries, "entry", "entries")
+        return f"<WritableTree {self.path!r} of {branches}, {entries} so far>"
 
 
 DEFAULT_BASKET = 262_144

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...display.printable import shows_printable
+from ...display.units import counted
 from ...errors import KeyInFileError, UnsupportedTypeError, UsageError
 from ...errors.closing import ClosingContext
 from ...model.branches import HasBranches
@@ -185,7 +186,8 @@ class Events(ClosingContext):
 
     @shows_printable
     def __repr__(self) -> str:
-        return f"<Events of {self.file.file_path!r}: {self.num_entries} entries, {len(self)} products>"
+        entries = counted(self.num_entries, "entry", "entries")
+        return f"<Events of {self.file.file_path!r}: {entries}, {counted(len(self), 'product')}>"
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(dict.fromkeys(product.name.label for product in self.products))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...display.printable import shows_printable
+from ...display.units import counted
 from ...errors import SapwoodError, SapwoodWarning, UsageError
 from .events import Events
 from .members import member, read_together
@@ -101,7 +102,7 @@ class LumiMask:
     @shows_printable
     def __repr__(self) -> str:
         blocks = sum(int((edges[1::2] - edges[::2]).sum()) for edges in self._ranges.values())
-        return f"<LumiMask: {blocks} luminosity blocks in {len(self._ranges)} runs>"
+        return f"<LumiMask: {counted(blocks, 'luminosity block')} in {counted(len(self._ranges), 'run')}>"
 
 
 def lumi_ranges(source: Any) -> NDArray[Any]:
@@ -157,7 +158,7 @@ def _flaw(ranges: NDArray[Any], num_entries: int) -> str | None:
     """The reason why ranges do not cover all entries exactly once, or None if they do."""
     ordered = np.sort(ranges, order="start")
     edges_meet = np.array_equal(np.append(ordered["start"], num_entries), np.insert(ordered["stop"], 0, 0))
-    return None if edges_meet else f"does not cover the {num_entries} entries"
+    return None if edges_meet else f"does not cover the {counted(num_entries, 'entry', 'entries')}"
 
 
 def _from_ids(ids: NDArray[Any]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ...display.units import human_bytes
+from ...display.units import counted, human_bytes
 from ...errors import UsageError
 
 LINKS = {"WAN": (0.1, 12.5e6), "region": (0.02, 125e6)}
@@ -57,7 +57,7 @@ class Point:
         if self.cluster_bytes is not None:
             parts.append(f"clusters of {human_bytes(self.cluster_bytes)}")
         if self.entries is not None:
-            parts.append(f"{self.entries:,} entries")
+            parts.append(counted(self.entries, "entry", "entries"))
         return ", ".join([*parts, self.variant] if self.variant else parts)
 
     @property
