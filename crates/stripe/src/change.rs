@@ -84,18 +84,28 @@ impl Change {
             Change::Append { segments, .. } => {
                 let entries =
                     segments.iter().fold(0, |sum: u64, segment| sum.saturating_add(segment.entries));
-                format!("{entries} entries in {} segments", segments.len())
+                format!(
+                    "{} in {}",
+                    counted(entries, "entry", "entries"),
+                    counted(segments.len() as u64, "segment", "segments")
+                )
             }
-            Change::Put { product, lists, .. } => format!("{} in {} segments", product.name, lists.len()),
+            Change::Put { product, lists, .. } => {
+                format!("{} in {}", product.name, counted(lists.len() as u64, "segment", "segments"))
+            }
             Change::Receive { receipts } => {
                 let entries = receipts.iter().fold(0, |sum: u64, one| sum.saturating_add(one.entries()));
-                format!("{entries} entries of {} jobs", receipts.len())
+                format!(
+                    "{} of {}",
+                    counted(entries, "entry", "entries"),
+                    counted(receipts.len() as u64, "job", "jobs")
+                )
             }
             Change::Drop { products } => products.join(", "),
             Change::Restore { version } => format!("version {version}"),
             Change::Consolidate { segments } => {
                 let old: usize = segments.iter().map(|one| one.segments.len()).sum();
-                format!("{old} segments into {}", segments.len())
+                format!("{} into {}", counted(old as u64, "segment", "segments"), segments.len())
             }
             Change::Restripe { lists } => {
                 let names: BTreeSet<&str> =
@@ -320,4 +330,10 @@ fn restore(base: &Snapshot, next: &mut Snapshot, old: Option<&Snapshot>, version
     (next.schemas, next.products, next.segments, next.jobs) =
         (old.schemas.clone(), old.products.clone(), old.segments.clone(), old.jobs.clone());
     Ok(())
+}
+
+/// A count with its noun: `1 segment`, `2 segments`.
+fn counted(count: impl Into<u128>, one: &str, many: &str) -> String {
+    let count = count.into();
+    format!("{count} {}", if count == 1 { one } else { many })
 }
