@@ -131,5 +131,5 @@ def test_nothing_of_a_dataset_is_kept_on_the_disk_and_a_warning_says_so(
     dataset: stripe.Dataset, tmp_path: Path
 ) -> None:
     for options in ({"cache": tmp_path / "cache"}, {"lazy_download": True}):
-        with pytest.warns(UserWarning, match="no effect"):
+        with pytest.warns(UserWarning, match="are ignored"):
             assert sapwood.open(dataset.url, **options).num_entries == 100

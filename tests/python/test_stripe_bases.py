@@ -31,7 +31,7 @@ def files(place: Path) -> int:
 def test_objects_are_in_several_locations(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     dataset = stripe.create(here, write(tmp_path / "a.root", 0))
-    with pytest.raises(errors.UsageError, match="no base"):
+    with pytest.raises(errors.UsageError, match="not a base"):
         dataset.append(write(tmp_path / "b.root", 100), base=str(there))
     dataset.add_base(f"{there}/")
     before = files(here)

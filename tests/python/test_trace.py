@@ -225,7 +225,7 @@ def test_a_file_may_be_at_several_places(nano: Path, tmp_path: Path) -> None:
     assert alone.seconds > 9 and two.seconds < 0.8 * alone.seconds
     (unequal,) = sapwood.replay(path, ["replicas"], link=slow, replicas=[Link(rtt=0.01, bandwidth=1e4)])
     assert two.seconds < unequal.seconds < alone.seconds + 5
-    with pytest.raises(SapwoodError, match="several places"):
+    with pytest.raises(SapwoodError, match="several replicas"):
         sapwood.replay(path, ["replicas"], source=str(nano))
 
 
