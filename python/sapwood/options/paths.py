@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .. import _core
-from ..errors import FileNotFoundError, UsageError
+from ..errors import ArgumentTypeError, FileNotFoundError, UsageError
 from .remote_glob import Lister, lister, remote_glob
 
 FileLike: TypeAlias = "str | os.PathLike[str] | Any"
@@ -137,7 +137,7 @@ def _walk(files: Any, listed: Lister, split: bool = True) -> Iterator[FileSpec]:
         for file in files:
             yield from _walk(file, listed, split)
     else:
-        raise TypeError(
+        raise ArgumentTypeError(
             "files must be a path, URL or glob, a dict {path: tree}, an open tree, a file object, "
             f"or an iterable of these, not {files!r}"
         )
@@ -153,7 +153,9 @@ def _plain(file: Any) -> Any:
         return _FOLDED_URL.sub(r"\1/", os.fspath(file))
     if isinstance(file, str) or is_file_object(file):
         return file
-    raise TypeError(f"a file must be a path, a URL, bytes, or an object with 'read' and 'seek', not {file!r}")
+    raise ArgumentTypeError(
+        f"a file must be a path, a URL, bytes, or an object with 'read' and 'seek', not {file!r}"
+    )
 
 
 def _object_path(text: str) -> str | None:
@@ -175,7 +177,9 @@ def _target(target: Any) -> tuple[str | None, tuple[tuple[int, int], ...] | None
         object_path = target.get("object_path")
         steps = target.get("steps")
         return object_path and _object_path(object_path), None if steps is None else _steps(steps)
-    raise TypeError(f"the values of a dict of files must be object paths, dicts or None, not {target!r}")
+    raise ArgumentTypeError(
+        f"the values of a dict of files must be object paths, dicts or None, not {target!r}"
+    )
 
 
 def _steps(steps: Any) -> tuple[tuple[int, int], ...]:

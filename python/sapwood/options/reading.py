@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..errors import UsageError, nearest
+from ..errors import ArgumentTypeError, UsageError, nearest
 from .blocks import NAMES as BLOCK_NAMES
 from .blocks import BlockOptions, block_options
 from .paths import is_url
@@ -176,7 +176,7 @@ def check_deadline(deadline: float) -> float:
 def check_threads(threads: int) -> int:
     """Checks a number of threads, at least one."""
     if isinstance(threads, bool) or not isinstance(threads, int):
-        raise TypeError(f"'threads' must be a whole number, not {threads!r}")
+        raise ArgumentTypeError(f"'threads' must be a whole number, not {threads!r}")
     if threads < 1:
         raise UsageError(f"'threads' must be at least 1, not {threads}")
     return threads
@@ -184,17 +184,17 @@ def check_threads(threads: int) -> int:
 
 def _positive_seconds(name: str, seconds: Any) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise TypeError(f"{name} must be a number of seconds, not {seconds!r}")
+        raise ArgumentTypeError(f"{name} must be a number of seconds, not {seconds!r}")
     if not seconds > 0 or math.isinf(seconds):
         raise UsageError(f"{name} must be a positive number of seconds, not {seconds!r}")
     return float(seconds)
 
 
-def _unknown(name: str) -> TypeError:
+def _unknown(name: str) -> ArgumentTypeError:
     known = ["deadline", "threads", "timeout", *_CHECKS, *BLOCK_NAMES, *STORAGE_NAMES, *_WITHOUT_EFFECT]
     near = nearest(name, sorted(known))
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return TypeError(f"open has no option {name!r}{hint}")
+    return ArgumentTypeError(f"open has no option {name!r}{hint}")
 
 
 def _environment_threads(text: str) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _core
 from ..display.printable import shows_printable
-from ..errors import KeyInFileError, UsageError
+from ..errors import ArgumentTypeError, KeyInFileError, UsageError
 from ..errors.closing import Closing
 from ..errors.core import core_errors
 from ..model.file import open_files
@@ -336,7 +336,7 @@ def _place(path: Any) -> Any:
         return where if is_url(where) else os.path.expanduser(where)
     if hasattr(path, "write") and hasattr(path, "seek"):
         return path
-    raise TypeError(f"expected a path, a URL, or an object with write and seek, not {path!r}")
+    raise ArgumentTypeError(f"expected a path, a URL, or an object with write and seek, not {path!r}")
 
 
 def _is_directory(kind: str) -> bool:
@@ -348,5 +348,5 @@ def _declared(branches: Any) -> dict[str, ColumnType]:
     if names is not None and hasattr(branches, "fields") and not isinstance(branches, Mapping):
         branches = {name: branches.fields[name][0] for name in names}
     if not isinstance(branches, Mapping):
-        raise TypeError(f"branches must be a dict of types or a structured dtype, not {branches!r}")
+        raise ArgumentTypeError(f"branches must be a dict of types or a structured dtype, not {branches!r}")
     return {str(name): column_type(str(name), declared) for name, declared in branches.items()}
