@@ -158,7 +158,9 @@ def _plain(file: Any) -> Any:
     )
 
 
-def _object_path(text: str) -> str | None:
+def _object_path(text: Any) -> str | None:
+    if not isinstance(text, str):
+        raise ArgumentTypeError(f"the path of an object must be a string, not {text!r}")
     return re.sub(r"/+", "/", text.strip()).strip("/") or None
 
 
@@ -184,11 +186,14 @@ def _target(target: Any) -> tuple[str | None, tuple[tuple[int, int], ...] | None
 
 def _steps(steps: Any) -> tuple[tuple[int, int], ...]:
     """Entry ranges, given as pairs or as the list of their edges."""
-    items = list(steps)
-    if items and all(isinstance(item, int) for item in items):
-        pairs = list(itertools.pairwise(items))
-    else:
-        pairs = [(int(start), int(stop)) for start, stop in items]
+    try:
+        items = list(steps)
+        if items and all(isinstance(item, int) for item in items):
+            pairs = list(itertools.pairwise(items))
+        else:
+            pairs = [(int(start), int(stop)) for start, stop in items]
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"steps must be pairs of entries, or their edges, not {steps!r}") from None
     if any(not 0 <= start <= stop for start, stop in pairs):
         raise UsageError(f"steps must be pairs start <= stop of entries, or rising edges, not {steps!r}")
     return tuple(pairs)

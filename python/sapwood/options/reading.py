@@ -41,8 +41,8 @@ _WITHOUT_EFFECT = frozenset(
 
 # Each of these checks its value. None stands for the default.
 _CHECKS: dict[str, Callable[[Any], Any]] = {
-    "headers": lambda headers: {str(name): str(value) for name, value in headers.items()},
-    "log": lambda log: log,
+    "headers": lambda headers: _headers(headers),
+    "log": lambda log: _log(log),
     "read_timeout": lambda seconds: _positive_seconds("'read_timeout'", seconds),
     "replicas": replicas,
     "retry": check_retry,
@@ -180,6 +180,19 @@ def check_threads(threads: int) -> int:
     if threads < 1:
         raise UsageError(f"'threads' must be at least 1, not {threads}")
     return threads
+
+
+def _headers(headers: Any) -> dict[str, str]:
+    if not isinstance(headers, Mapping):
+        # Not shown: it may be secret.
+        raise ArgumentTypeError(f"'headers' must be a dict, not of type {type(headers).__name__}")
+    return {str(name): str(value) for name, value in headers.items()}
+
+
+def _log(log: Any) -> Any:
+    if not isinstance(log, (str, os.PathLike)) and not hasattr(log, "url"):
+        raise ArgumentTypeError(f"'log' must be a URL or a log, not {log!r}")
+    return log
 
 
 def _positive_seconds(name: str, seconds: Any) -> float:

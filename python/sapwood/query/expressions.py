@@ -169,10 +169,10 @@ def parse(text: str, is_name: Callable[[str], bool], title: str = "the expressio
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise explain(source) or _unexplained(source, error) from None
     for node in ast.walk(body):
-        is_inverted = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)
-        if is_inverted and node.col_offset in source.negations:
+        match node:
             # C's "!" binds as tightly as "~", Python's "not" does not.
-            node.op = ast.Not()
+            case ast.UnaryOp(op=ast.Invert()) if node.col_offset in source.negations:
+                node.op = ast.Not()
     try:
         names = tuple(dict.fromkeys(_Names(source, is_name).of(body)))
     except RecursionError:
@@ -287,7 +287,7 @@ class _Names:
         yield from self._of_children(ast.Tuple(node.args))
 
     def _check_operators(self, node: ast.AST) -> None:
-        wrong = []
+        wrong: list[ast.AST] = []
         if isinstance(node, ast.BinOp) and type(node.op) not in _BINARY:
             wrong = [node.op]
         elif isinstance(node, ast.Compare):

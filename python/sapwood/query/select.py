@@ -120,7 +120,7 @@ def _level_of_caller() -> int:
     return level - 1
 
 
-def _checked(aliases: Mapping[str, str] | None) -> Mapping[str, str]:
+def _checked(aliases: Any) -> Mapping[str, str]:
     if aliases is None:
         return {}
     if isinstance(aliases, Mapping) and all(

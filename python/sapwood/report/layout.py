@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..display.units import counted, human_bytes
+from ..errors import ArgumentTypeError
 from ..query.steps import entry_range
 from .picture import document
 
@@ -90,6 +91,8 @@ def layout_of(
     Raises:
         KeyInFileError: if there is no such branch.
     """
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in _iterable(columns)):
+        raise ArgumentTypeError(f"'columns' must be a list of names or globs, not {columns!r}")
     branches = [
         BranchLayout(
             name=branch.path,
@@ -108,6 +111,10 @@ def layout_of(
         branches=branches,
     )
     return _with_read(plain, tree, columns, entry_start, entry_stop) if columns else plain
+
+
+def _iterable(columns: Any) -> Iterable[Any]:
+    return columns if isinstance(columns, Iterable) else [columns]
 
 
 def cluster_starts(tree: Tree) -> list[int]:

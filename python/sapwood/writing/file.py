@@ -139,6 +139,8 @@ class WritableFile(Closing):
         self.compression = Compression.of(compression)
         self._items: dict[str, WritableTree | str] = {}
         self._closed = False
+        if threads is not None and not isinstance(threads, int):
+            raise ArgumentTypeError(f"'threads' must be a whole number, not {threads!r}")
         if threads is not None and threads < 1:
             raise UsageError(f"threads must be at least 1, not {threads}")
         name = os.path.basename(self.url)
