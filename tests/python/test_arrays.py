@@ -202,7 +202,7 @@ def test_missing_branches_are_named(ours: sapwood.Tree) -> None:
 
 
 def test_shapes_that_do_not_fit_are_an_error(ours: sapwood.Tree) -> None:
-    with pytest.raises(errors.UsageError, match="cannot compute"):
+    with pytest.raises(errors.UsageError, match="cannot be computed"):
         ours.arrays(["Muon_pt + Jet_pt"])
 
 

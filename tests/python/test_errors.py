@@ -5,10 +5,14 @@ from __future__ import annotations
 import builtins
 import inspect
 import pickle
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import sapwood
 from sapwood import _core, errors
 from sapwood.errors.core import core_errors
 
@@ -97,3 +101,91 @@ def test_codes_are_those_of_the_rust_source() -> None:
     source = (Path(__file__).parents[2] / "crates/core/src/error.rs").read_text()
     for code in errors.by_code():
         assert f'"{code}"' in source
+
+
+WRONG_ARGUMENTS: list[Callable[[Any], Any]] = [
+    lambda tree: sapwood.open(tree.file.file_path, optoin=1),
+    lambda tree: sapwood.open(3),
+    lambda tree: sapwood.open(tree.file.file_path, headers=3),
+    lambda tree: sapwood.open(tree.file.file_path, log=3),
+    lambda tree: sapwood.open(tree.file.file_path, retry=3),
+    lambda tree: sapwood.open(tree.file.file_path, deadline="soon"),
+    lambda tree: sapwood.open({tree.file.file_path: 3}),
+    lambda tree: tree.file[3],
+    lambda tree: tree.file.keys(filter_classname=3),
+    lambda tree: tree[3.5],
+    lambda tree: tree.keys(filter_name=3),
+    lambda tree: tree.keys(filter_branch=3),
+    lambda tree: tree.arrays(3),
+    lambda tree: tree.arrays("run", 3),
+    lambda tree: tree.arrays("run", aliases={"a": 3}),
+    lambda tree: tree.arrays("run", entry_start="first"),
+    lambda tree: tree.arrays("run", entries=[1, [2]]),
+    lambda tree: tree.arrays("run", ak_add_doc=3),
+    lambda tree: tree.arrays("run", threads="all"),
+    lambda tree: tree.arrays(virtual=True, profile=3),
+    lambda tree: tree.iterate("run", step_size=1.5),
+    lambda tree: tree.num_entries_for(None),
+    lambda tree: tree.events(3),
+    lambda tree: tree.events(caching=3),
+    lambda tree: list(sapwood.iterate(3)),
+    lambda tree: list(sapwood.iterate({tree.file.file_path: {"steps": 3}})),
+    lambda tree: sapwood.concatenate(tree, "run", entry_start="first"),
+    lambda tree: sapwood.repack(tree.file, "unused.root", cut=3),
+    lambda tree: sapwood.repack(tree.file, "unused.root", entries=3),
+    lambda tree: sapwood.repack(tree.file, "unused.root", basket_size=[]),
+    lambda tree: sapwood.layout.layout_of(tree, 3),
+]
+WRONG_VALUES: list[Callable[[Any], Any]] = [
+    lambda tree: tree.arrays("run", library="roots"),
+    lambda tree: tree.arrays("run", how="zipped", library="np"),
+    lambda tree: tree.arrays("run", entries=[-1]),
+    lambda tree: tree.arrays("a", aliases={"a": "a + 1"}),
+    lambda tree: tree.arrays("a0", aliases={f"a{i}": f"a{i + 1} + 1" for i in range(3000)}),
+    lambda tree: tree.show(name_width=1),
+    lambda tree: tree.iterate("run", step_size="1e99999 MB"),
+    lambda tree: sapwood.repack(tree.file, "unused.root", compression="zstd:99"),
+]
+MALFORMED: list[tuple[Callable[[Any], Any], str, int]] = [
+    (lambda tree: tree.arrays("run +"), "run +", 5),
+    (lambda tree: tree.arrays("run", "run >"), "run >", 5),
+    (lambda tree: tree.arrays("a", aliases={"a": "run ? 1"}), "run ? 1", 5),
+    (lambda tree: tree.arrays("2 * a", aliases={"a": "run ? 1"}), "run ? 1", 5),
+    (lambda tree: list(tree.iterate("run +")), "run +", 5),
+    (lambda tree: tree.keys(filter_name="/[/"), "/[/", 2),
+    (lambda tree: tree.events(filter_typename=["x", "/*/"]), "/*/", 2),
+    (lambda tree: tree.num_entries_for("1 MB", "run +"), "run +", 5),
+    (lambda tree: list(sapwood.iterate(tree, cut="run >")), "run >", 5),
+    (lambda tree: sapwood.concatenate(tree, "run +"), "run +", 5),
+    (lambda tree: sapwood.repack(tree.file, "unused.root", cut="run >"), "run >", 5),
+    (lambda tree: sapwood.repack(tree.file, "unused.root", keep="/[/"), "/[/", 2),
+    (lambda tree: tree.arrays("1 + (run & 0.5)"), "1 + (run & 0.5)", 6),
+]
+
+
+@pytest.mark.parametrize("call", WRONG_ARGUMENTS)
+def test_an_argument_of_the_wrong_type(events_file: Path, call: Callable[[Any], Any]) -> None:
+    with sapwood.open(events_file) as file, pytest.raises(errors.ArgumentTypeError) as caught:
+        call(file["Events"])
+    assert isinstance(caught.value, TypeError) and caught.value.code == "usage"
+
+
+@pytest.mark.parametrize("call", WRONG_VALUES)
+def test_an_argument_of_the_wrong_value(events_file: Path, call: Callable[[Any], Any]) -> None:
+    with sapwood.open(events_file) as file, pytest.raises(errors.UsageError):
+        call(file["Events"])
+
+
+@pytest.mark.parametrize(("call", "expression", "column"), MALFORMED)
+def test_a_malformed_expression(
+    events_file: Path, call: Callable[[Any], Any], expression: str, column: int
+) -> None:
+    with sapwood.open(events_file) as file, pytest.raises(errors.ExpressionError) as caught:
+        call(file["Events"])
+    error = caught.value
+    assert isinstance(error, (ValueError, SyntaxError))
+    assert (error.expression, error.column) == (expression, column)
+    assert expression in str(error) and f"(column {column})" in str(error)
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.expression, copy.column) == (str(error), expression, column)
+    assert str(error) in "".join(traceback.format_exception(error))

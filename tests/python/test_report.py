@@ -189,3 +189,15 @@ def test_a_picture_is_svg_and_nothing_else(tmp_path: Path) -> None:
     with pytest.raises(errors.UsageError, match=r"\.svg"):
         made_up(0.0).save(tmp_path / "report.png")
     assert not request_groups(drawn(made_up(0.0), tmp_path))
+
+
+def test_over_read_is_the_same_everywhere(events_file: Path) -> None:
+    with sapwood.open(events_file) as file:
+        assert file.report().overread_bytes == file.report().fetched_bytes > 0
+        layout = sapwood.layout.layout_of(file["Events"], ["met"], 0, 10)
+        cost = file.report()
+    assert cost.overread_bytes == cost.fetched_bytes - cost.wanted_bytes
+    assert cost.fetched_bytes == sum(nbytes for _, nbytes in layout.fetched)
+    wanted, overread = (sapwood.layout.human_bytes(one) for one in (cost.wanted_bytes, cost.overread_bytes))
+    assert f"{wanted} in {cost.requests} request" in layout.notes[0]
+    assert f"plus {overread} over-read" in layout.notes[0]

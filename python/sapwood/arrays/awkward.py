@@ -90,6 +90,26 @@ def check_cut(name: str, array: Any, cut: Any) -> None:
         )
 
 
+def is_numeric(array: Any) -> bool:
+    """Whether an array holds only numbers or booleans, at any depth of lists."""
+    return _is_numeric(array.layout)
+
+
+def _is_numeric(layout: Any) -> bool:
+    if layout.is_union:
+        return all(map(_is_numeric, layout.contents))
+    if layout.is_list or layout.is_option or layout.is_indexed:
+        return layout.parameter("__array__") is None and _is_numeric(layout.content)
+    return layout.is_unknown or (layout.is_numpy and layout.dtype.kind in "biuf")
+
+
+def is_true(array: Any) -> Any:
+    """Whether each number of an array is not 0; for a missing value, False."""
+    import awkward as ak
+
+    return ak.fill_none(array != 0, False, axis=-1)
+
+
 def _common_prefix(names: list[str]) -> str:
     """The longest common prefix of all names that ends at a separator."""
     first, last = min(names), max(names)

@@ -10,7 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from ..display.printable import printable_lines
-from ._output import print_line
+from ._output import complain, print_line
+from ._run import USAGE
 from .bench import app as bench
 from .cache import app as cache
 from .catalog import app as catalog
@@ -43,14 +44,14 @@ Exit codes:
 
 
 class Commands(TyperGroup):
-    """The group of commands. Typer's messages quote wrong arguments, so they are made printable here."""
+    """The group of commands, which prints Typer's messages."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        with _printable_messages():
+        with _messages_in_one_line():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        with _printable_messages():
+        with _messages_in_one_line():
             return super().invoke(ctx)
 
 
@@ -59,13 +60,18 @@ _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
 
 @contextlib.contextmanager
-def _printable_messages() -> Iterator[None]:
+def _messages_in_one_line() -> Iterator[None]:
+    """Prints Typer's messages about wrong arguments as all other failures are printed."""
     try:
         yield
     except _USAGE_ERROR as error:
-        # Line by line, because the message may also be the whole help.
-        error.message = printable_lines(error.message)
-        raise
+        if "\n" in error.message:
+            # The help of a group without a command.
+            error.message = printable_lines(error.message)
+            raise
+        path = "sapwood" if error.ctx is None else error.ctx.command_path
+        complain(f"sapwood: {error.format_message()} (see '{path} --help')")
+        raise typer.Exit(USAGE) from None
 
 
 app = typer.Typer(

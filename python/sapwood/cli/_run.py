@@ -85,8 +85,6 @@ def exit_code(error: Exception) -> int | None:
 
     if isinstance(error, SapwoodError):
         return EXIT_CODES.get(error.code, FAILED)
-    if isinstance(error, SyntaxError):  # of an expression
-        return USAGE
     # Unwritable files, and libraries that are not installed.
     return FAILED if isinstance(error, (OSError, ImportError)) else None
 
@@ -95,6 +93,7 @@ def describe(error: Exception) -> dict[str, Any]:
     """A failure as JSON."""
     names = ("code", "url", "offset", "branch", "hint")
     document = {"message": str(error)} | {name: getattr(error, name, None) for name in names}
+    document |= {name: getattr(error, name) for name in ("expression", "column") if hasattr(error, name)}
     log = getattr(error, "log", ())
     return document | ({"log": [event.to_dict() for event in log]} if log else {})
 

@@ -108,7 +108,7 @@ class Output:
 
 def byte_size(text: str | None) -> int | str | None:
     """A plain number as such, and a short size such as "256k" with its unit written out."""
-    if text is None or text.isdecimal():
+    if text is None or (text.isdecimal() and len(text) < 19):
         return None if text is None else int(text)
     short = re.fullmatch(r"\s*([\d.]+)\s*([kKmMgG])(i?)\s*", text)
     # 256k means 262144 bytes, as is usual for basket sizes.

@@ -68,7 +68,7 @@ def convert(
     began = time.monotonic()
     with open_tree(source, reading) as tree:
         selection = {"filter_name": filter_name, "entry_start": start, "entry_stop": stop, "library": "arrow"}
-        step = int(step_size) if step_size.isdigit() else step_size
+        step = int(step_size) if step_size.isdecimal() and len(step_size) < 19 else step_size
         batches = tree.iterate(columns or None, cut, step_size=step, report=True, **selection)
         with _progress(tree, start, stop, quiet=reading.as_json) as advance:
             written, names = _write(tree, batches, opened, columns, cut, selection, advance)

@@ -6,6 +6,8 @@
     ├── FileNotFoundError     not-found    also the builtin FileNotFoundError
     ├── PermissionError       permission   also the builtin PermissionError
     ├── UsageError            usage        also ValueError
+    │   ├── ArgumentTypeError usage        also TypeError
+    │   └── ExpressionError   usage        also SyntaxError; has the expression and the column
     ├── KeyInFileError        missing      also KeyError; suggests similar keys
     ├── UnsupportedTypeError  unsupported  also NotImplementedError; names the C++ type
     ├── CorruptFileError      corrupt      also OSError and ValueError
@@ -33,10 +35,11 @@ import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
-from ..display.printable import shows_printable
+from ..display.printable import printable, shows_printable
 from .log import SourceEvent, log_lines
 
 __all__ = [
+    "ArgumentTypeError",
     "BranchSkippedWarning",
     "CancelledError",
     "ChecksumError",
@@ -45,6 +48,7 @@ __all__ = [
     "ConflictError",
     "CorruptFileError",
     "DeadlineError",
+    "ExpressionError",
     "FileChangedError",
     "FileNotFoundError",
     "KeyInFileError",
@@ -136,6 +140,35 @@ class UsageError(SapwoodError, ValueError):
     """An argument is invalid."""
 
     code = "usage"
+
+
+class ArgumentTypeError(UsageError, TypeError):
+    """An argument has the wrong type, or an option with this name does not exist."""
+
+
+class ExpressionError(UsageError, SyntaxError):
+    """An expression, cut, alias or regular expression is malformed, or cannot be computed.
+
+    ``expression`` is its text. ``column`` is the position of the mistake in it, counted in characters from 1,
+    or None if there is no single position.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        expression: str = "",
+        column: int | None = None,
+        url: str | None = None,
+        offset: int | None = None,
+        branch: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, url=url, offset=offset, branch=branch, hint=hint)
+        # Python's tracebacks show this attribute of a SyntaxError instead of str().
+        self.msg = printable(message)
+        self.expression = expression
+        self.column = column
 
 
 class KeyInFileError(SapwoodError, KeyError):

@@ -16,7 +16,7 @@ from ..arrays.libraries import library_named
 from ..arrays.numpy import column_to_numpy, read_only
 from ..display.printable import shows_printable
 from ..display.units import counted
-from ..errors import KeyInFileError
+from ..errors import ArgumentTypeError, KeyInFileError
 from .reader import HeldWindow, LazyReader
 from .view import LazyView
 
@@ -115,7 +115,7 @@ class Events(LazyView, Sequence[Event]):
             return Event(values, entry - values.window.start)
         positions = np.asarray(where)
         if positions.ndim != 1 or (len(positions) and positions.dtype.kind not in "iub"):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"the index of events must be a number, a slice, a list of numbers or a mask, not {where!r}"
             )
         if positions.dtype.kind != "b":

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ..display.printable import printable, shows_printable
 from ..display.units import counted
-from ..errors import ProfileWarning, UsageError
+from ..errors import ArgumentTypeError, ProfileWarning, UsageError
 from ..options.locked import locked
 from ..options.outputs import PROFILE, check_name
 from ..options.whole_file import write_whole
@@ -227,7 +227,11 @@ def saved_profiles() -> Iterator[Path]:
 
 def profile_of(where: Profile | str | os.PathLike[str] | None) -> Profile | None:
     """The profile for the argument ``profile`` of a reader."""
-    return where if where is None or isinstance(where, Profile) else Profile.load(where)
+    if where is None or isinstance(where, Profile):
+        return where
+    if not isinstance(where, (str, os.PathLike)):
+        raise ArgumentTypeError(f"'profile' must be a sapwood.Profile, a name or a path, not {where!r}")
+    return Profile.load(where)
 
 
 def schema_digest(tree: Tree) -> str:

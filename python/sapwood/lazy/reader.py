@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.column import Column, Form, record_form
-from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
+from ..errors import ArgumentTypeError, KeyInFileError, UnsupportedTypeError, UsageError
 from ..errors.core import core_errors
 from ..options.memory import memory_size
 from ..query.assemble import column_of, readable_leaves
@@ -315,7 +315,12 @@ def lazy_options(
     deadline: float | None,
 ) -> LazyOptions:
     """The options for the arguments of the methods that make readers."""
-    declared = (columns,) if isinstance(columns, str) else tuple(columns)
+    names: Any = (columns,) if isinstance(columns, str) else columns
+    declared = tuple(names) if isinstance(names, Iterable) else (names,)
+    if not all(isinstance(name, str) for name in declared):
+        raise ArgumentTypeError(f"'columns' must be names of branches, not {columns!r}")
+    if not (caching is None or isinstance(caching, Caching)):
+        raise ArgumentTypeError(f"'caching' must be a sapwood.Caching, not {caching!r}")
     return LazyOptions(profile_of(profile), caching or Caching(), declared, threads, deadline)
 
 

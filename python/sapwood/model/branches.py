@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypedDict, TypeVar
 
 from ..arrays.libraries import library_named
 from ..display.printable import printable
-from ..errors import KeyInFileError, UsageError
+from ..errors import ArgumentTypeError, KeyInFileError, UsageError
 from ..lazy.chunks import whole_array
 from ..lazy.reader import lazy_options, open_reader
 from ..query.filters import Filter, Filters
@@ -149,7 +149,7 @@ class HasBranches(ABC):
         if isinstance(name, int):
             return self.branches[name]
         if not isinstance(name, str):
-            raise TypeError(f"expected the name or number of a branch, not {name!r}")
+            raise ArgumentTypeError(f"expected the name or number of a branch, not {name!r}")
         found = self.tree.find(self, name)
         if found is None:
             names = [*self.tree.fields_near(self, name), *self.names()]
@@ -197,7 +197,7 @@ class HasBranches(ABC):
             stream: a text file to print to. Default: ``sys.stdout``.
 
         Raises:
-            ValueError: a width is less than 3.
+            UsageError: a width is less than 3.
         """
         rows = [(branch.name, branch) for branch in self._itself()]
         for branch in self._itself():
@@ -213,7 +213,7 @@ class HasBranches(ABC):
             name_width = min(max([20, *(len(printable(name)) for name, _ in rows)]), 48)
         widths = (name_width, typename_width, interpretation_width)
         if min(widths) < 3:
-            raise ValueError(f"widths must be at least 3, not {min(widths)}")
+            raise UsageError(f"widths must be at least 3, not {min(widths)}")
         out = sys.stdout if stream is None else stream
 
         def line(name: str, *others: str) -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from ..display.printable import shows_printable
-from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
+from ..errors import ArgumentTypeError, KeyInFileError, UnsupportedTypeError, UsageError
 from ..query.filters import Filter, text_filter
 from .tree import Tree
 
@@ -152,7 +152,7 @@ class Directory(ABC):
 
     def __getitem__(self, where: str) -> Any:
         if not isinstance(where, str):
-            raise TypeError(f"expected the name of an object, not {where!r}")
+            raise ArgumentTypeError(f"expected the name of an object, not {where!r}")
         if not self._path and (likely := self.file.likely_tree(where)) is not None:
             return likely
         if "/" in where.strip("/"):

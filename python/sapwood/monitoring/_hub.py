@@ -48,6 +48,11 @@ class OpenFile:
     def record(self) -> FileRecord:
         """A record of what was read so far."""
         log = tuple(SourceEvent(*event) for event in self.core.event_log()[0])
+        counters = self.core.counters()
+        figures = counter_values(counters)
+        if self.ended is None:
+            # What was fetched ahead may still be wanted, and totals of collectors must never decrease.
+            figures["overread_bytes"] = counters["overread_bytes"]
         return FileRecord(
             file=self.path,
             size=self.core.size,
@@ -55,7 +60,7 @@ class OpenFile:
             start=self.began,
             end=self.ended or time.time(),
             closed=self.ended is not None,
-            figures=counter_values(self.core.counters()),
+            figures=figures,
             sources=tuple(sources_of(self.core, log)),
             log=log,
         )

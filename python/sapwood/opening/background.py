@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays.libraries import library_named
 from ..display.printable import shows_printable
 from ..display.units import counted
-from ..errors import UsageError
+from ..errors import ArgumentTypeError, UsageError
 from ..errors.closing import ClosingContext
 from ..model.branches import BranchFilter, HasBranches
 from ..options.paths import FileSpec, several_files
@@ -86,7 +86,7 @@ class Background(ClosingContext):
         **options: Any,
     ) -> None:
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-            raise TypeError(f"seed must be an integer, not {seed!r}")
+            raise ArgumentTypeError(f"seed must be an integer, not {seed!r}")
         if seed < 0:
             raise UsageError(f"seed must not be negative, but is {seed}")
         if mode not in MODES:

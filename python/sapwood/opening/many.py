@@ -200,6 +200,8 @@ def _global_range(
 ) -> tuple[int, int]:
     """The range of entries across all files, which are opened first only to resolve negative numbers."""
     entries = sys.maxsize
+    # Checks the types.
+    entry_range(entries, entry_start, entry_stop)
     if (entry_start or 0) < 0 or (entry_stop or 0) < 0:
         entries = sum(file.source.tree.num_entries for file in opened_files(specs, options, allow_missing))
     return entry_range(entries, entry_start, entry_stop)

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from .. import _core
-from ..errors import UsageError
+from ..errors import ArgumentTypeError, UsageError
 from .memory import memory_size
 
 NAMES: Final = ("lazy_download", "scratch_size", "cache", "cache_size", "cache_max_age")
@@ -104,7 +104,7 @@ def cache_directory(cache: Any = None) -> str | None:
     if cache is None:
         return None
     if not isinstance(cache, (str, os.PathLike)):
-        raise TypeError(f"'cache' must be the path of a directory, not {cache!r}")
+        raise ArgumentTypeError(f"'cache' must be the path of a directory, not {cache!r}")
     return os.path.abspath(os.path.expanduser(os.fspath(cache)))
 
 
@@ -125,7 +125,7 @@ def _seconds(age: Any) -> float | None:
     if isinstance(age, timedelta):
         age = age.total_seconds()
     if isinstance(age, bool) or not isinstance(age, (int, float)):
-        raise TypeError(f"'cache_max_age' must be a number of seconds or a timedelta, not {age!r}")
+        raise ArgumentTypeError(f"'cache_max_age' must be a number of seconds or a timedelta, not {age!r}")
     if not age >= 0:
         raise UsageError(f"'cache_max_age' must be a number of seconds, at least 0, not {age!r}")
     # The core takes no infinite time.

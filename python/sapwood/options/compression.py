@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import UsageError
 
 _ALGORITHMS = {0: "default", 1: "ZLIB", 2: "LZMA", 3: "old", 4: "LZ4", 5: "ZSTD"}
+_LEVELS = frozenset("0123456789")
 # Algorithms for writing, with ROOT's default levels.
 _WRITTEN = {"zlib": (1, 1), "lzma": (2, 7), "cs": (3, 1), "lz4": (4, 4), "zstd": (5, 5)}
 
@@ -40,7 +41,7 @@ class Compression:
             name, _, level = setting.strip().lower().replace("-", ":").partition(":")
             number, usual = _WRITTEN.get(name, (-1, 0))
             level = level or str(usual)
-            code = number * 100 + int(level) if level.isdecimal() and level.isascii() else None
+            code = number * 100 + int(level) if level in _LEVELS else None
         if isinstance(code, bool) or not isinstance(code, int) or not _is_written(code):
             raise UsageError(
                 f"unknown compression {setting!r}; use zstd, lzma, lz4, zlib or none",

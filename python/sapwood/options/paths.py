@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .. import _core
-from ..errors import FileNotFoundError, UsageError
+from ..errors import ArgumentTypeError, FileNotFoundError, UsageError
 from .remote_glob import Lister, lister, remote_glob
 
 FileLike: TypeAlias = "str | os.PathLike[str] | Any"
@@ -137,7 +137,7 @@ def _walk(files: Any, listed: Lister, split: bool = True) -> Iterator[FileSpec]:
         for file in files:
             yield from _walk(file, listed, split)
     else:
-        raise TypeError(
+        raise ArgumentTypeError(
             "files must be a path, URL or glob, a dict {path: tree}, an open tree, a file object, "
             f"or an iterable of these, not {files!r}"
         )
@@ -153,10 +153,14 @@ def _plain(file: Any) -> Any:
         return _FOLDED_URL.sub(r"\1/", os.fspath(file))
     if isinstance(file, str) or is_file_object(file):
         return file
-    raise TypeError(f"a file must be a path, a URL, bytes, or an object with 'read' and 'seek', not {file!r}")
+    raise ArgumentTypeError(
+        f"a file must be a path, a URL, bytes, or an object with 'read' and 'seek', not {file!r}"
+    )
 
 
-def _object_path(text: str) -> str | None:
+def _object_path(text: Any) -> str | None:
+    if not isinstance(text, str):
+        raise ArgumentTypeError(f"the path of an object must be a string, not {text!r}")
     return re.sub(r"/+", "/", text.strip()).strip("/") or None
 
 
@@ -175,16 +179,21 @@ def _target(target: Any) -> tuple[str | None, tuple[tuple[int, int], ...] | None
         object_path = target.get("object_path")
         steps = target.get("steps")
         return object_path and _object_path(object_path), None if steps is None else _steps(steps)
-    raise TypeError(f"the values of a dict of files must be object paths, dicts or None, not {target!r}")
+    raise ArgumentTypeError(
+        f"the values of a dict of files must be object paths, dicts or None, not {target!r}"
+    )
 
 
 def _steps(steps: Any) -> tuple[tuple[int, int], ...]:
     """Entry ranges, given as pairs or as the list of their edges."""
-    items = list(steps)
-    if items and all(isinstance(item, int) for item in items):
-        pairs = list(itertools.pairwise(items))
-    else:
-        pairs = [(int(start), int(stop)) for start, stop in items]
+    try:
+        items = list(steps)
+        if items and all(isinstance(item, int) for item in items):
+            pairs = list(itertools.pairwise(items))
+        else:
+            pairs = [(int(start), int(stop)) for start, stop in items]
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"steps must be pairs of entries, or their edges, not {steps!r}") from None
     if any(not 0 <= start <= stop for start, stop in pairs):
         raise UsageError(f"steps must be pairs start <= stop of entries, or rising edges, not {steps!r}")
     return tuple(pairs)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..errors import UsageError, nearest
+from ..errors import ArgumentTypeError, UsageError, nearest
 from .blocks import NAMES as BLOCK_NAMES
 from .blocks import BlockOptions, block_options
 from .paths import is_url
@@ -41,8 +41,8 @@ _WITHOUT_EFFECT = frozenset(
 
 # Each of these checks its value. None stands for the default.
 _CHECKS: dict[str, Callable[[Any], Any]] = {
-    "headers": lambda headers: {str(name): str(value) for name, value in headers.items()},
-    "log": lambda log: log,
+    "headers": lambda headers: _headers(headers),
+    "log": lambda log: _log(log),
     "read_timeout": lambda seconds: _positive_seconds("'read_timeout'", seconds),
     "replicas": replicas,
     "retry": check_retry,
@@ -176,25 +176,38 @@ def check_deadline(deadline: float) -> float:
 def check_threads(threads: int) -> int:
     """Checks a number of threads, at least one."""
     if isinstance(threads, bool) or not isinstance(threads, int):
-        raise TypeError(f"'threads' must be a whole number, not {threads!r}")
+        raise ArgumentTypeError(f"'threads' must be a whole number, not {threads!r}")
     if threads < 1:
         raise UsageError(f"'threads' must be at least 1, not {threads}")
     return threads
 
 
+def _headers(headers: Any) -> dict[str, str]:
+    if not isinstance(headers, Mapping):
+        # Not shown: it may be secret.
+        raise ArgumentTypeError(f"'headers' must be a dict, not of type {type(headers).__name__}")
+    return {str(name): str(value) for name, value in headers.items()}
+
+
+def _log(log: Any) -> Any:
+    if not isinstance(log, (str, os.PathLike)) and not hasattr(log, "url"):
+        raise ArgumentTypeError(f"'log' must be a URL or a log, not {log!r}")
+    return log
+
+
 def _positive_seconds(name: str, seconds: Any) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise TypeError(f"{name} must be a number of seconds, not {seconds!r}")
+        raise ArgumentTypeError(f"{name} must be a number of seconds, not {seconds!r}")
     if not seconds > 0 or math.isinf(seconds):
         raise UsageError(f"{name} must be a positive number of seconds, not {seconds!r}")
     return float(seconds)
 
 
-def _unknown(name: str) -> TypeError:
+def _unknown(name: str) -> ArgumentTypeError:
     known = ["deadline", "threads", "timeout", *_CHECKS, *BLOCK_NAMES, *STORAGE_NAMES, *_WITHOUT_EFFECT]
     near = nearest(name, sorted(known))
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return TypeError(f"open has no option {name!r}{hint}")
+    return ArgumentTypeError(f"open has no option {name!r}{hint}")
 
 
 def _environment_threads(text: str) -> int:

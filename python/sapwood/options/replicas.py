@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import _core
-from ..errors import UsageError
+from ..errors import ArgumentTypeError, UsageError
 
 # The names by which the core recognizes documents, too (crates/source/src/find).
 _DOCUMENT = re.compile(r"[^?#]*\.(?:meta4|metalink|json)(?:[?#].*)?", re.IGNORECASE | re.DOTALL)
@@ -77,7 +77,7 @@ class Replicas:
         if self.function is not None:
             found = replicas(self.function(name))
             if found is not None and found.function is not None:
-                raise TypeError("the function for replicas must return URLs, not another function")
+                raise ArgumentTypeError("the function for replicas must return URLs, not another function")
             more = FileReplicas() if found is None else found.of(name)
             urls += more.urls
             documents += more.documents
@@ -110,7 +110,7 @@ def replicas(given: Any) -> Replicas | None:
     if callable(given):
         return Replicas(function=given)
     if not isinstance(given, Iterable):
-        raise TypeError(f"replicas must be URLs, rules {{prefix: URLs}} or a function, not {given!r}")
+        raise ArgumentTypeError(f"replicas must be URLs, rules {{prefix: URLs}} or a function, not {given!r}")
     items, records = [], []
     for one in given:
         if isinstance(one, Mapping):
@@ -123,7 +123,7 @@ def replicas(given: Any) -> Replicas | None:
 def check_sources(sources: int) -> int:
     """Checks a number of sources, at least one."""
     if isinstance(sources, bool) or not isinstance(sources, int):
-        raise TypeError(f"'sources' must be a whole number, not {sources!r}")
+        raise ArgumentTypeError(f"'sources' must be a whole number, not {sources!r}")
     if sources < 1:
         raise UsageError(f"'sources' must be at least 1, not {sources}")
     return sources
@@ -139,7 +139,7 @@ def _text(url: Any) -> str:
         text = os.fspath(url)
         if isinstance(text, str) and text:
             return text if _URL.match(text) else os.path.expanduser(text)
-    raise TypeError(f"a replica must be a URL, not {url!r}")
+    raise ArgumentTypeError(f"a replica must be a URL, not {url!r}")
 
 
 def _values(values: Any) -> tuple[str, ...]:

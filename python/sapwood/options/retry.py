@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
-from ..errors import UsageError
+from ..errors import ArgumentTypeError, UsageError
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class RetryPolicy:
     def __post_init__(self) -> None:
         if self.tries is not None:
             if isinstance(self.tries, bool) or not isinstance(self.tries, int):
-                raise TypeError(f"'tries' must be a whole number, not {self.tries!r}")
+                raise ArgumentTypeError(f"'tries' must be a whole number, not {self.tries!r}")
             if not 1 <= self.tries < 1 << 32:
                 raise UsageError(f"'tries' must be at least 1, not {self.tries}")
         for name in ("backoff", "longest_pause", "budget"):
@@ -47,7 +47,7 @@ class RetryPolicy:
 def check_retry(retry: Any) -> RetryPolicy:
     """Checks the argument ``retry=``."""
     if not isinstance(retry, RetryPolicy):
-        raise TypeError(f"'retry' must be a sapwood.RetryPolicy, not {retry!r}")
+        raise ArgumentTypeError(f"'retry' must be a sapwood.RetryPolicy, not {retry!r}")
     return retry
 
 
@@ -55,6 +55,6 @@ def _check_seconds(name: str, seconds: Any) -> None:
     if seconds is None:
         return
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise TypeError(f"{name!r} must be a number of seconds, not {seconds!r}")
+        raise ArgumentTypeError(f"{name!r} must be a number of seconds, not {seconds!r}")
     if not 0 <= seconds <= 1e15:
         raise UsageError(f"{name!r} must be a number of seconds, at least 0, not {seconds!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypedDict, cast
 
-from ..errors import UsageError, nearest
+from ..errors import ArgumentTypeError, UsageError, nearest
 
 
 class StorageOptions(TypedDict, total=False):
@@ -66,7 +66,7 @@ def storage_rules(rules: Any) -> tuple[tuple[str, StorageOptions], ...]:
     (('s3://archive/', {'profile': 'tape'}),)
     """
     if not isinstance(rules, Mapping) or not all(isinstance(one, Mapping) for one in rules.values()):
-        raise TypeError(
+        raise ArgumentTypeError(
             "'storage_rules' must be options by URL prefix: {'s3://bucket/': {'profile': 'name'}}"
         )
     for options in rules.values():
@@ -74,7 +74,7 @@ def storage_rules(rules: Any) -> tuple[tuple[str, StorageOptions], ...]:
             if name not in NAMES:
                 near = nearest(name, sorted(NAMES))
                 hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise TypeError(f"unknown option {name!r} of an object store{hint}")
+                raise ArgumentTypeError(f"unknown option {name!r} of an object store{hint}")
     return tuple((str(prefix), storage_options(options)) for prefix, options in rules.items())
 
 
@@ -83,7 +83,7 @@ def _storage_option(name: str, value: Any) -> tuple[str, Any]:
     expected = bool if name in _SWITCHES else str
     if value is not None and not isinstance(value, expected):
         shown = "" if name in SECRETS else f", not {value!r}"
-        raise TypeError(f"the option {name!r} must be a {expected.__name__}{shown}")
+        raise ArgumentTypeError(f"the option {name!r} must be a {expected.__name__}{shown}")
     if name == "endpoint" and value is not None:
         return name, _endpoint(str(value))
     return name, value

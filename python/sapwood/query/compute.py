@@ -102,11 +102,16 @@ class Result:
     def cut(self) -> Any:
         """The cut as an array of booleans: one per entry, or one per item (then an Awkward Array)."""
         assert self.selection.cut is not None
-        value = self._evaluate(self.selection.cut) != 0
-        if isinstance(value, np.ndarray) and value.shape != (self.length,):
+        source = self.selection.cut.source
+        value = self._evaluate(self.selection.cut)
+        is_numpy = isinstance(value, np.ndarray)
+        if len(value) != self.length or (is_numpy and value.ndim != 1):
             entries = counted(self.length, "entry", "entries")
-            raise UsageError(f"the cut has the shape {value.shape}, but there are {entries}")
-        return value
+            shape = f"shape {value.shape}" if is_numpy else f"length {len(value)}"
+            raise source.error(f"has the {shape}, but there are {entries}")
+        if not (value.dtype.kind in "biuf" if is_numpy else _awkward.is_numeric(value)):
+            raise source.error("must give one number or boolean per entry, or per item of a list")
+        return value != 0 if is_numpy else _awkward.is_true(value)
 
     @cached_property
     def use_awkward(self) -> bool:
@@ -124,9 +129,9 @@ class Result:
             value = self._evaluate(output)
             if len(value) != self.length and (self.makes_table or self.selection.cut is not None):
                 values, entries = counted(len(value), "value"), counted(self.length, "entry", "entries")
-                raise UsageError(
-                    f"{output.text!r} has {values} for {entries}, so it cannot be a column of a table or "
-                    "be cut; use how=dict without a cut"
+                raise output.source.error(
+                    f"has {values} for {entries}, so it cannot be a column of a table or be cut",
+                    hint="use how=dict without a cut",
                 )
             return self.library.computed(value, self.index[: len(value)])
         return self.library.array(output, self.index[: output.length], doc)
@@ -142,7 +147,11 @@ class Result:
 
     def _evaluate(self, expression: Expression) -> Any:
         value = expression.evaluate(self._value)
-        return np.full(self.length, value) if np.isscalar(value) else value
+        if np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):
+            return np.full(self.length, value)
+        if not isinstance(value, np.ndarray) and not hasattr(value, "layout"):
+            raise expression.source.error("does not give an array")
+        return value
 
     def _value(self, name: str) -> Any:
         if name not in self.values:

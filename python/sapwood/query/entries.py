@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..display.units import counted
-from ..errors import UsageError
+from ..errors import ArgumentTypeError, UsageError
 
 if TYPE_CHECKING:
     from ..model.branch import Branch
@@ -26,9 +26,13 @@ def chosen_entries(entries: Any, start: int, stop: int) -> NDArray[np.int64]:
         TypeError: for anything else than a one-dimensional array of integers or booleans.
         UsageError: for an entry outside the range, or a mask of another length.
     """
-    array = np.asarray(entries)
+    try:
+        array = np.asarray(entries)
+    except ValueError:
+        # NumPy refuses lists of different lengths.
+        array = np.empty((0, 0))
     if array.ndim != 1 or not (array.dtype.kind in "biu" or array.size == 0):
-        raise TypeError("'entries' must be a sequence of entry numbers or of booleans")
+        raise ArgumentTypeError("'entries' must be a sequence of entry numbers or of booleans")
     if array.dtype.kind == "b":
         if len(array) != stop - start:
             values, expected = counted(len(array), "value"), counted(stop - start, "entry", "entries")

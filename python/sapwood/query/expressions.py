@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import ast
 import operator
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..errors import SapwoodError, UsageError, did_you_mean, nearest
-from .functions import FUNCTIONS
+from ..display.units import counted
+from ..errors import ExpressionError, SapwoodError, did_you_mean, nearest
+from .functions import FUNCTIONS, arguments_of
+from .mistakes import explain
+from .text import Text
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -34,7 +36,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 def _shift_left(value: Any, bits: Any) -> Any:
     if isinstance(value, int) and isinstance(bits, int) and value.bit_length() + bits > 64:
-        raise UsageError(f"{value} << {bits} does not fit in 64 bits")
+        raise OverflowError(f"{value} << {bits} does not fit in 64 bits")
     return value << bits
 
 
@@ -66,10 +68,8 @@ _OPERATORS = (
     ast.BoolOp,
     ast.Compare,
     ast.IfExp,
-    ast.Subscript,
-    ast.Slice,
-    ast.Tuple,
 )
+_REFUSED_OPERATORS = {ast.MatMult: "@", ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not"}
 _COMMON_FUNCTIONS = (
     "abs",
     "sqrt",
@@ -85,27 +85,39 @@ _COMMON_FUNCTIONS = (
     "Any$",
 )
 _GETTER = "get"
-_TOKENS = re.compile(r"'[^']*'|\"[^\"]*\"|&&|\|\||!=|!|\b(?:Sum|Min|Max|Length|Any|All)\$|\s+|.", re.DOTALL)
 _MAX_CHARACTERS = 10_000  # Python's parser is recursive.
+_TOO_DEEP = "is nested too deeply"
 
 
 @dataclass(frozen=True)
 class Expression:
     """A parsed expression. ``names`` are the branches and aliases that it uses, each once, in order."""
 
-    text: str
+    source: Text
     names: tuple[str, ...]
     body: ast.expr
     _is_name: Callable[[str], bool]
 
+    @property
+    def text(self) -> str:
+        """The expression as the caller wrote it."""
+        return self.source.text
+
     def evaluate(self, get: Callable[[str], Any]) -> Any:
-        """The value; ``get`` returns the array of a name."""
+        """The value; ``get`` returns the array of a name.
+
+        Raises:
+            ExpressionError: if it cannot be computed, for example because of the types of its branches.
+        """
         try:
-            return _Evaluation(get, self._is_name).of(self.body)
-        except (TypeError, ValueError, IndexError, OverflowError) as error:
-            if isinstance(error, SapwoodError):
-                raise
-            raise UsageError(f"cannot compute {self.text!r}: {error}") from error
+            return _Evaluation(self.source, get, self._is_name).of(self.body)
+        except RecursionError:
+            raise self.source.error(_TOO_DEEP) from None
+
+    def position_of(self, name: str) -> int | None:
+        """Where a name stands in the text, counted from 0."""
+        nodes = (node for node in ast.walk(self.body) if self.name_of(node) == name)
+        return next(map(self.source.position_of, nodes), None)
 
     @property
     def has_positions(self) -> bool:
@@ -129,64 +141,51 @@ class Expression:
         allowed = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop)
         if not all(isinstance(part, allowed) for part in ast.walk(node)):
             raise TypeError("not a constant")
-        return _Evaluation(lambda name: name, self._is_name).of(node)
+        return _Evaluation(self.source, lambda name: name, self._is_name).of(node)
 
 
-def parse(text: str, is_name: Callable[[str], bool]) -> Expression:
+def parse(text: str, is_name: Callable[[str], bool], title: str = "the expression") -> Expression:
     """Parses an expression; ``is_name`` returns whether a name is a branch or an alias.
 
-    Unknown names are kept in :attr:`Expression.names`, so that the caller can report them.
+    Unknown names are kept in :attr:`Expression.names`, so that the caller can report them. Errors call the
+    expression by its ``title``.
 
     >>> parse("sqrt(px**2 + py**2) > jet.pt && !veto", {"px", "py", "jet.pt", "veto"}.__contains__).names
     ('px', 'py', 'jet.pt', 'veto')
 
     Raises:
-        SyntaxError: if the text is not an expression.
-        UsageError: if it uses an unknown function, or syntax that is not allowed.
+        ExpressionError: if the text is not an expression, or uses an unknown function, or syntax that is not
+            allowed.
     """
+    source = Text(text, title)
     if len(text) > _MAX_CHARACTERS:
-        raise UsageError(
-            f"the expression has {len(text):,} characters, but the maximum is {_MAX_CHARACTERS:,}; "
-            "define parts of it as aliases"
-        )
-    python, negations = _to_python(text)
+        problem = f"has {len(text):,} characters, but the maximum is {_MAX_CHARACTERS:,}"
+        raise source.error(problem, hint="define parts of it as aliases")
+    # Python would take the rest of the text for a comment.
+    if "#" in text and (mistake := explain(source)) is not None:
+        raise mistake
     try:
-        body = ast.parse(python, mode="eval").body
-    except SyntaxError as error:
-        raise SyntaxError(f"{error.msg} in the expression {text!r}") from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"cannot parse the expression {text!r}: {error}") from None
+        body = ast.parse(source.python, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise explain(source) or _unexplained(source, error) from None
     for node in ast.walk(body):
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert) and node.col_offset in negations:
+        match node:
             # C's "!" binds as tightly as "~", Python's "not" does not.
-            node.op = ast.Not()
+            case ast.UnaryOp(op=ast.Invert()) if node.col_offset in source.negations:
+                node.op = ast.Not()
     try:
-        names = tuple(dict.fromkeys(_names(body, is_name, text)))
+        names = tuple(dict.fromkeys(_Names(source, is_name).of(body)))
     except RecursionError:
-        raise UsageError(f"the expression {text[:50]!r}… is nested too deeply") from None
-    return Expression(text, names, body, is_name)
+        raise source.error(_TOO_DEEP) from None
+    return Expression(source, names, body, is_name)
 
 
-def _to_python(text: str) -> tuple[str, set[int]]:
-    """The text with Python's operators for ROOT's, and the UTF-8 offsets of each "~" that replaces a "!"."""
-    pieces: list[str] = []
-    negations: set[int] = set()
-    position = 0
-    for token in _TOKENS.findall(text.strip()):
-        if token == "&&":
-            piece = " and "
-        elif token == "||":
-            piece = " or "
-        elif token == "!":
-            piece = "~"
-            negations.add(position)
-        elif token.endswith("$"):
-            piece = token[:-1] + "_dollar"
-        else:
-            piece = " " if token.isspace() else token
-        pieces.append(piece)
-        position += len(piece.encode())
-    return "".join(pieces), negations
+def _unexplained(source: Text, error: Exception) -> ExpressionError:
+    """The error for a text that Python cannot parse, with Python's own reason."""
+    if not isinstance(error, SyntaxError) or "nested" in error.msg:
+        return source.error(_TOO_DEEP)
+    position = source.position_at((error.offset or 1) - 1) if error.lineno == 1 else None
+    return source.error(f"cannot be parsed: {error.msg}", position)
 
 
 def _dotted_name(node: ast.expr) -> str | None:
@@ -199,13 +198,12 @@ def _dotted_name(node: ast.expr) -> str | None:
     return None
 
 
-def _get_argument(node: ast.expr) -> str | None:
+def _get_argument(node: ast.AST) -> str | None:
     """The name in a node such as get("name"), or None."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == _GETTER:
         match node.args:
             case [ast.Constant(value=str(name))] if not node.keywords:
                 return name
-        raise UsageError('get() takes one name in quotes, such as get("branch.name")')
     return None
 
 
@@ -226,66 +224,107 @@ def _is_field(node: ast.Attribute, is_name: Callable[[str], bool]) -> bool:
         head = head.value
 
 
-def _names(node: ast.AST, is_name: Callable[[str], bool], text: str) -> Iterator[str]:
-    """The names in a syntax tree; raises a UsageError for anything that is not allowed."""
-    if isinstance(node, ast.Call):
+@dataclass(frozen=True)
+class _Names:
+    """Finds the names in a syntax tree; raises an ExpressionError for anything that is not allowed."""
+
+    source: Text
+    is_name: Callable[[str], bool]
+
+    def of(self, node: ast.AST) -> Iterator[str]:
+        """The names in a node, in order."""
+        if isinstance(node, ast.Call):
+            yield from self._of_call(node)
+        elif isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            if node.attr.startswith("_"):
+                raise self.source.error_at(node, f"uses the attribute {node.attr!r}, which is not allowed")
+            name = None if _is_field(node, self.is_name) else _dotted_name(node)
+            if name is not None:
+                yield name
+            else:
+                yield from self.of(node.value)
+        elif isinstance(node, ast.Constant):
+            if not isinstance(node.value, (bool, int, float, str)):
+                raise self._not_allowed(node)
+        elif isinstance(node, ast.Subscript):
+            yield from self.of(node.value)
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            for part in parts:
+                yield from self._of_children(part) if isinstance(part, ast.Slice) else self.of(part)
+        elif isinstance(node, _OPERATORS):
+            self._check_operators(node)
+            yield from self._of_children(node)
+        elif isinstance(node, ast.Tuple) and node.elts:
+            raise self.source.error_at(node, "holds several expressions", "give each one separately")
+        else:
+            raise self._not_allowed(node)
+
+    def _of_children(self, node: ast.AST) -> Iterator[str]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from self.of(child)
+
+    def _of_call(self, node: ast.Call) -> Iterator[str]:
         name = _get_argument(node)
         if name is not None:
             yield name
             return
-        if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS:
-            raise _unknown_function(_dotted_name(node.func) or ast.unparse(node.func), text)
+        called = _dotted_name(node.func) or self.source.part(node.func)
+        if called == _GETTER:
+            hint = 'get() takes one name in quotes, such as get("branch.name")'
+            raise self.source.error_at(node, "calls get() with something else than a name", hint)
+        if called not in FUNCTIONS or not isinstance(node.func, ast.Name):
+            raise self._unknown_function(node, called)
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
-            raise UsageError(f"functions take only positional arguments, in the expression {text!r}")
-        for argument in node.args:
-            yield from _names(argument, is_name, text)
-    elif isinstance(node, ast.Name):
-        yield node.id
-    elif isinstance(node, ast.Attribute):
-        if node.attr.startswith("_"):
-            raise UsageError(f"the attribute {node.attr!r} is not allowed in the expression {text!r}")
-        name = None if _is_field(node, is_name) else _dotted_name(node)
-        if name is not None:
-            yield name
-        else:
-            yield from _names(node.value, is_name, text)
-    elif isinstance(node, ast.Constant):
-        if not isinstance(node.value, (bool, int, float, str)):
-            raise UsageError(f"{node.value!r} is not allowed in the expression {text!r}")
-    elif isinstance(node, _OPERATORS):
-        yield from _names_of_operator(node, is_name, text)
-    else:
-        raise UsageError(f"{type(node).__name__} is not allowed in the expression {text!r}")
+            raise self.source.error_at(node, f"calls {called}() with named arguments or '*'")
+        least, most = arguments_of(called)
+        if not least <= len(node.args) <= most:
+            takes = counted(least, "argument") if least == most else f"{least} or {most} arguments"
+            shown = called.replace("_dollar", "$")
+            raise self.source.error_at(node, f"calls {shown}(), which takes {takes}, with {len(node.args)}")
+        yield from self._of_children(ast.Tuple(node.args))
 
+    def _check_operators(self, node: ast.AST) -> None:
+        wrong: list[ast.AST] = []
+        if isinstance(node, ast.BinOp) and type(node.op) not in _BINARY:
+            wrong = [node.op]
+        elif isinstance(node, ast.Compare):
+            wrong = [operator for operator in node.ops if type(operator) not in _COMPARE]
+        if wrong:
+            shown = _REFUSED_OPERATORS.get(type(wrong[0]), type(wrong[0]).__name__)
+            raise self.source.error_at(node, f"uses the operator {shown!r}, which is not allowed")
 
-def _unknown_function(name: str, text: str) -> UsageError:
-    names = [function.replace("_dollar", "$") for function in FUNCTIONS]
-    near = nearest(name, names, cutoff=0.75)
-    hint = did_you_mean(near) if near else f"available: {', '.join(_COMMON_FUNCTIONS)}, …"
-    return UsageError(f"unknown function {name!r} in the expression {text!r}; {hint}")
+    def _not_allowed(self, node: ast.AST) -> ExpressionError:
+        return self.source.error_at(node, f"contains {self.source.part(node)[:60]!r}, which is not allowed")
 
-
-def _names_of_operator(node: ast.AST, is_name: Callable[[str], bool], text: str) -> Iterator[str]:
-    operators: list[ast.AST] = []
-    if isinstance(node, ast.BinOp):
-        operators = [] if type(node.op) in _BINARY else [node.op]
-    elif isinstance(node, ast.Compare):
-        operators = [op for op in node.ops if type(op) not in _COMPARE]
-    if operators:
-        raise UsageError(f"{type(operators[0]).__name__} is not allowed in the expression {text!r}")
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            yield from _names(child, is_name, text)
+    def _unknown_function(self, node: ast.AST, called: str) -> ExpressionError:
+        names = [function.replace("_dollar", "$") for function in FUNCTIONS]
+        near = nearest(called, names, cutoff=0.75)
+        hint = did_you_mean(near) if near else f"available: {', '.join(_COMMON_FUNCTIONS)}, …"
+        return self.source.error_at(node, f"calls the unknown function {called[:60]!r}", hint)
 
 
 class _Evaluation:
     """A walk over a syntax tree that :func:`_names` has accepted."""
 
-    def __init__(self, get: Callable[[str], Any], is_name: Callable[[str], bool]) -> None:
+    def __init__(self, source: Text, get: Callable[[str], Any], is_name: Callable[[str], bool]) -> None:
+        self.source = source
         self.get = get
         self.is_name = is_name
 
     def of(self, node: ast.AST) -> Any:
+        """The value of a node; a failure names the innermost node that cannot be computed."""
+        try:
+            return self._of(node)
+        except (SapwoodError, RecursionError):
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            raise self.source.error_at(node, f"cannot be computed: {reason}") from error
+
+    def _of(self, node: ast.AST) -> Any:
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):
@@ -301,7 +340,7 @@ class _Evaluation:
         if isinstance(node, ast.BinOp):
             left, right = self.of(node.left), self.of(node.right)
             if isinstance(left, str) or isinstance(right, str):
-                raise UsageError("text can only be compared")
+                raise TypeError("text can only be compared")
             return _BINARY[type(node.op)](left, right)
         if isinstance(node, ast.UnaryOp):
             return self._unary(node)
@@ -318,7 +357,7 @@ class _Evaluation:
             return slice(*(None if part is None else self.of(part) for part in parts))
         if isinstance(node, ast.Tuple):
             return tuple(map(self.of, node.elts))
-        raise UsageError(f"{type(node).__name__} is not allowed in an expression")
+        raise TypeError(f"{type(node).__name__} is not allowed")
 
     def _attribute(self, node: ast.Attribute) -> Any:
         if _is_field(node, self.is_name):

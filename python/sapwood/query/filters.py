@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..errors import ArgumentTypeError, ExpressionError
+
 if TYPE_CHECKING:
     from ..model.branch import Branch
 
@@ -35,6 +37,10 @@ def text_filter(filter: Filter) -> Callable[[str], bool] | None:
     >>> accepts = text_filter(["Muon_*", "/jet_.*/i"])
     >>> [name for name in ("Muon_pt", "Jet_pt", "MET_pt") if accepts(name)]
     ['Muon_pt', 'Jet_pt']
+
+    Raises:
+        ExpressionError: if a regular expression is malformed.
+        ArgumentTypeError: if the filter is of another type.
     """
     if filter is None:
         return None
@@ -43,7 +49,7 @@ def text_filter(filter: Filter) -> Callable[[str], bool] | None:
     if callable(filter):
         return filter
     if isinstance(filter, _BYTES) or not hasattr(filter, "__iter__"):
-        raise TypeError(
+        raise ArgumentTypeError(
             "a filter must be None, a name, a glob, '/regex/flags', a function, or an iterable of these, "
             f"not {filter!r}"
         )
@@ -56,15 +62,28 @@ def text_filter(filter: Filter) -> Callable[[str], bool] | None:
 def _pattern(pattern: str) -> Callable[[str], bool]:
     regex = _REGEX.fullmatch(pattern)
     if regex is not None:
-        flags = re.RegexFlag(0)
-        for letter in regex[2]:
-            flags |= _FLAGS[letter]
-        compiled = re.compile(regex[1], flags)
+        compiled = _compiled(pattern, regex[1], regex[2])
         return lambda text: compiled.match(text) is not None
     if any(wildcard in pattern for wildcard in "*?["):
         compiled = re.compile(fnmatch.translate(pattern))
         return lambda text: compiled.match(text) is not None
     return lambda text: text == pattern
+
+
+def _compiled(pattern: str, regex: str, letters: str) -> re.Pattern[str]:
+    flags = re.RegexFlag(0)
+    for letter in letters:
+        flags |= _FLAGS[letter]
+    try:
+        return re.compile(regex, flags)
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
+        position = getattr(error, "pos", None)
+        # The regular expression begins after the slash.
+        column = None if position is None else position + 2
+        place = "" if column is None else f" (column {column})"
+        reason = getattr(error, "msg", None) or error
+        message = f"the filter {pattern!r} is not a regular expression: {reason}{place}"
+        raise ExpressionError(message, expression=pattern, column=column) from None
 
 
 @dataclass(frozen=True)
@@ -84,6 +103,8 @@ class Filters:
     def passing(self, branches: Iterable[Branch], skip: int) -> Iterator[tuple[str, Branch]]:
         """Yields (path without its first ``skip`` characters, branch) for each branch that passes."""
         by_name, by_type = text_filter(self.name), text_filter(self.typename)
+        if self.branch is not None and not callable(self.branch):
+            raise ArgumentTypeError(f"'filter_branch' must be a function of a branch, not {self.branch!r}")
         for branch in branches:
             path = branch.path[skip:]
             if by_name is not None and not (by_name(branch.name) or by_name(path) or by_name("/" + path)):

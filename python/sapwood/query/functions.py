@@ -147,3 +147,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "All_dollar": _per_entry("all"),
 }
 """Functions by name, with both the C and the NumPy name; ``Sum_dollar`` stands for ROOT's ``Sum$``."""
+
+
+def arguments_of(name: str) -> tuple[int, int]:
+    """The least and the most arguments that a function takes.
+
+    NumPy's functions would write their result into a further argument.
+    """
+    function = FUNCTIONS[name]
+    if isinstance(function, np.ufunc):
+        return function.nin, function.nin
+    return {"round": (1, 2), "where": (3, 3)}.get(name, (1, 1))

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.libraries import Doc, Library
+from ..errors import ArgumentTypeError
 from .filters import Filters
 from .select import Selection, select
 
@@ -39,6 +40,7 @@ class Query:
         ak_add_doc: bool | Mapping[str, str],
     ) -> Query:
         """The query for the arguments of :meth:`sapwood.Tree.arrays`."""
+        _check_docs(ak_add_doc)
         return cls(source, select(source, expressions, cut, filters, aliases), library, how, ak_add_doc)
 
     @cached_property
@@ -49,6 +51,12 @@ class Query:
     def doc(self, source: HasBranches) -> Doc | None:
         """The description of a branch or a tree."""
         return documentation(source, self.ak_add_doc)
+
+
+def _check_docs(ak_add_doc: Any) -> None:
+    names = ak_add_doc.values() if isinstance(ak_add_doc, Mapping) else ()
+    if not isinstance(ak_add_doc, (bool, Mapping)) or not all(isinstance(name, str) for name in names):
+        raise ArgumentTypeError(f"'ak_add_doc' must be a bool or a dict of strings, not {ak_add_doc!r}")
 
 
 def documentation(source: HasBranches, ak_add_doc: bool | Mapping[str, str]) -> Doc | None:

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..arrays.libraries import library_named
 from ..errors.core import core_errors
 from .assemble import Columns
 from .batch import Report
 from .compute import Result
 from .entries import by_tree, chosen_entries, clipped
 from .query import Query
+from .select import select
 from .stages import start_read
 from .steps import entry_range, entry_steps
 
@@ -53,6 +55,19 @@ def read_steps(
 ) -> Iterator[Any]:
     """Yields the results for ranges of entries, in order; the next range is read while you use the last."""
     return Steps(query, steps, threads, deadline).results(report, index_offset)
+
+
+def passing_entries(
+    tree: Tree, cut: str, start: int, stop: int, step_size: str = "32 MB"
+) -> NDArray[np.int64]:
+    """The numbers of the entries of a range that pass a cut.
+
+    Raises:
+        ExpressionError: the cut is malformed, or does not give one number or boolean per entry.
+    """
+    query = Query(tree, select(tree, [], cut), library_named("np"))
+    steps = _CutSteps(query, entry_steps(tree, query.leaves, start, stop, step_size))
+    return np.concatenate([np.empty(0, np.int64), *steps.results()])
 
 
 class Steps:
@@ -116,6 +131,16 @@ class Steps:
         step = begun.popleft()
         result, tree = step.result.get(step.passing), self._query.source.tree
         return [(result, Report(tree, step.start, step.stop, index_offset)) if report else result]
+
+
+class _CutSteps(Steps):
+    """Yields only the numbers of the entries that pass the cut."""
+
+    def _finished(self, begun: deque[_Step], report: bool, index_offset: int) -> list[Any]:
+        result, cut = begun.popleft().result, self._query.selection.cut
+        if result.mask is None and cut is not None:
+            raise cut.source.error("must give one number or boolean per entry")
+        return [np.asarray(result.index, dtype=np.int64)[result.mask]]
 
 
 @dataclass

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..display.units import counted
-from ..errors import BranchSkippedWarning, KeyInFileError, UnsupportedTypeError, UsageError
+from ..errors import ArgumentTypeError, BranchSkippedWarning, KeyInFileError, UnsupportedTypeError, UsageError
 from .assemble import readable_leaves
 from .expressions import Expression, parse
 from .filters import ALL, Filters
@@ -17,6 +17,9 @@ from .filters import ALL, Filters
 if TYPE_CHECKING:
     from ..model.branch import Branch
     from ..model.branches import HasBranches
+
+_MAX_DEPTH = 100
+"""The most aliases that refer to each other in a chain."""
 
 Output: TypeAlias = "Branch | Expression"
 
@@ -68,18 +71,18 @@ def select(
     Raises:
         KeyInFileError: for a name that is neither a branch nor an alias; the message suggests similar names.
         UnsupportedTypeError: for a branch that is requested by name and cannot be read.
+        ExpressionError: for an expression, a cut or an alias that is malformed.
+        ArgumentTypeError: for one that is not a string.
     """
-    resolver = _Resolver(source, {**source.tree.aliases, **(aliases or {})})
-    if expressions is None:
-        outputs = _filtered(source, filters)
-    else:
-        outputs = {text: resolver.output(text) for text in _texts(expressions)}
+    if cut is not None and not isinstance(cut, str):
+        raise ArgumentTypeError(f"'cut' must be an expression in a string, not {cut!r}")
+    resolver = _Resolver(source, {**source.tree.aliases, **_checked(aliases)})
+    texts = None if expressions is None else _texts(expressions)
+    outputs = _filtered(source, filters) if texts is None else {text: resolver.output(text) for text in texts}
     parsed_cut = None
     if cut is not None:
-        if not isinstance(cut, str):
-            raise TypeError(f"'cut' must be an expression in a string, not {cut!r}")
-        target = resolver.output(cut)
-        parsed_cut = target if isinstance(target, Expression) else resolver.expression(f"get({cut!r})")
+        target = resolver.output(cut, "the cut")
+        parsed_cut = target if isinstance(target, Expression) else resolver.whole(cut)
     return Selection(outputs, parsed_cut, resolver.names, expressions is not None)
 
 
@@ -117,6 +120,16 @@ def _level_of_caller() -> int:
     return level - 1
 
 
+def _checked(aliases: Any) -> Mapping[str, str]:
+    if aliases is None:
+        return {}
+    if isinstance(aliases, Mapping) and all(
+        isinstance(text, str) for pair in aliases.items() for text in pair
+    ):
+        return aliases
+    raise ArgumentTypeError(f"'aliases' must be a dict of names and expressions, not {aliases!r}")
+
+
 def _texts(expressions: Any) -> list[str]:
     if isinstance(expressions, str):
         return [expressions]
@@ -125,7 +138,7 @@ def _texts(expressions: Any) -> list[str]:
         values = list(expressions.values()) if isinstance(expressions, Mapping) else []
         if all(isinstance(item, str) for item in items) and all(value is None for value in values):
             return items
-    raise TypeError(
+    raise ArgumentTypeError(
         f"'expressions' must be None (all branches), a string, or an iterable of strings, not {expressions!r}"
     )
 
@@ -168,25 +181,34 @@ class _Resolver:
         self.names: dict[str, Output] = {}
         self._pending: list[str] = []
 
-    def output(self, text: str) -> Output:
+    def output(self, text: str, title: str = "the expression") -> Output:
         """The branch with this name; otherwise the alias; otherwise the text as an expression."""
         branch = self.source.get(text)
         if branch is not None:
             return require_readable(branch)
-        return self.expression(self.aliases.get(text, text))
+        return self._alias(text) if text in self.aliases else self._expression(text, title)
 
-    def expression(self, text: str) -> Expression:
+    def whole(self, name: str) -> Expression:
+        """The expression that is only the name of a branch."""
+        return self._expression(f"get({name!r})", "the cut")
+
+    def _alias(self, name: str) -> Expression:
+        return self._expression(self.aliases[name], f"the alias {name!r} =")
+
+    def _expression(self, text: str, title: str) -> Expression:
         """Parses an expression, and resolves the names in it."""
-        expression = parse(text, self._is_name)
+        expression = parse(text, self._is_name, title)
         for name in expression.names:
             if name not in self.names:
-                self._resolve(name, text)
+                self._resolve(name, expression)
         return expression
 
     def _is_name(self, name: str) -> bool:
         return name in self.aliases or self.source.get(name) is not None
 
-    def _resolve(self, name: str, text: str) -> None:
+    def _resolve(self, name: str, expression: Expression) -> None:
+        if len(self._pending) > _MAX_DEPTH:
+            raise UsageError(f"the alias {self._pending[0]!r} needs more than {_MAX_DEPTH} other aliases")
         if name in self._pending:
             chain = " -> ".join([*self._pending, name])
             raise UsageError(f"the alias {name!r} refers to itself: {chain}")
@@ -195,10 +217,14 @@ class _Resolver:
             self.names[name] = require_readable(branch)
         elif name in self.aliases:
             self._pending.append(name)
-            self.names[name] = self.expression(self.aliases[name])
+            self.names[name] = self._alias(name)
             self._pending.pop()
         else:
             place = f"{self.source.file.file_path}:{self.source.object_path}"
             near = self.source.tree.fields_near(self.source, name)
             names = [*near, *self.source.names(), *self.aliases]
-            raise KeyInFileError.not_found("branch", name, names, place)
+            error = KeyInFileError.not_found("branch", name, names, place)
+            position = expression.position_of(name)
+            if name != expression.text and position is not None:
+                error.message += f" (in {expression.source.quoted(position)}, column {position + 1})"
+            raise error

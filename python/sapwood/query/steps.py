@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.column import Form, contents
-from ..errors import UsageError
+from ..errors import ArgumentTypeError, UsageError
 from ..errors.core import core_errors
 from ..options.memory import memory_size
 
@@ -33,7 +33,7 @@ def entry_range(num_entries: int, entry_start: int | None, entry_stop: int | Non
     """
     for name, value in (("entry_start", entry_start), ("entry_stop", entry_stop)):
         if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
-            raise TypeError(f"{name!r} must be None or an integer, not {value!r}")
+            raise ArgumentTypeError(f"{name!r} must be None or an integer, not {value!r}")
     start, stop, _ = slice(entry_start, entry_stop).indices(num_entries)
     return start, max(start, stop)
 
@@ -48,7 +48,7 @@ def entry_steps(
     such a step, the step ends there.
     """
     if isinstance(step_size, bool) or not isinstance(step_size, (int, str, np.integer)):
-        raise TypeError(
+        raise ArgumentTypeError(
             f"'step_size' must be a number of entries or a size such as '100 MB', not {step_size!r}"
         )
     if not isinstance(step_size, str):

@@ -48,9 +48,10 @@ class ReadReport:
         ranges: number of byte ranges in these requests.
         retries: number of times that a failed request was repeated.
         round_trips: number of times that a request had to wait for the answer to another.
-        wanted_bytes: bytes that were needed.
+        wanted_bytes: bytes of the baskets and records that were requested.
         fetched_bytes: bytes that were read.
-        overread_bytes: bytes that were read but not needed, in order to send fewer requests.
+        overread_bytes: bytes that were read and that nobody wanted: gaps between wanted ranges, which save
+            requests, and the head and tail of the file that opening reads, except wanted baskets in them.
         duplicated_bytes: bytes that were requested from a second server because the first was slow.
         probe_bytes: bytes that were read only to test what a server supports.
         block_bytes: bytes that were read from blocks on the local disk: see ``lazy_download`` and ``cache``.
@@ -264,7 +265,18 @@ def counter_values(counters: Mapping[str, int]) -> dict[str, Any]:
     """The values of the core's counters by their names in reports, with times in seconds."""
     times = {f"{name}_seconds": counters.get(f"{name}_ns", 0) / 1e9 for name in _TIMES}
     whole = {name: counters.get(name, 0) for name in _WHOLE}
+    whole["overread_bytes"] = _overread(whole)
     return whole | {"round_trips": counters.get("round_trips", counters.get("turnarounds", 0))} | times
+
+
+def _overread(counts: Mapping[str, int]) -> int:
+    """The bytes that nobody wanted, of those that the source sent.
+
+    The core counts only gaps, because it does not know at opening what will be wanted.
+    """
+    unused = counts["duplicated_bytes"] + counts["probe_bytes"]
+    sent = counts["fetched_bytes"] + counts["block_bytes"] - unused
+    return max(counts["overread_bytes"], sent - counts["wanted_bytes"])
 
 
 def _use(server: str, requests: Sequence[FetchedRequest], events: dict[str, int]) -> SourceUse:

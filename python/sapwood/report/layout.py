@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..display.units import counted, human_bytes
+from ..errors import ArgumentTypeError
 from ..query.steps import entry_range
 from .picture import document
 
@@ -90,6 +91,8 @@ def layout_of(
     Raises:
         KeyInFileError: if there is no such branch.
     """
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in _iterable(columns)):
+        raise ArgumentTypeError(f"'columns' must be a list of names or globs, not {columns!r}")
     branches = [
         BranchLayout(
             name=branch.path,
@@ -110,6 +113,10 @@ def layout_of(
     return _with_read(plain, tree, columns, entry_start, entry_stop) if columns else plain
 
 
+def _iterable(columns: Any) -> Iterable[Any]:
+    return columns if isinstance(columns, Iterable) else [columns]
+
+
 def cluster_starts(tree: Tree) -> list[int]:
     """The first entry of each cluster, then the number of entries.
 
@@ -123,17 +130,16 @@ def _with_read(
 ) -> TreeLayout:
     chosen = [branch for name in columns for branch in tree.values(filter_name=name) or [tree[name]]]
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
-    before = tree.file.report()
     for _ in tree.iterate(
         filter_name=list(columns), entry_start=start, entry_stop=stop, library="np", how=tuple
     ):
         pass
-    after = tree.file.report()
-    requests = after.requests - before.requests
+    # With the opening, whose ranges the drawing shows, too.
+    cost = tree.file.report()
     note = (
         f"read: {counted(len(chosen), 'branch', 'branches')}, entries {start:,} to {stop:,}: "
-        f"{human_bytes(after.wanted_bytes - before.wanted_bytes)} in {counted(requests, 'request')}, "
-        f"plus {human_bytes(after.overread_bytes - before.overread_bytes)} over-read"
+        f"{human_bytes(cost.wanted_bytes)} in {counted(cost.requests, 'request')}, "
+        f"plus {human_bytes(cost.overread_bytes)} over-read"
     )
     return replace(
         plain,

@@ -118,7 +118,8 @@ class Dataset:
             receipt = check_output(receipt, RECEIPT, inputs=[sources, self._where], overwrite=overwrite)
         opened = Sources(sources, self._options)
         inputs = opened.inputs
-        if any(chosen := [writing.pop(name, None) for name in ("keep", "drop", "cut")]):
+        chosen = [writing.pop(name, None) for name in ("keep", "drop", "cut")]
+        if chosen[2] is not None or any(chosen):
             path = self._tree_path()
             writing["parameters"] = {**recorded_selection(*chosen), **(writing.get("parameters") or {})}
             options = writing_options(self._options, **writing, **opened.chosen(path, *chosen))
@@ -463,7 +464,7 @@ def create(
         who=who,
         job=job,
         parameters={**recorded_selection(keep, drop, cut), **(parameters or {})},
-        **(opened.chosen(path, keep, drop, cut) if any((keep, drop, cut)) else {}),
+        **(opened.chosen(path, keep, drop, cut) if cut is not None or any((keep, drop)) else {}),
     )
     with core_errors():
         dataset._core.create(path, opened.inputs, writing)

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _core
 from ..display.printable import shows_printable
-from ..errors import KeyInFileError, UsageError
+from ..errors import ArgumentTypeError, KeyInFileError, UsageError
 from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
 from ..model.file import open_files
@@ -139,6 +139,8 @@ class WritableFile(ClosingContext):
         self.compression = Compression.of(compression)
         self._items: dict[str, WritableTree | str] = {}
         self._closed = False
+        if threads is not None and not isinstance(threads, int):
+            raise ArgumentTypeError(f"'threads' must be a whole number, not {threads!r}")
         if threads is not None and threads < 1:
             raise UsageError(f"threads must be at least 1, not {threads}")
         name = os.path.basename(self.url)
@@ -336,7 +338,7 @@ def _place(path: Any) -> Any:
         return where if is_url(where) else os.path.expanduser(where)
     if hasattr(path, "write") and hasattr(path, "seek"):
         return path
-    raise TypeError(f"expected a path, a URL, or an object with write and seek, not {path!r}")
+    raise ArgumentTypeError(f"expected a path, a URL, or an object with write and seek, not {path!r}")
 
 
 def _is_directory(kind: str) -> bool:
@@ -348,5 +350,5 @@ def _declared(branches: Any) -> dict[str, ColumnType]:
     if names is not None and hasattr(branches, "fields") and not isinstance(branches, Mapping):
         branches = {name: branches.fields[name][0] for name in names}
     if not isinstance(branches, Mapping):
-        raise TypeError(f"branches must be a dict of types or a structured dtype, not {branches!r}")
+        raise ArgumentTypeError(f"branches must be a dict of types or a structured dtype, not {branches!r}")
     return {str(name): column_type(str(name), declared) for name, declared in branches.items()}

@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
-
 from .. import _core
-from ..errors import KeyInFileError, UsageError
+from ..errors import ArgumentTypeError, KeyInFileError, UsageError
 from ..errors.core import core_errors
 from ..integrations.edm.processes import metadata_branch
 from ..model.directory import TREE_CLASSES, split_cycle
@@ -24,6 +22,8 @@ from ..options.outputs import ROOT, check_output, refuse_inputs
 from ..options.paths import several_files, single_file
 from ..options.reading import OpenOptions, open_options
 from ..query.filters import Filter, text_filter
+from ..query.reading import passing_entries
+from ..query.steps import entry_range
 from .runs import followed_entries, runs_of
 
 CMS_SETS = ("MetaData", "ParameterSets", "Parentage")
@@ -343,22 +343,21 @@ def _names(path: str) -> Iterator[str]:
         yield parts[length - 1]
 
 
+def _ends(entries: Any) -> tuple[int | None, int | None]:
+    if entries is None:
+        return None, None
+    if isinstance(entries, (tuple, list)) and len(entries) == 2:
+        return entries[0], entries[1]
+    raise ArgumentTypeError(f"'entries' must be a pair (start, stop), not {entries!r}")
+
+
 def ranges_of(
     tree: Tree, cut: str | None, entries: tuple[int | None, int | None] | None
 ) -> list[tuple[int, int]] | None:
     """The ranges of entries to copy, or None for all."""
     if cut is None and entries is None:
         return None
-    start, stop, _ = slice(*(entries or (None, None))).indices(tree.num_entries)
+    start, stop = entry_range(tree.num_entries, *_ends(entries))
     if cut is None:
-        return [(start, max(start, stop))]
-    passing = [np.empty(0, np.int64)]
-    steps = tree.iterate(
-        [cut], step_size="32 MB", entry_start=start, entry_stop=stop, library="np", report=True
-    )
-    for columns, report in steps:
-        values = np.asarray(columns[cut])
-        if values.ndim != 1 or values.dtype.kind not in "biuf":
-            raise UsageError(f"the cut {cut!r} must have one number or boolean per entry")
-        passing.append(np.flatnonzero(values) + report.tree_entry_start)
-    return runs_of(np.concatenate(passing))
+        return [(start, stop)]
+    return runs_of(passing_entries(tree, cut, start, stop))

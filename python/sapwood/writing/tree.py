@@ -11,7 +11,7 @@ from .. import _core
 from ..arrays.column import type_string
 from ..display.printable import shows_printable
 from ..display.units import counted
-from ..errors import UsageError, did_you_mean, nearest
+from ..errors import ArgumentTypeError, UsageError, did_you_mean, nearest
 from ..errors.core import core_errors
 from ..options.compression import Compression
 from ..options.memory import memory_size
@@ -57,7 +57,7 @@ class TreeLayout:
         if self.cluster_entries is not None:
             unit, size = "entries", self.cluster_entries
             if isinstance(size, bool) or not hasattr(size, "__index__"):
-                raise TypeError(f"cluster_entries must be an integer, not {size!r}")
+                raise ArgumentTypeError(f"cluster_entries must be an integer, not {size!r}")
         else:
             size = memory_size(self.cluster_size)
         if size < 1:
