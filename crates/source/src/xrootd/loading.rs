@@ -14,8 +14,8 @@ const VARIABLE: &str = "SAPWOOD_XRDCL";
 /// The shims, by the version of XRootD they were built for; the first one that loads is used.
 const NAMES: [&str; 2] = ["_xrdcl6.so", "_xrdcl5.so"];
 
-const INSTALL: &str =
-    "on Debian and Ubuntu: apt install libxrootd-client-dev g++, then build sapwood again (make build)";
+const INSTALL: &str = "pip install 'sapwood[xrootd]'; if you build sapwood yourself, on Debian and Ubuntu: \
+                       apt install libxrootd-client-dev g++, then make build";
 
 /// The shim, loaded and configured.
 ///
