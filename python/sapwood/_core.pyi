@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 __version__: str
 error_codes: list[str]  # of all kinds of errors
+compression_algorithms: list[tuple[str, int, int]]  # name in settings, hundreds of ROOT's number, usual level
 
 FileInput: TypeAlias = "File | tuple[str, OpenOptions]"
 """An open file, or the URL and the options of one that is opened when it is needed."""

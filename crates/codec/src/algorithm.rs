@@ -36,7 +36,8 @@ pub(crate) struct Constants {
 }
 
 impl Algorithm {
-    pub(crate) const ALL: [Algorithm; 5] =
+    /// All algorithms.
+    pub const ALL: [Algorithm; 5] =
         [Algorithm::Zlib, Algorithm::OldZlib, Algorithm::Lzma, Algorithm::Lz4, Algorithm::Zstd];
 
     #[rustfmt::skip]
@@ -62,6 +63,21 @@ impl Algorithm {
                 name: "ZSTD", setting: "zstd", hundreds: 5, level: 5, tag: "ZS", method: 1, max_ratio: 1 << 15,
             },
         }
+    }
+
+    /// The name in settings such as `zstd:5`.
+    pub const fn setting(self) -> &'static str {
+        self.constants().setting
+    }
+
+    /// The hundreds of ROOT's compression setting: 5 for ZSTD.
+    pub const fn hundreds(self) -> i32 {
+        self.constants().hundreds
+    }
+
+    /// The level that ROOT recommends.
+    pub const fn usual_level(self) -> u8 {
+        self.constants().level
     }
 
     /// The two letters of the tag.

@@ -65,7 +65,7 @@ impl Compression {
         if self.is_none() {
             return 0;
         }
-        self.algorithm.constants().hundreds * 100 + i32::from(self.level)
+        self.algorithm.hundreds() * 100 + i32::from(self.level)
     }
 
     /// The algorithm; meaningless without compression.
@@ -96,7 +96,7 @@ impl fmt::Display for Compression {
         if self.is_none() {
             return f.write_str("none");
         }
-        write!(f, "{}:{}", self.algorithm.constants().setting, self.level)
+        write!(f, "{}:{}", self.algorithm.setting(), self.level)
     }
 }
 
@@ -117,7 +117,7 @@ impl FromStr for Compression {
             None => (lower.as_str(), None),
         };
         let algorithm = find(|one| one.setting == name).ok_or_else(|| no_compression(text))?;
-        let default = algorithm.constants().level;
+        let default = algorithm.usual_level();
         let level =
             level.map_or(Some(default), |level| level.parse().ok()).ok_or_else(|| no_compression(text))?;
         Compression::new(algorithm, level)

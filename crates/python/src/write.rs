@@ -8,11 +8,16 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use sapwood::write::{
-    BranchSpec, Class, ClassMember, ColumnView, Compression, Storage, TreeId, Value, VectorItem,
+    Algorithm, BranchSpec, Class, ClassMember, ColumnView, Compression, Storage, TreeId, Value, VectorItem,
     WriterOptions, split,
 };
 use sapwood::{Error, Primitive, Result};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Each compression algorithm: its name in settings, the hundreds of ROOT's number, the usual level.
+pub(crate) fn algorithms() -> [(&'static str, i32, u8); Algorithm::ALL.len()] {
+    Algorithm::ALL.map(|algorithm| (algorithm.setting(), algorithm.hundreds(), algorithm.usual_level()))
+}
 
 /// A file that is written.
 #[pyclass(module = "sapwood._core", frozen)]

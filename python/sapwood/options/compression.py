@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .._core import compression_algorithms
 from ..errors import UsageError
 
-_ALGORITHMS = {0: "default", 1: "ZLIB", 2: "LZMA", 3: "old", 4: "LZ4", 5: "ZSTD"}
 _LEVELS = frozenset("0123456789")
-# Algorithms for writing, with ROOT's default levels.
-_WRITTEN = {"zlib": (1, 1), "lzma": (2, 7), "cs": (3, 1), "lz4": (4, 4), "zstd": (5, 5)}
+_WRITTEN = {name: (number, level) for name, number, level in compression_algorithms}
+_NAMES = {number: name.upper() for name, (number, _) in _WRITTEN.items()} | {0: "default", 3: "old"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Compression:
             return "none"
         number = self.code // 100
         # Before ROOT had several algorithms, the setting was only the level of ZLIB.
-        return _ALGORITHMS.get(number or 1, f"algorithm {number}")
+        return _NAMES.get(number or 1, f"algorithm {number}")
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ use sapwood_core::Result;
 use sapwood_source::SourceOptions;
 use sapwood_table::pool::runtime;
 
-pub use sapwood_codec::Compression;
+pub use sapwood_codec::{Algorithm, Compression};
 pub use sapwood_core::FilePiece;
 pub use sapwood_sink::Sink;
 pub use sapwood_streamer::write::Value;
