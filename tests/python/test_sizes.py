@@ -15,7 +15,7 @@ from sapwood.options.memory import memory_size
         ("2 MiB", 2 * 1024**2),
         (".5 GB", 500_000_000),
         ("1e3 B", 1000),
-        ("3 YB", 3 * 10**24),
+        ("3 EB", 3 * 10**18),
         (" 7 b ", 7),
     ],
 )
@@ -31,6 +31,12 @@ def test_a_number_is_a_number_of_bytes() -> None:
 def test_invalid_sizes_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="100 MB"):
         memory_size(text)
+
+
+@pytest.mark.parametrize("size", ["3 YB", "1e99999999 B", 2**63])
+def test_sizes_that_no_number_of_the_core_holds_are_refused(size: str | int) -> None:
+    with pytest.raises(UsageError, match="less than 8 EiB"):
+        memory_size(size)
 
 
 @pytest.mark.parametrize("value", [None, 1.5, True, [1]])
