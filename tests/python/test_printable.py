@@ -251,7 +251,8 @@ def test_the_log_below_a_traceback_is_visible_text() -> None:
 
 def test_log_lines_of_the_core_are_visible_text(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with FakeServer(path.read_bytes()) as server:
-        busy = iter([answer("503 Busy", EVIL_FILE)] * 2)
+        # Head, tail and a probe are requested at the same time, and only the head is retried.
+        busy = iter([answer("503 Busy", EVIL_FILE)] * 3)
         server.behave = lambda request: next(busy, None)
         with (
             caplog.at_level(logging.INFO, "sapwood"),
