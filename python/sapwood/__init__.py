@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
-    from . import errors, monitoring
+    from . import catalog, errors, monitoring, stripe
     from ._core import __version__
     from .integrations import edm, xaod
     from .integrations.nanoevents import nanoevents
@@ -78,11 +78,13 @@ _HOMES = {
 }
 _MODULES = {
     "cache": "options.cache",
+    "catalog": "catalog",
     "chain": "studies.chain",
     "edm": "integrations.edm",
     "errors": "errors",
     "layout": "report.layout",
     "monitoring": "monitoring",
+    "stripe": "stripe",
     "tune": "studies.tune",
     "xaod": "integrations.xaod",
 }
@@ -104,6 +106,8 @@ __all__ = [
     "WritableFile",
     "WritableTree",
     "__version__",
+    "cache",
+    "catalog",
     "concatenate",
     "create",
     "edm",
@@ -118,6 +122,7 @@ __all__ = [
     "recreate",
     "repack",
     "replay",
+    "stripe",
     "trace",
     "tune",
     "update",

@@ -64,3 +64,13 @@ except AttributeError:
     print("ok")
 """
     assert run(code).strip() == "ok"
+
+
+def test_packages_are_there_after_a_plain_import() -> None:
+    code = """
+import sys, sapwood
+assert not {"sapwood.stripe", "sapwood.catalog", "sapwood.options.cache"} & set(sys.modules)
+assert "sqlalchemy" not in sys.modules
+print(callable(sapwood.stripe.open), callable(sapwood.catalog.Catalog), callable(sapwood.cache.contents))
+"""
+    assert run(code).split() == ["True"] * 3

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from ..display.printable import printable_lines
+from ._help import SectionedCommand, SectionedGroup
 from ._output import complain, print_line
 from ._run import USAGE
 from .bench import app as bench
 from .cache import app as cache
 from .catalog import app as catalog
 from .convert import convert
+from .diff import diff
 from .doctor import doctor
 from .example import example
 from .head import head
+from .hist import hist
 from .layout import layout
 from .ls import ls
 from .merge import merge
@@ -43,7 +45,7 @@ Exit codes:
   5  the server or the network failed, or the deadline passed"""
 
 
-class Commands(TyperGroup):
+class Commands(SectionedGroup):
     """The group of commands, which prints Typer's messages."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
@@ -103,28 +105,22 @@ def common(
     """The options of `sapwood` itself."""
 
 
-for _command in (
-    ls,
-    show,
-    head,
-    convert,
-    repack,
-    slim,
-    skim,
-    merge,
-    layout,
-    report,
-    doctor,
-    verify,
-    monitor,
-    trace,
-    replay,
-    tune,
-    example,
-):
-    app.command()(_command)
-app.add_typer(bench, name="bench")
-app.add_typer(cache, name="cache")
-app.add_typer(catalog, name="catalog")
-app.add_typer(profile, name="profile")
-app.add_typer(stripe, name="stripe")
+_SECTIONS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Look": (ls, show, head, hist, diff),
+    "Convert and rewrite": (convert, repack, slim, skim, merge, example),
+    "Measure": (report, layout, trace, replay, tune, monitor),
+    "Find faults": (doctor, verify),
+}
+for _title, _commands in _SECTIONS.items():
+    for _command in _commands:
+        app.command(cls=SectionedCommand, rich_help_panel=_title)(_command)
+for _name, _group in {
+    "stripe": stripe,
+    "catalog": catalog,
+    "profile": profile,
+    "cache": cache,
+    "bench": bench,
+}.items():
+    for _one in _group.registered_commands:
+        _one.cls = SectionedCommand
+    app.add_typer(_group, name=_name, rich_help_panel="Groups of commands")

@@ -8,14 +8,14 @@ from typing import Any
 from ..display.units import counted, human_bytes
 from ..errors import UsageError
 from ._options import Access
-from ._output import Column, numbers, print_json, print_line, print_table, ratio
+from ._output import Column, numbers, print_line, print_table, ratio
 from ._target import open_target
 
 _KEYS = {"size": "compressed_bytes", "unpacked": "uncompressed_bytes", "ratio": "ratio"}
 
 
-def show_edm(source: str, sort: str | None, filter_name: str | None, access: Access) -> None:
-    """Prints two tables, or one JSON document."""
+def show_edm(source: str, sort: str | None, filter_name: str | None, access: Access) -> dict[str, Any]:
+    """Prints two tables unless a JSON document is wanted, which is returned."""
     from ..integrations import edm
     from ..query.filters import text_filter
 
@@ -32,10 +32,9 @@ def show_edm(source: str, sort: str | None, filter_name: str | None, access: Acc
             "products": _sorted([_row(info) for info in infos], sort),
             "processes": [dataclasses.asdict(info) for info in edm.processes(file)],
         }
-    if access.as_json:
-        print_json(document)
-    else:
+    if not access.as_json:
         _print(document)
+    return document
 
 
 def _row(info: Any) -> dict[str, Any]:

@@ -6,26 +6,27 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..display.units import counted
-from ._output import plain, print_json, print_line
+from ._output import plain, print_line
 
 _LONGEST = 20
 """The most items of a list that are shown."""
 
 
-def print_object(source: str, value: Any, *, as_json: bool) -> None:
-    """Prints an object that was read from ``source``."""
+def object_document(source: str, value: Any) -> dict[str, Any]:
+    """An object that was read from ``source``, for JSON."""
     from ..objects import Instance
     from ..objects.instance import plain as plain_value
 
+    class_name = value.class_name if isinstance(value, Instance) else None
     skipped = list(getattr(value, "skipped", ()))
-    if as_json:
-        class_name = value.class_name if isinstance(value, Instance) else None
-        value = plain(plain_value(value))
-        print_json({"object": source, "class": class_name, "value": value, "skipped": skipped})
-        return
+    return {"object": source, "class": class_name, "value": plain(plain_value(value)), "skipped": skipped}
+
+
+def print_object(value: Any) -> None:
+    """Prints an object."""
     for line in lines(value):
         print_line(line)
-    for path, why in skipped:
+    for path, why in getattr(value, "skipped", ()):
         print_line(f"{path}: not read: {why}")
 
 

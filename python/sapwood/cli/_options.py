@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
+CONNECTION = "Connection options"
+"""The title of the options of :class:`Connection` in `--help`."""
+
 Files: TypeAlias = Annotated[
     list[str],
     typer.Argument(
-        metavar="FILE[:PATH]...", help="Files or URLs; after a colon, a tree or directory inside the file."
+        metavar="FILE[:PATH]...",
+        help="Files, URLs or globs; after a colon, a tree or directory inside the file.",
     ),
 ]
 Tree: TypeAlias = Annotated[
@@ -20,8 +25,16 @@ Tree: TypeAlias = Annotated[
         help="A file or URL, and the tree inside it. You can omit the tree if it is the only one.",
     ),
 ]
+Trees: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE[:TREE]",
+        help="A file, URL or glob in quotes, and the tree inside. You can omit the tree if it is the only "
+        "one.",
+    ),
+]
 Columns: TypeAlias = Annotated[
-    list[str] | None, typer.Argument(metavar="[COLUMN]...", help="Branches or expressions; by default all.")
+    list[str] | None, typer.Argument(metavar="COLUMN...", help="Branches or expressions; by default all.")
 ]
 Filter: TypeAlias = Annotated[
     str | None,
@@ -42,7 +55,11 @@ Entries: TypeAlias = Annotated[
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
 Deadline: TypeAlias = Annotated[
     float | None,
-    typer.Option(metavar="SECONDS", help="Fail if opening, or one step of reading, takes longer."),
+    typer.Option(
+        metavar="SECONDS",
+        help="Fail if opening, or one step of reading, takes longer.",
+        rich_help_panel=CONNECTION,
+    ),
 ]
 Replica: TypeAlias = Annotated[
     list[str] | None,
@@ -50,6 +67,7 @@ Replica: TypeAlias = Annotated[
         "--replica",
         metavar="URL",
         help="Another copy of the file: its URL, a prefix that ends in a slash, or a metalink. Repeatable.",
+        rich_help_panel=CONNECTION,
     ),
 ]
 Threads: TypeAlias = Annotated[
@@ -71,17 +89,79 @@ Force: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True)
-class Access:
-    """How a file is opened, and whether its document is printed as JSON."""
+class StoreAccess:
+    """How object stores are reached."""
 
-    as_json: Json = False
-    replica: Replica = None
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Object stores: the profile of the credentials.", rich_help_panel=CONNECTION
+        ),
+    ] = None
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Object stores: the URL of the service.", rich_help_panel=CONNECTION
+        ),
+    ] = None
+    anonymous: Annotated[
+        bool,
+        typer.Option("--anonymous", help="Object stores: use no credentials.", rich_help_panel=CONNECTION),
+    ] = False
     deadline: Deadline = None
 
     @property
     def open_options(self) -> dict[str, Any]:
         """The arguments of :func:`sapwood.open`."""
-        return {"deadline": self.deadline, "replicas": self.replica or None}
+        options = {
+            "profile": self.profile,
+            "endpoint": self.endpoint,
+            "anonymous": self.anonymous or None,
+            "deadline": self.deadline,
+        }
+        return {name: value for name, value in options.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Connection(StoreAccess):
+    """How servers are reached, and where their files are kept."""
+
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME:VALUE",
+            help="A header for all HTTP requests. Repeatable. Other users may see it in the list of "
+            "processes.",
+            rich_help_panel=CONNECTION,
+        ),
+    ] = None
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep the blocks of remote files here; by default in SAPWOOD_CACHE, if that is set.",
+            rich_help_panel=CONNECTION,
+        ),
+    ] = None
+    replica: Replica = None
+
+    @property
+    def open_options(self) -> dict[str, Any]:
+        """The arguments of :func:`sapwood.open`."""
+        options = {
+            "headers": _headers(self.header or ()) or None,
+            "cache": self.cache,
+            "replicas": self.replica or None,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        return {**super().open_options, **given}
+
+
+@dataclass(frozen=True)
+class Access(Connection):
+    """How a file is opened, and whether its document is printed as JSON."""
+
+    as_json: Json = False
 
 
 @dataclass(frozen=True)
@@ -93,7 +173,23 @@ class Reading(Access):
     @property
     def open_options(self) -> dict[str, Any]:
         """The arguments of :func:`sapwood.open`."""
-        return {**super().open_options, "threads": self.threads}
+        return {**super().open_options, **({} if self.threads is None else {"threads": self.threads})}
+
+
+def _headers(texts: Iterable[str]) -> dict[str, str]:
+    """Headers by their names.
+
+    >>> _headers(["Accept: text/html"])
+    {'Accept': 'text/html'}
+    """
+    found = {}
+    for text in texts:
+        name, colon, value = text.partition(":")
+        if not colon or not name.strip():
+            # Not shown: it may be secret.
+            raise typer.BadParameter("a header must be NAME:VALUE", param_hint="--header")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def quantity(text: str, units: dict[str, float], kind: str) -> float:

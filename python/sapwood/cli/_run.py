@@ -34,8 +34,11 @@ EXIT_CODES = {
 """The exit code for the ``code`` of an exception; any other is 1."""
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Makes a function a command: an exception of sapwood is printed in one line, without a traceback."""
+def command(function: Callable[..., None], trouble: int | None = None) -> Callable[..., None]:
+    """Makes a function a command: an exception of sapwood is printed in one line, without a traceback.
+
+    ``trouble`` is the exit code for all exceptions of a command whose own codes have another meaning.
+    """
     flat = ungrouped(function)
 
     @functools.wraps(flat)
@@ -54,7 +57,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             complain(f"sapwood: {error}")
             for line in _log(error):
                 complain(f"  {line}")
-            raise typer.Exit(code) from None
+            raise typer.Exit(trouble or code) from None
 
     return run
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from ..display.units import counted, human_bytes
-from ._options import Deadline, Force, Json, Threads
+from ._options import Force, Reading
 from ._output import complain, print_json, print_line
 
 if TYPE_CHECKING:
@@ -78,20 +78,15 @@ class Branches:
 
 
 @dataclass(frozen=True)
-class Output:
-    """How a new file is written, and how the result is printed."""
+class Output(Reading):
+    """How inputs are read, how a new file is written, and how the result is printed."""
 
     force: Force = False
-    as_json: Json = False
-    deadline: Deadline = None
-    threads: Threads = None
 
     def write(self, target: str, function: Callable[..., RepackReport], *inputs: Any, **options: Any) -> None:
         """Calls a function that writes a file, and prints its report."""
         began = time.monotonic()
-        report = function(
-            *inputs, overwrite=self.force, deadline=self.deadline, threads=self.threads, **options
-        )
+        report = function(*inputs, overwrite=self.force, **self.open_options, **options)
         seconds = time.monotonic() - began
         if self.as_json:
             document: dict[str, Any] = {"output": target, "seconds": seconds, **vars(report)}

@@ -46,13 +46,13 @@ def chain(
         str, typer.Option("--threads", "-j", metavar="N,…", help="Threads that the lanes share.")
     ] = "1",
     batch: Annotated[str, typer.Option(metavar="N,…", help="Events per batch.")] = "144",
-    target: Annotated[
+    stripe_size: Annotated[
         str, typer.Option(metavar="SIZE,…", help="Bytes per object of a dataset, such as 128kB,512kB.")
     ] = "1MiB",
     groups: Annotated[
         str, typer.Option(metavar="yes|no", help="Whether small products share objects; or both: yes,no.")
     ] = "yes",
-    entries: Annotated[
+    most_entries: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="The most events to process.")
     ] = None,
     compression: Annotated[
@@ -85,11 +85,11 @@ def chain(
         output or ["none"],
         chains=cast(Sequence[Chain], _of(chain, ("read", "full"))),
         batches=_numbers(batch),
-        stripe_sizes=_texts(target),
+        stripe_sizes=_texts(stripe_size),
         group=[text == "yes" for text in _of(groups, ("yes", "no"))],
         lanes=_numbers(lanes),
         threads=_numbers(threads),
-        entries=entries,
+        entries=most_entries,
         compression=compression,
         repeats=repeats,
         overwrite=force,

@@ -74,7 +74,7 @@ def verify(directory: Directory = None, as_json: Json = False) -> None:
 @command
 def clear(
     url: Annotated[
-        str | None, typer.Argument(metavar="[URL]", help="The file to remove; by default all files.")
+        str | None, typer.Argument(metavar="URL", help="The file to remove; by default all files.")
     ] = None,
     directory: Directory = None,
 ) -> None:

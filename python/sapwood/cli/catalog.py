@@ -90,7 +90,7 @@ def add(
 @command
 def refresh(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Names or locations; by default all.")
+        list[str] | None, typer.Argument(metavar="NAME...", help="Names or locations; by default all.")
     ] = None,
     *,
     inspection: Inspection,
@@ -121,7 +121,7 @@ def ls(*, listing: Listing) -> None:
 def search(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[TEXT]", help="Part of the name or location, or a glob with * and ?."),
+        typer.Argument(metavar="TEXT", help="Part of the name or location, or a glob with * and ?."),
     ] = None,
     product: Annotated[
         str | None,
@@ -192,7 +192,8 @@ def lineage(name: Name, *, listing: Listing) -> None:
 @app.command()
 @command
 def forget(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...")], catalog: CatalogUrl = None
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names, or locations by URL.")],
+    catalog: CatalogUrl = None,
 ) -> None:
     """Remove datasets, or single locations by URL, from the catalogue. The datasets themselves remain."""
     with Listing(catalog).open() as opened:

@@ -15,9 +15,10 @@ import typer
 
 from ..display.printable import printable
 from ..display.units import counted, human_bytes
-from ._options import Columns, Cut, Entries, Filter, Force, Reading, Tree, entry_range
+from ._options import Columns, Cut, Entries, Filter, Force, Reading, Trees, entry_range
 from ._output import output_or_standard, print_json, print_line
 from ._run import command
+from ._several import trees
 
 if TYPE_CHECKING:
     from ._writers import Writer
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @command
 def convert(
-    source: Tree,
+    source: Trees,
     output: Annotated[
         str,
         typer.Argument(
@@ -54,7 +55,6 @@ def convert(
     The output file appears once it is complete; if the command fails, there is none.
     """
     from ..options.outputs import TABLES
-    from ._target import open_tree
     from ._writers import format_of, standard_output, writer
 
     file_format = format_of(output, to)
@@ -64,25 +64,36 @@ def convert(
         opened = functools.partial(standard_output, file_format)
     else:
         opened = functools.partial(writer, place, file_format, overwrite=force)
-    start, stop = entry_range(entries)
     began = time.monotonic()
-    with open_tree(source, reading) as tree:
-        selection = {"filter_name": filter_name, "entry_start": start, "entry_stop": stop, "library": "arrow"}
-        step = int(step_size) if step_size.isdecimal() and len(step_size) < 19 else step_size
-        batches = tree.iterate(columns or None, cut, step_size=step, report=True, **selection)
-        with _progress(tree, start, stop, quiet=reading.as_json) as advance:
-            written, names = _write(tree, batches, opened, columns, cut, selection, advance)
-        document = {
-            "file": tree.file.file_path,
-            "tree": tree.object_path,
-            "output": output,
-            "format": file_format,
-            "entries": written,
-            "columns": names,
-            "bytes": 0 if place is None else os.path.getsize(place),
-            "seconds": time.monotonic() - began,
-            "read": tree.file.report().to_dict(),
-        }
+    step = int(step_size) if step_size.isdecimal() and len(step_size) < 19 else step_size
+    selection = {"expressions": columns or None, "cut": cut, "filter_name": filter_name, "library": "arrow"}
+    read: list[Any] = []
+
+    def batches() -> Iterator[Any]:
+        for tree, start, stop in trees(source, reading, entry_range(entries)):
+            read.append(tree)
+            within = {"entry_start": start, "entry_stop": stop}
+            with _progress(tree, start, stop, quiet=reading.as_json) as advance:
+                batch = None
+                for batch, report in tree.iterate(step_size=step, report=True, **selection, **within):
+                    yield batch
+                    advance(report.tree_entry_stop - report.tree_entry_start)
+                if batch is None:
+                    # Without entries, the columns still have types.
+                    yield tree.arrays(**selection, entry_start=0, entry_stop=0)
+
+    written, names = _write(batches(), opened)
+    document = {
+        "file": read[0].file.file_path,
+        "tree": read[0].object_path,
+        "output": output,
+        "format": file_format,
+        "entries": written,
+        "columns": names,
+        "bytes": 0 if place is None else os.path.getsize(place),
+        "seconds": time.monotonic() - began,
+        "read": sum(tree.file.report() for tree in read).to_dict(),
+    }
     if reading.as_json:
         print_json(document)
     elif place is not None and sys.stdout.isatty():
@@ -92,29 +103,16 @@ def convert(
 
 
 def _write(
-    tree: Any,
-    batches: Iterator[Any],
-    opened: Callable[[Any], contextlib.AbstractContextManager[Writer]],
-    columns: list[str] | None,
-    cut: str | None,
-    selection: dict[str, Any],
-    advance: Callable[[int], None],
+    batches: Iterator[Any], opened: Callable[[Any], contextlib.AbstractContextManager[Writer]]
 ) -> tuple[int, list[str]]:
     """Writes all batches; returns the number of entries and the names of the columns."""
-    first = next(batches, None)
-    if first is None:
-        # Without entries, the columns still have types.
-        empty = tree.arrays(columns or None, cut, **{**selection, "entry_start": 0, "entry_stop": 0})
-        with opened(empty.schema) as sink:
-            sink.write(empty)
-        return 0, empty.column_names
+    first = next(batches)
     written = 0
-    with opened(first[0].schema) as sink:
-        for table, report in itertools.chain([first], batches):
+    with opened(first.schema) as sink:
+        for table in itertools.chain([first], batches):
             sink.write(table)
             written += table.num_rows
-            advance(report.tree_entry_stop - report.tree_entry_start)
-    return written, first[0].column_names
+    return written, first.column_names
 
 
 @contextlib.contextmanager

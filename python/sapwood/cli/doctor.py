@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from ._options import Json
-from ._output import Column, print_json, print_line, print_table
+from ._options import Access, Files
+from ._output import Column, print_line, print_table
 from ._run import EXIT_CODES, FAILED, command
+from ._several import for_each
+
+LONGEST = 10.0
+"""Seconds that each step may take, unless you give a deadline."""
 
 _SIGNS = {"passed": "ok", "noted": "note", "failed": "FAILED", "skipped": "-"}
 
 
 @command
 def doctor(
-    source: Annotated[str, typer.Argument(metavar="FILE", help="A file, URL or dataset.")],
-    as_json: Json = False,
-    longest: Annotated[
-        float, typer.Option("--deadline", metavar="SECONDS", min=0.1, help="The time limit of each step.")
-    ] = 10.0,
+    sources: Files,
+    *,
+    access: Access,
 ) -> None:
     """Try each step of opening a file, to find the one that fails.
 
@@ -28,33 +30,43 @@ def doctor(
 
     The steps are server, connection, TLS, credentials and bytes. It prints the source of credentials, but
     never the credentials themselves. It reads only the metadata of the file; 'sapwood verify' checks every
-    byte.
+    byte. Without --deadline, each step may take 10 seconds.
     """
-    steps = _steps(source, longest)
-    failure = next((step["error"] for step in steps if step["error"] is not None), None)
-    if as_json:
-        print_json({"ok": failure is None, "steps": steps})
-    else:
-        _print(steps)
-        if failure is None and steps[-1]["name"] == "ROOT file":
-            print_line("Only the metadata was read; to check every byte, use 'sapwood verify FILE'.")
-    if failure is not None:
-        raise typer.Exit(EXIT_CODES.get(failure["code"], FAILED))
+    failures: list[dict[str, Any]] = []
+
+    def diagnosed(source: str) -> dict[str, Any]:
+        steps = _steps(source, access)
+        failure = next((step["error"] for step in steps if step["error"] is not None), None)
+        if failure is not None:
+            failures.append(failure)
+        if not access.as_json:
+            _print(steps)
+            if failure is None and steps[-1]["name"] == "ROOT file":
+                print_line("Only the metadata was read; to check every byte, use 'sapwood verify FILE'.")
+        return {"ok": failure is None, "steps": steps}
+
+    for_each(sources, access, diagnosed)
+    if failures:
+        raise typer.Exit(EXIT_CODES.get(failures[0]["code"], FAILED))
 
 
-def _steps(source: str, longest: float) -> list[dict[str, Any]]:
+def _steps(source: str, access: Access) -> list[dict[str, Any]]:
     from .. import _core
     from ..errors.core import core_errors, translated
     from ..options.paths import CATALOGUED, split_object_path
+    from ..options.reading import open_options
     from ._run import describe
 
+    options = dict(access.open_options)
+    settings = open_options(options.pop("deadline", None), None, options)
     file, _ = split_object_path(source)
     if file.startswith(CATALOGUED):
         from ..opening.catalogued import catalogued
 
         file, _ = catalogued(file)
+    given = settings.for_core(settings.replicas_of(file))
     with core_errors():
-        steps = _core.diagnose(file, longest=longest)
+        steps = _core.diagnose(file, longest=settings.deadline or LONGEST, options=given)
     for step in steps:
         error = step["error"]
         if error is not None:

@@ -21,7 +21,7 @@ def example(
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random numbers.")] = 1,
     force: Force = False,
 ) -> None:
-    """Write a file like CMS's NanoAOD, with made-up collisions, to try things on.
+    """Write an example like CMS's NanoAOD, with made-up collisions.
 
     \b
     sapwood example nano.root

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from ..display.table import GAP, LEAST_TEXT
 from ..display.units import counted
-from ._options import Columns, Cut, Filter, Reading, Tree
+from ._options import Columns, Cut, Entries, Filter, Reading, Trees, entry_range
 from ._output import (
     Column,
     fits_terminal,
@@ -20,6 +21,7 @@ from ._output import (
     terminal_width,
 )
 from ._run import command
+from ._several import trees
 
 WIDEST = 40
 """The most characters of one value in a table."""
@@ -38,11 +40,14 @@ _CLOSING = {"[": "]", "{": "}"}
 
 @command
 def head(
-    source: Tree,
+    source: Trees,
     columns: Columns = None,
-    count: Annotated[int, typer.Option("-n", "--entries", min=0, help="The number of entries.")] = 10,
+    count: Annotated[
+        int, typer.Option("-n", "--number", metavar="N", min=0, help="The number of entries.")
+    ] = 10,
     filter_name: Filter = None,
     cut: Cut = None,
+    entries: Entries = None,
     *,
     reading: Reading,
 ) -> None:
@@ -54,26 +59,27 @@ def head(
     With a cut, these are the first entries that pass it. Without columns, only the first few columns of a
     wide tree are printed; `--json` prints all.
     """
-    from ._target import open_tree
-
     names, more = columns or None, 0
-    with open_tree(source, reading) as tree:
-        if not (names or filter_name or reading.as_json):
+    document: dict[str, Any] = {}
+    values: dict[str, list[Any]] = {}
+    for tree, *within in trees(source, reading, entry_range(entries)):
+        if not (document or names or filter_name or reading.as_json):
             names, more = _first_columns(tree)
-        values = _first_entries(tree, count, cut, expressions=names, filter_name=filter_name)
-        document = {
-            "file": tree.file.file_path,
-            "tree": tree.object_path,
-            "entries": max(map(len, values.values()), default=0),
-            "columns": values,
-        }
+        document = document or {"file": tree.file.file_path, "tree": tree.object_path}
+        rest = count - max(map(len, values.values()), default=0)
+        found = _first_entries(tree, rest, cut, within, expressions=names, filter_name=filter_name)
+        for name, items in found.items():
+            values.setdefault(name, []).extend(items)
+        if all(len(items) >= count for items in values.values()):
+            break
+    document |= {"entries": max(map(len, values.values()), default=0), "columns": values}
     if reading.as_json:
         print_json(document)
         return
     _print(values)
     if more:
-        rest = counted(more, "more column")
-        print_line(f"… and {rest}: add the names of those you want, or select them with --filter 'GLOB'")
+        left = counted(more, "more column")
+        print_line(f"… and {left}: add the names of those you want, or select them with --filter 'GLOB'")
 
 
 def _first_columns(tree: Any) -> tuple[list[str] | None, int]:
@@ -84,24 +90,27 @@ def _first_columns(tree: Any) -> tuple[list[str] | None, int]:
     return (None, 0) if len(names) <= MOST_COLUMNS else (names[:MOST_COLUMNS], len(names) - MOST_COLUMNS)
 
 
-def _first_entries(tree: Any, count: int, cut: str | None, **columns: Any) -> dict[str, list[Any]]:
-    """The values of the first entries that pass a cut, which is evaluated in steps of bounded memory."""
+def _first_entries(
+    tree: Any, count: int, cut: str | None, within: Sequence[int], **columns: Any
+) -> dict[str, list[Any]]:
+    """The values of the first entries of a range that pass a cut, evaluated in steps of bounded memory."""
 
     def read(start: int, stop: int) -> dict[str, list[Any]]:
         found = tree.arrays(cut=cut, entry_start=start, entry_stop=stop, library="np", how=dict, **columns)
         return {name: [plain(item) for item in array[:count]] for name, array in found.items()}
 
+    first, last = within
     if cut is None or count == 0:
-        return read(0, count)
+        return read(first, min(first + count, last))
     most = tree.num_entries_for(LARGEST_STEP, cut=cut, **columns)
     values: dict[str, list[Any]] = {}
-    start, step = 0, max(FIRST_STEP, count)
+    start, step = first, max(FIRST_STEP, count)
     while True:
-        stop = start + min(step, most)
+        stop = min(start + min(step, most), last)
         for name, items in read(start, stop).items():
             known = values.setdefault(name, [])
             known += items[: count - len(known)]
-        if stop >= tree.num_entries or all(len(items) >= count for items in values.values()):
+        if stop >= last or all(len(items) >= count for items in values.values()):
             return values
         start, step = stop, 2 * step
 

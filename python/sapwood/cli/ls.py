@@ -10,8 +10,9 @@ import typer
 
 from ..display.units import human_bytes
 from ._options import Access, Files
-from ._output import Column, complain, numbers, print_json, print_line, print_table, ratio
-from ._run import command, describe, exit_code
+from ._output import Column, complain, numbers, print_line, print_table, ratio
+from ._run import command
+from ._several import for_each
 
 
 @command
@@ -38,28 +39,16 @@ def ls(
 
     With several files, a file that cannot be read is reported, and the others are still listed.
     """
-    documents: list[dict[str, Any]] = []
     failures: list[Exception] = []
-    for place, source in enumerate(sources):
-        if len(sources) > 1 and not access.as_json:
-            if place > 0:
-                print_line()
-            print_line(f"{source}:")
-        try:
-            document, failed = _document(source, recursive, long, access)
-        except Exception as error:
-            if len(sources) == 1 or exit_code(error) is None:
-                raise
-            complain(f"sapwood: {error}")
-            document, failed = {"file": source, "error": describe(error)}, [error]
-        documents.append(document)
-        failures += failed
+
+    def listed(source: str) -> dict[str, Any]:
+        document, failed = _document(source, recursive, long, access)
+        failures.extend(failed)
         if not access.as_json:
             _print(document, long)
-    if access.as_json:
-        print_json(documents[0] if len(sources) == 1 else {"files": documents})
-    if failures:
-        raise typer.Exit(exit_code(failures[0]) or 1)
+        return document
+
+    for_each(sources, access, listed, failures)
 
 
 def _document(

@@ -46,9 +46,9 @@ def show(profile: ProfileName, as_json: Json = False) -> None:
     print_table([*numbers("used", "of windows"), *titles], rows)
 
 
-@app.command("list")
+@app.command()
 @command
-def list_(as_json: Json = False) -> None:
+def ls(as_json: Json = False) -> None:
     """List the named profiles."""
     from ..lazy.profile import Profile, saved_profiles
 
@@ -111,5 +111,5 @@ def _existing(where: str) -> Path:
 
     path = profile_path(where)
     if not path.is_file():
-        raise FileNotFoundError(f"no profile {where!r} ({path}); 'sapwood profile list' lists all")
+        raise FileNotFoundError(f"no profile {where!r} ({path}); 'sapwood profile ls' lists all")
     return path

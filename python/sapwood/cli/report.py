@@ -6,14 +6,15 @@ from typing import Annotated
 
 import typer
 
-from ._options import Columns, Entries, Force, Reading, Tree, entry_range
+from ._options import Columns, Entries, Force, Reading, Trees, entry_range
 from ._output import print_text
 from ._run import command
+from ._several import trees
 
 
 @command
 def report(
-    source: Tree,
+    source: Trees,
     columns: Columns = None,
     svg: Annotated[
         str | None, typer.Option("--svg", metavar="OUT.svg", help="Also draw the requests over time.")
@@ -31,14 +32,14 @@ def report(
     from ..options.outputs import check_picture
     from ..query.reading import read_and_drop
     from ..query.select import select
-    from ._target import open_tree
 
     if svg is not None:
         check_picture(svg, [source, reading.replica], force)
-    start, stop = entry_range(entries)
-    with open_tree(source, reading) as found:
+    files = []
+    for found, start, stop in trees(source, reading, entry_range(entries)):
         read_and_drop(found.tree, select(found, columns or None).leaf_branches, start, stop)
-    cost = found.file.report()
+        files.append(found.file)
+    cost = sum(file.report() for file in files)
     if svg is not None:
         cost.save(svg, overwrite=force)
     print_text(cost.to_json() if reading.as_json else str(cost))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..display.units import counted, human_bytes
-from ._options import Access, Filter, Tree
-from ._output import Column, numbers, print_json, print_table, ratio
+from ._options import Access, Files, Filter
+from ._output import Column, numbers, print_table, ratio
 from ._run import command
+from ._several import for_each
 
 if TYPE_CHECKING:
     from ..model.branch import Branch
@@ -29,7 +30,7 @@ class Sort(str, enum.Enum):
 
 @command
 def show(
-    source: Tree,
+    sources: Files,
     sort: Annotated[
         Sort | None, typer.Option(help="Sort the branches; by default, they are in the order of the file.")
     ] = None,
@@ -53,19 +54,27 @@ def show(
     if edm:
         from ._edm import show_edm
 
-        show_edm(source, None if sort is None else sort.value, filter_name, access)
+        name = None if sort is None else sort.value
+        for_each(sources, access, lambda source: show_edm(source, name, filter_name, access))
         return
+    for_each(sources, access, lambda source: _show(source, sort, filter_name, access))
+
+
+def _show(source: str, sort: Sort | None, filter_name: str | None, access: Access) -> dict[str, Any]:
+    """Prints a tree, branch or other object unless a JSON document is wanted, which is returned."""
     from ..report.layout import cluster_starts
-    from ._object import print_object
+    from ._object import object_document, print_object
     from ._target import open_tree_or_object
 
     found = open_tree_or_object(source, access)
     if hasattr(found, "is_group"):
-        _show_branch(found, as_json=access.as_json)
-        return
+        if not access.as_json:
+            found.show()
+        return _branch_document(found)
     if not hasattr(found, "num_entries"):
-        print_object(source, found, as_json=access.as_json)
-        return
+        if not access.as_json:
+            print_object(found)
+        return object_document(source, found)
     with found as tree:
         rows = [_row(path, branch) for path, branch in tree.items(filter_name=filter_name)]
         document = {
@@ -77,25 +86,19 @@ def show(
             "branches": _sorted(rows, sort),
             "total": _total(rows),
         }
-    if access.as_json:
-        print_json(document)
-    else:
+    if not access.as_json:
         _print(document)
+    return document
 
 
-def _show_branch(branch: Branch, *, as_json: bool) -> None:
+def _branch_document(branch: Branch) -> dict[str, Any]:
     """The branch, the members of its objects and its sub-branches."""
-    if not as_json:
-        branch.show()
-        return
-    print_json(
-        {
-            "branch": _row(branch.path, branch),
-            "members": [{"name": one.member, "type": one.typename} for _, one in branch.members()],
-            "branches": [_row(path, one) for path, one in branch.items()],
-            "skipped": [{"member": member, "reason": reason} for member, reason in branch.skipped],
-        }
-    )
+    return {
+        "branch": _row(branch.path, branch),
+        "members": [{"name": one.member, "type": one.typename} for _, one in branch.members()],
+        "branches": [_row(path, one) for path, one in branch.items()],
+        "skipped": [{"member": member, "reason": reason} for member, reason in branch.skipped],
+    }
 
 
 def _row(path: str, branch: Branch) -> dict[str, Any]:

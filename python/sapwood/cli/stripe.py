@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from ..display.units import counted, human_bytes
 from ._dataset import print_done, print_version
-from ._options import Cut, Deadline, Entries, Force, Json, Log, Threads, entry_range
+from ._options import Cut, Entries, Force, Json, Log, StoreAccess, Threads, entry_range
 from ._output import Column, complain, numbers, print_json, print_table
 from ._run import FAILED, command
 from ._writing import Branches, Follow
@@ -50,18 +50,22 @@ Really: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True)
-class Access:
+class Access(StoreAccess):
     """How a dataset is opened, and whether the result is printed as JSON."""
 
     log: Log = None
-    deadline: Deadline = None
     as_json: Json = False
+
+    @property
+    def open_options(self) -> dict[str, Any]:
+        """The arguments of :func:`sapwood.stripe.open`."""
+        return {**super().open_options, "log": self.log}
 
     def open(self, dataset: str, threads: int | None = None) -> StripeDataset:
         """The dataset."""
         from .. import stripe
 
-        return stripe.open(dataset, log=self.log, deadline=self.deadline, threads=threads)
+        return stripe.open(dataset, threads=threads, **self.open_options)
 
 
 @dataclass(frozen=True)
@@ -102,9 +106,7 @@ def create(
     from .. import stripe
 
     options = {**branches.arguments(), **asdict(writing), "cut": cut, "batch": batch}
-    made = stripe.create(
-        dataset, sources, **options, log=access.log, deadline=access.deadline, threads=threads
-    )
+    made = stripe.create(dataset, sources, **options, **access.open_options, threads=threads)
     note = " (v1 is the empty dataset, before its first entries)"
     print_version(made.describe(sizes=True), access.as_json, note)
 
@@ -172,7 +174,7 @@ def commit(
 @command
 def consolidate(
     dataset: Dataset,
-    target: ObjectSize = None,
+    stripe_size: ObjectSize = None,
     product: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this product; all others stay unchanged. Repeatable."),
@@ -188,7 +190,7 @@ def consolidate(
     opened = access.open(dataset, threads)
     done = asdict(
         opened.consolidate(
-            target, products=product or None, dry_run=dry_run, compression=compression, who=who
+            stripe_size, products=product or None, dry_run=dry_run, compression=compression, who=who
         )
     )
     if not access.as_json:

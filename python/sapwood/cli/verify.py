@@ -12,7 +12,7 @@ import typer
 
 from ..display.printable import printable
 from ..display.units import counted, human_bytes
-from ._options import Deadline, Json, Replica, Threads
+from ._options import Reading
 from ._output import Column, complain, print_json, print_line, print_table
 from ._run import EXIT_CODES, FAILED, UNREADABLE, command
 
@@ -33,10 +33,8 @@ def verify(
     everything: Annotated[
         bool, typer.Option("--all", help="Print all findings, including notes and undecoded objects.")
     ] = False,
-    as_json: Json = False,
-    threads: Threads = None,
-    deadline: Deadline = None,
-    replica: Replica = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Read every byte of files once, and check all of their content.
 
@@ -51,8 +49,8 @@ def verify(
 
     with _progress() as progress:
         targets = [split_target(file) for file in files]
-        report = run(targets, threads=threads, deadline=deadline, progress=progress, replicas=replica or None)
-    if as_json:
+        report = run(targets, progress=progress, **reading.open_options)
+    if reading.as_json:
         print_json(_document(report))
     else:
         for file in report.files:

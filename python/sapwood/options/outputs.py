@@ -34,6 +34,7 @@ class Format:
 
 ROOT = Format("a ROOT file", (".root",))
 SVG = Format("an SVG picture", (".svg",))
+PICTURE = Format("an SVG, PNG or PDF picture", (".svg", ".png", ".pdf"))
 REPORT = Format("an HTML or JSON report", (".html", ".htm", ".json"))
 RECORDING = Format("a recording", (".swt",))
 RECEIPT = Format("a receipt, which is JSON", (".json",))

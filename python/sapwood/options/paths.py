@@ -97,6 +97,11 @@ def is_url(text: str) -> bool:
     return _SCHEME.match(text) is not None
 
 
+def is_glob(path: str) -> bool:
+    """Whether a path has wildcards: ``*``, ``?``, ``[ab]`` or ``{a,b}``."""
+    return _GLOB.search(path) is not None
+
+
 def is_file_object(candidate: object) -> bool:
     """Whether an object can be read like a file: it has ``read`` and ``seek``, or is a buffer."""
     if isinstance(candidate, (bytes, bytearray, memoryview)):
@@ -206,7 +211,7 @@ def _expand(path: str, listed: Lister) -> list[str]:
         patterns = [one + mark + opaque for one in _expand_braces(place)]
         return list(dict.fromkeys(name for one in patterns for name in remote_glob(one, listed)))
     local = os.path.expanduser(path)
-    if _GLOB.search(local) is None or os.path.exists(local):
+    if not is_glob(local) or os.path.exists(local):
         return [local]
     patterns = _expand_braces(local)
     return list(dict.fromkeys(name for pattern in patterns for name in sorted(glob.glob(pattern))))

@@ -157,7 +157,7 @@ class Dataset:
 
     def consolidate(
         self,
-        target: int | str | None = None,
+        stripe_size: int | str | None = None,
         *,
         products: str | Sequence[str] | None = None,
         dry_run: bool = False,
@@ -165,8 +165,8 @@ class Dataset:
     ) -> Consolidated:
         """Rewrites entries that are spread over many small objects into fewer, larger ones: a new version.
 
-        It rewrites segments whose objects have, on average, less than half of the target size, if that halves
-        the number of objects; adjacent segments become one. Values, their order and the objects that came
+        It rewrites segments whose objects have, on average, less than half of this size, if that halves the
+        number of objects; adjacent segments become one. Values, their order and the objects that came
         with the entries are preserved, and earlier versions stay readable. If there is nothing to gain, there
         is no new version.
 
@@ -174,7 +174,7 @@ class Dataset:
         products stay unchanged.
 
         Args:
-            target: size of an object, in bytes that its content takes in the source; by default 1 MiB.
+            stripe_size: as in :func:`create`.
             products: names of the products to rewrite; by default all, and the objects beside the tree.
             dry_run: only report what would be done, as far as that can be predicted.
             writing: as in :func:`create`.
@@ -183,7 +183,7 @@ class Dataset:
             KeyInFileError: if there is no such product.
             ConflictError: if another writer changed the same segments meanwhile.
         """
-        options = writing_options(self._options, stripe_size=target, **writing)
+        options = writing_options(self._options, stripe_size=stripe_size, **writing)
         with core_errors():
             result = self._core.consolidate(product_names(products), dry_run, options)
         return Consolidated(**{**result, "notes": tuple(result["notes"])})

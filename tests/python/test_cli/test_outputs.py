@@ -75,10 +75,13 @@ OUTPUTS = {
     ("stripe export", "target"): Output("stripe export DATASET OUT", ".root", wrong=".html"),
     ("stripe append", "receipt"): Output("stripe append DATASET --from SOURCE:Events --receipt OUT", ".json"),
     ("trace", "output"): Output("trace -o OUT", ".swt"),
+    ("hist", "output"): Output("hist SOURCE:Events run -o OUT", ".svg"),
     ("tune", "output"): Output("tune SOURCE:Events -o OUT", ".html"),
-    ("bench chain", "page"): Output("bench chain SOURCE:Events --chain read --entries 10 -o OUT", ".html"),
+    ("bench chain", "page"): Output(
+        "bench chain SOURCE:Events --chain read --most-entries 10 -o OUT", ".html"
+    ),
     ("bench chain", "output"): Output(
-        "bench chain SOURCE:Events --chain full --entries 10 --output OUT", ".root", wrong=".svg"
+        "bench chain SOURCE:Events --chain full --most-entries 10 --output OUT", ".root", wrong=".svg"
     ),
 }
 """All parameters of commands that name a file which is written."""
@@ -100,6 +103,7 @@ KEPT = {
     *((name, "catalog") for name in ALL if name.startswith("catalog ")),
     *((name, "directory") for name in ALL if name.startswith("cache ")),
     ("monitor", "database"),
+    *((name, "cache") for name, one in ALL.items() if "cache" in {param.name for param in one.params}),
     ("profile merge", "into"),
     *((name, "dataset") for name in ALL if name.startswith("stripe ")),
     ("stripe copy", "target"),
@@ -107,6 +111,8 @@ KEPT = {
 """Those that name what is kept and changed in place: databases, caches, profiles, datasets."""
 
 NO_FILE = {
+    *("a", "anonymous", "atol", "b", "bins", "endpoint", "expression", "header", "limits", "most_entries"),
+    *("rtol", "weight"),
     *("arguments", "attempt", "bandwidth", "base", "basket_size", "batch", "budget", "by_position", "chain"),
     *("cluster_entries", "cluster_size", "columns", "compression", "concurrency", "count", "cut", "days"),
     *("deadline", "delete", "dimension", "drop", "dry_run", "edm", "entries", "everything", "files"),

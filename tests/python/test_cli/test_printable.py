@@ -131,9 +131,19 @@ def _interrupted(sleep: Callable[[float], None]) -> Callable[[float], None]:
 
 
 Arguments = Callable[[World], list[str]]
-SILENT = {"bench chain", "cache verify", "cache clear", "convert", "layout", "monitor", "replay", "repack"}
+SILENT = {
+    "bench chain",
+    "cache verify",
+    "cache clear",
+    "convert",
+    "diff",
+    "layout",
+    "monitor",
+    "replay",
+    "repack",
+}
 SILENT |= {"slim", "skim", "merge", "trace", "catalog forget", "catalog serve", "profile forget"}
-SILENT |= {"profile list", "cache ls"}
+SILENT |= {"profile ls", "cache ls"}
 SILENT |= {f"stripe {name}" for name in ("append", "commit", "consolidate", "add", "verify", "base", "drop")}
 SILENT |= {f"stripe {name}" for name in ("expire", "gc", "restore", "copy", "tag")}
 """Commands that print no names, or only to a terminal."""
@@ -155,6 +165,8 @@ CALLS: dict[str, list[Arguments]] = {
         lambda w: [f"{w.file}:histogram{EVIL}"],
         lambda w: ["--edm", w.edm],
     ],
+    "hist": [lambda w: [f"{w.file}:histogram{EVIL}"]],
+    "diff": [lambda w: [w.file, w.file], lambda w: [w.dataset, w.dataset]],
     "head": [lambda w: [w.file], lambda w: [w.unreadable, "-n", "1"], lambda w: [w.dataset]],
     "convert": [
         lambda w: [w.file, w.new(".parquet")],
@@ -192,7 +204,7 @@ CALLS: dict[str, list[Arguments]] = {
     "catalog forget": [lambda w: [f"dataset{EVIL}", "--catalog", w.catalog]],
     "catalog serve": [lambda w: ["--web", "127.0.0.1:0", "--catalog", w.catalog]],
     "profile show": [lambda w: [f"profile{EVIL_FILE}.json"]],
-    "profile list": [lambda w: []],
+    "profile ls": [lambda w: []],
     "profile merge": [lambda w: [f"profile{EVIL_FILE}.json", "--into", w.new(".json")]],
     "profile forget": [lambda w: [f"profile{EVIL_FILE}.json"]],
     "stripe create": [lambda w: [w.new(), "--from", f"{w.file}:{TREE}"]],
@@ -226,6 +238,9 @@ FAILURES: list[Arguments] = [
     lambda w: ["show", f"{w.file}:{TREE}/y{EVIL}"],
     lambda w: ["show", "--edm", w.file],
     lambda w: ["head", w.file, f"y{EVIL}"],
+    lambda w: ["hist", f"{w.file}:{TREE}", f"y{EVIL}"],
+    lambda w: ["diff", w.file, f"{w.file}:nothing{EVIL}"],
+    lambda w: ["doctor", w.file, "--header", EVIL],
     lambda w: ["head", w.file, "--cut", f"'{EVIL}'"],
     lambda w: ["head", w.file, "--cut", f"f{EVIL}("],
     lambda w: ["head", w.unreadable, f"record{EVIL}/record{EVIL}.a"],

@@ -24,9 +24,9 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_list(sapwood: Run) -> None:
-    lines = sapwood("profile", "list").out.splitlines()
+    lines = sapwood("profile", "ls").out.splitlines()
     assert [line.split()[:3] for line in lines[1:]] == [["one", "1", "1"], ["two", "1", "1"]]
-    found = sapwood("profile", "list", "--json").json["profiles"]
+    found = sapwood("profile", "ls", "--json").json["profiles"]
     assert [(one["name"], one["trees"], one["columns"]) for one in found] == [("one", 1, 1), ("two", 1, 1)]
 
 

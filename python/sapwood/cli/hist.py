@@ -1,0 +1,287 @@
+"""`sapwood hist`: a histogram of a column, or one from a file, in the terminal or as a picture."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from ..display.bars import short_number
+from ._options import Cut, Entries, Force, Reading, entry_range
+from ._output import print_json, print_line
+from ._run import command
+from ._several import expanded, trees
+
+WIDTH = 80
+"""The width of a drawing in a pipe."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What is drawn: bins with one or two axes, a title, and a line of numbers about them."""
+
+    title: str
+    labels: tuple[str, ...]
+    values: Any
+    edges: tuple[Any, ...]
+    note: str
+    document: dict[str, Any]
+    averaged: bool = False
+    """Whether bins hold means, as those of a profile do."""
+
+
+@command
+def hist(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE[:PATH]",
+            help="A tree or a histogram in a file, a URL, or a glob in quotes. You can omit an only tree.",
+        ),
+    ],
+    expression: Annotated[
+        str | None,
+        typer.Argument(metavar="EXPRESSION", help="A branch or an expression, if FILE:PATH is a tree."),
+    ] = None,
+    cut: Cut = None,
+    bins: Annotated[
+        int | None, typer.Option("--bins", "-b", metavar="N", min=1, max=100_000, help="Bins; by default 50.")
+    ] = None,
+    limits: Annotated[
+        str | None,
+        typer.Option(
+            "--range", metavar="LOW:HIGH", help="The range of the axis; by default that of the values."
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option(metavar="EXPRESSION", help="The weight of each entry; by default 1.")
+    ] = None,
+    entries: Entries = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="OUT.svg", help="A picture: OUT.svg, OUT.png or OUT.pdf."),
+    ] = None,
+    force: Force = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Draw a histogram of a column, or one from a file.
+
+    \b
+    sapwood hist nano.root:Events Muon_pt --range 0:100
+    sapwood hist nano.root:Events 'MET_pt' --cut 'nMuon >= 2' -o met.svg
+    sapwood hist plots.root:dir/mass
+
+    Of lists, every item counts. Files are read in steps; without --range, large ones are read twice.
+    """
+    from ..errors import UsageError
+
+    if output is not None:
+        _check_picture(output, [source, reading.replica], force)
+    span = None if limits is None else _limits(limits)
+    if expression is None:
+        for name, given in {
+            "--cut": cut,
+            "--bins": bins,
+            "--range": limits,
+            "--weight": weight,
+            "--entries": entries,
+        }.items():
+            if given is not None:
+                raise UsageError(f"{name} needs an expression: sapwood hist FILE:TREE EXPRESSION")
+        drawing = _stored(source, reading)
+    else:
+        drawing = _filled(source, expression, cut, weight, bins, span, entry_range(entries), reading)
+    if reading.as_json:
+        print_json(drawing.document)
+    if output is not None:
+        _save(drawing, output, force)
+    elif not reading.as_json:
+        _draw(drawing)
+
+
+def _filled(
+    source: str,
+    expression: str,
+    cut: str | None,
+    weight: str | None,
+    bins: int | None,
+    limits: tuple[float, float] | None,
+    entries: tuple[int | None, int | None],
+    reading: Reading,
+) -> Drawing:
+    """A histogram of an expression over the trees of files."""
+    from ..studies.filling import fill, flat_pairs
+
+    names = [expression] if weight is None else [expression, weight]
+
+    def read() -> Iterator[Any]:
+        for tree, start, stop in trees(source, reading, entries):
+            within = {"entry_start": start, "entry_stop": stop, "step_size": "50 MB"}
+            for columns in tree.iterate(list(dict.fromkeys(names)), cut, how=dict, **within):
+                given = None if weight is None else columns[weight]
+                yield flat_pairs(columns[expression], given, repr(expression))
+
+    found = fill(read, bins, limits)
+    parts = [f"{found.entries:,} values", f"mean {found.mean:.5g}", f"std {found.std:.5g}"]
+    parts += [
+        f"{name} {short_number(count)}"
+        for name, count in (("below", found.below), ("above", found.above), ("NaN or infinite", found.nan))
+        if count
+    ]
+    title = expression + (f"  [{cut}]" if cut else "")
+    document = {
+        "source": source,
+        "expression": expression,
+        "cut": cut,
+        "weight": weight,
+        "edges": [found.edges.tolist()],
+        "values": found.values.tolist(),
+        "entries": found.entries,
+        "below": found.below,
+        "above": found.above,
+        "nan": found.nan,
+    }
+    return Drawing(title, (expression,), found.values, (found.edges,), ", ".join(parts), document)
+
+
+def _stored(source: str, reading: Reading) -> Drawing:
+    """A histogram from a file; from several files, the sum."""
+    import numpy as np
+
+    from ..errors import UnsupportedTypeError, UsageError
+    from ._target import open_tree_or_object
+
+    total: Any = None
+    for name in expanded([source], reading):
+        found = open_tree_or_object(name, reading)
+        if hasattr(found, "num_entries"):
+            raise UsageError(
+                f"{name} is a tree or a branch: name what to draw, as in 'sapwood hist {name} COLUMN'"
+            )
+        if not hasattr(found, "axes") or not hasattr(found, "values"):
+            kind = getattr(found, "class_name", type(found).__name__)
+            raise UsageError(f"{name} is of class {kind}, not a histogram; 'sapwood show' prints it")
+        edges = tuple(axis.edges() for axis in found.axes)
+        if len(edges) > 2:
+            raise UnsupportedTypeError(
+                f"{name} has {len(edges)} axes: histograms with one or two can be drawn"
+            )
+        if total is None:
+            total, first, first_edges = found.values().astype(float), found, edges
+            continue
+        if len(edges) != len(first_edges) or not all(map(np.array_equal, edges, first_edges)):
+            raise UsageError(f"{name} has other bins than the first file: these histograms cannot be added")
+        if found.kind != "COUNT":
+            raise UsageError(f"{name} is a profile: profiles of several files cannot be drawn together")
+        total = total + found.values()
+    labels = tuple(axis.title or letter for axis, letter in zip(first.axes, "xy", strict=False))
+    noted = f"sum of bins {total.sum():,.6g}" if first.kind == "COUNT" else "means"
+    document = {
+        "source": source,
+        "class": first.class_name,
+        "title": first.title,
+        "edges": [one.tolist() for one in first_edges],
+        "values": total.tolist(),
+    }
+    title = f"{first.name}: {first.title}" if first.title and first.title != first.name else first.name
+    return Drawing(
+        title, labels, total, first_edges, f"{first.class_name}, {noted}", document, first.kind != "COUNT"
+    )
+
+
+def _draw(drawing: Drawing) -> None:
+    from ..display.bars import bars, characters_for, shades
+
+    width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
+    draw: Any = bars if len(drawing.edges) == 1 else shades
+    edges = [one.tolist() for one in drawing.edges]
+    print_line(drawing.title)
+    for line in draw(
+        drawing.values.tolist(),
+        *edges,
+        width=width,
+        characters=characters_for(sys.stdout.encoding),
+        averaged=drawing.averaged,
+    ):
+        print_line(line)
+    print_line(drawing.note)
+
+
+def _check_picture(output: str, inputs: list[Any], force: bool) -> None:
+    from ..errors import UsageError
+    from ..options.outputs import PICTURE, check_output
+
+    if not output.lower().endswith(PICTURE.suffixes):
+        raise UsageError(f"{output!r} must end with one of {', '.join(PICTURE.suffixes)}")
+    check_output(output, PICTURE, inputs=inputs, overwrite=force)
+    if not output.lower().endswith(".svg"):
+        _matplotlib()
+
+
+def _matplotlib() -> Any:
+    try:
+        from matplotlib.figure import Figure  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        raise ImportError(
+            "pictures other than .svg need matplotlib: pip install matplotlib, or use -o OUT.svg"
+        ) from None
+    return Figure
+
+
+def _save(drawing: Drawing, output: str, force: bool) -> None:
+    from ..display.plots import histogram_picture, map_picture
+    from ..options.whole_file import whole_file, write_whole
+
+    edges = [one.tolist() for one in drawing.edges]
+    if output.lower().endswith(".svg"):
+        if len(edges) == 1:
+            text = histogram_picture(drawing.title, drawing.labels[0], drawing.values.tolist(), edges[0])
+        else:
+            pair = drawing.labels[0], drawing.labels[1]
+            text = map_picture(drawing.title, pair, drawing.values.tolist(), *edges)
+        write_whole(output, text, overwrite=force)
+        return
+    figure = _matplotlib()(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    if len(edges) == 1:
+        axes.stairs(drawing.values, edges[0], fill=True, alpha=0.5)
+        axes.stairs(drawing.values, edges[0], color="C0")
+    else:
+        figure.colorbar(axes.pcolormesh(*edges, drawing.values.T), ax=axes)
+        axes.set_ylabel(_literal(drawing.labels[1]))
+    axes.set_title(_literal(drawing.title))
+    axes.set_xlabel(_literal(drawing.labels[0]))
+    with whole_file(output, overwrite=force) as part:
+        figure.savefig(part, format=output.rpartition(".")[2].lower())
+
+
+def _literal(text: str) -> str:
+    """A text without the signs of mathematics, which matplotlib would set and may reject."""
+    from ..display.printable import printable
+
+    return printable(text).replace("$", r"\$")
+
+
+def _limits(text: str) -> tuple[float, float]:
+    """LOW:HIGH as two numbers.
+
+    >>> _limits("-2.5:1e3")
+    (-2.5, 1000.0)
+    """
+    import math
+
+    low, colon, high = text.partition(":")
+    try:
+        found = float(low), float(high)
+    except ValueError:
+        found = 0.0, 0.0
+    if not colon or not all(map(math.isfinite, found)) or not found[0] < found[1]:
+        raise typer.BadParameter(
+            f"a range must be LOW:HIGH, such as 0:100, not {text!r}", param_hint="--range"
+        )
+    return found

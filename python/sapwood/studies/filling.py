@@ -1,0 +1,145 @@
+"""Fills a histogram from columns or expressions, in steps of bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UnsupportedTypeError
+
+KEPT = 8_000_000
+"""The most numbers that are kept to find the range; with more, the files are read twice."""
+MOST_WHOLE_BINS = 100
+"""Whole numbers get bins of width 1 up to this many."""
+
+Pairs = Iterator[tuple[NDArray[Any], "NDArray[Any] | None"]]
+
+
+@dataclass
+class Filled:
+    """A filled histogram.
+
+    Attributes:
+        values: the number of entries in each bin, or the sum of their weights.
+        edges: the edges of the bins.
+        entries: the number of values, including those outside the bins.
+        below, above: those below the first and above the last edge, as in ``values``.
+        nan: the number of values that are NaN or, without a given range, infinite.
+        mean, std: of the values inside the bins; NaN without any.
+    """
+
+    values: NDArray[np.float64]
+    edges: NDArray[np.float64]
+    entries: int = 0
+    below: float = 0.0
+    above: float = 0.0
+    nan: int = 0
+    _sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values inside the bins."""
+        total, first, _ = self._sums
+        return first / total if total else float("nan")
+
+    @property
+    def std(self) -> float:
+        """The standard deviation of the values inside the bins."""
+        total, first, second = self._sums
+        return float(np.sqrt(max(second / total - (first / total) ** 2, 0.0))) if total else float("nan")
+
+    def fill(self, values: NDArray[Any], weights: NDArray[Any] | None) -> None:
+        """Adds values."""
+        numbers = values.astype(np.float64, copy=False)
+        weights = np.ones(len(numbers)) if weights is None else weights.astype(np.float64, copy=False)
+        self.entries += len(numbers)
+        known = ~np.isnan(numbers)
+        self.nan += int(len(numbers) - known.sum())
+        numbers, weights = numbers[known], weights[known]
+        low, high = numbers < self.edges[0], numbers > self.edges[-1]
+        self.below += float(weights[low].sum())
+        self.above += float(weights[high].sum())
+        inside = ~(low | high)
+        numbers, weights = numbers[inside], weights[inside]
+        self.values += np.histogram(numbers, self.edges, weights=weights)[0]
+        self._sums[0] += float(weights.sum())
+        self._sums[1] += float((weights * numbers).sum())
+        self._sums[2] += float((weights * numbers**2).sum())
+
+
+def fill(read: Callable[[], Pairs], bins: int | None, limits: tuple[float, float] | None) -> Filled:
+    """Fills a histogram.
+
+    Args:
+        read: starts reading; it yields pairs of values and weights, and may be called twice.
+        bins: the number of bins; by default 50, or one for each whole number if there are few.
+        limits: the first and the last edge; by default the least and the greatest finite value.
+    """
+    if limits is not None:
+        filled = _empty(*limits, bins or 50)
+        for values, weights in read():
+            filled.fill(values, weights)
+        return filled
+    kept: list[tuple[NDArray[Any], NDArray[Any] | None]] = []
+    count, least, greatest, whole = 0, np.inf, -np.inf, True
+    for values, weights in read():
+        finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+        if len(finite):
+            least, greatest = min(least, float(finite.min())), max(greatest, float(finite.max()))
+        whole = whole and values.dtype.kind != "f"
+        count += len(values)
+        if count <= KEPT:
+            kept.append((values, weights))
+        else:
+            kept = []
+    if not np.isfinite(least):
+        least, greatest = 0.0, 1.0
+    if whole and bins is None and greatest - least < MOST_WHOLE_BINS:
+        filled = _empty(least - 0.5, greatest + 0.5, int(greatest - least) + 1)
+    else:
+        if least == greatest:
+            least, greatest = least - 0.5, greatest + 0.5
+        filled = _empty(least, greatest, bins or 50)
+    for values, weights in kept if count <= KEPT else read():
+        finite_only = np.isfinite(values) if values.dtype.kind == "f" else np.ones(len(values), bool)
+        filled.nan += int(len(values) - finite_only.sum())
+        filled.entries += int(len(values) - finite_only.sum())
+        filled.fill(values[finite_only], None if weights is None else weights[finite_only])
+    return filled
+
+
+def _empty(low: float, high: float, bins: int) -> Filled:
+    return Filled(np.zeros(bins), np.linspace(low, high, bins + 1))
+
+
+def flat_pairs(values: Any, weights: Any, name: str) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Values and weights as flat arrays; the weight of an entry counts for each of its values.
+
+    Raises:
+        UnsupportedTypeError: the values are not numbers.
+    """
+    import awkward as ak
+
+    if weights is not None:
+        values, weights = ak.broadcast_arrays(values, weights)
+        weights = _flat(weights, "the weight")
+    return _flat(values, name), weights
+
+
+def _flat(array: Any, name: str) -> NDArray[Any]:
+    import awkward as ak
+
+    flat = ak.drop_none(ak.flatten(array, axis=None))
+    try:
+        if ak.fields(array) or "string" in str(array.type):
+            raise ValueError
+        found = np.asarray(flat)
+    except ValueError:
+        found = np.empty(0, object)
+    if found.dtype.kind not in "biuf":
+        raise UnsupportedTypeError(f"{name} has the type {array.type}: a histogram needs numbers")
+    return found.view(np.uint8) if found.dtype.kind == "b" else found

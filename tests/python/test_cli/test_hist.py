@@ -1,0 +1,173 @@
+"""`sapwood hist` counts as NumPy does, and draws in every terminal."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import awkward as ak
+import numpy as np
+import pytest
+
+import sapwood as sw
+from sapwood.display.bars import ASCII, BLOCKS, bars, characters_for, shades
+from sapwood.studies import filling
+
+
+@pytest.fixture
+def plots(tmp_path: Path) -> str:
+    random = np.random.default_rng(1)
+    with sw.recreate(tmp_path / "plots.root") as file:
+        file["dir/z"] = np.histogram(random.normal(91, 2, 5000), bins=120, range=(60, 120))
+        file["map"] = np.histogram2d(random.normal(size=500), random.normal(size=500), bins=20)
+    return str(tmp_path / "plots.root")
+
+
+def test_values_are_those_of_numpy(sapwood: Callable[..., Any], path: Path, events: dict[str, Any]) -> None:
+    found = sapwood("hist", f"{path}:Events", "Muon_pt", "--range", "0:50", "-b", "25", "--json").json
+    values = ak.to_numpy(ak.flatten(events["Muon_pt"]))
+    assert found["values"] == np.histogram(values, 25, (0, 50))[0].tolist()
+    assert (found["entries"], found["above"]) == (len(values), (values > 50).sum())
+
+
+@pytest.mark.parametrize("kept", [filling.KEPT, 10])
+def test_without_a_range_it_is_that_of_the_values(
+    sapwood: Callable[..., Any],
+    path: Path,
+    events: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    kept: int,
+) -> None:
+    monkeypatch.setattr(filling, "KEPT", kept)
+    found = sapwood("hist", f"{path}:Events", "MET_pt * 2", "--json").json
+    values, edges = np.histogram(events["MET_pt"].astype(float) * 2, 50)
+    assert found["values"] == values.tolist()
+    assert np.allclose(found["edges"][0], edges)
+
+
+def test_cuts_weights_ranges_of_entries_and_several_files(
+    sapwood: Callable[..., Any], path: Path, events: dict[str, Any]
+) -> None:
+    words = ("MET_pt", "--cut", "run % 2 == 0", "--weight", "run", "--range", "0:100")
+    found = sapwood("hist", f"{path}:Events", *words, "--entries", "100:900", "--json").json
+    keep = slice(100, 900, 2)
+    values = np.histogram(events["MET_pt"][keep], 50, (0, 100), weights=events["run"][keep])[0]
+    assert np.allclose(found["values"], values)
+    double = sapwood("hist", f"{path.parent}/[n]a{{no,no}}.root:Events", *words, "--json").json
+    assert double["values"] == sapwood("hist", f"{path}:Events", *words, "--json").json["values"]
+
+
+def test_the_weight_of_an_entry_counts_for_each_item(sapwood: Callable[..., Any], path: Path) -> None:
+    words = ("Muon_pt", "--range", "0:1000", "--json")
+    plain = sapwood("hist", f"{path}:Events", *words).json
+    assert sapwood("hist", f"{path}:Events", *words, "--weight", "run * 0 + 2").json["values"] == [
+        2 * value for value in plain["values"]
+    ]
+
+
+def test_whole_numbers_have_a_bin_each_and_nan_is_counted(
+    sapwood: Callable[..., Any], tmp_path: Path
+) -> None:
+    with sw.recreate(tmp_path / "a.root") as file:
+        file["t"] = {"n": np.array([0, 1, 1, 4]), "x": np.array([1.0, np.nan, np.inf, 2.0])}
+    found = sapwood("hist", tmp_path / "a.root", "n", "--json").json
+    assert (found["values"], found["edges"][0][0]) == ([1, 2, 0, 0, 1], -0.5)
+    assert sapwood("hist", tmp_path / "a.root", "x", "--json").json["nan"] == 2
+    assert "NaN or infinite 2" in sapwood("hist", tmp_path / "a.root", "x").out
+    assert sapwood("hist", tmp_path / "a.root", "x", "--entries", "0:0").code == 0
+
+
+def test_stored_histograms_are_drawn(sapwood: Callable[..., Any], plots: str) -> None:
+    shown = sapwood("hist", f"{plots}:dir/z").out
+    lines = shown.splitlines()
+    peak = lines[1].index("█") if "█" in lines[1] else lines[2].index("█")
+    assert 30 < peak < 45, "the Z is about in the middle of 60 to 120"
+    assert lines[0].startswith("z") and "sum of bins 5,000" in lines[-1]
+    assert "'█' is" in sapwood("hist", f"{plots}:map").out
+    assert max(map(len, sapwood("hist", f"{plots}:map").out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("bins", [1, 7, 50, 333, 5000])
+@pytest.mark.parametrize("look", [BLOCKS, ASCII])
+def test_drawings_fit_in_every_width(width: int, bins: int, look: Any) -> None:
+    values = np.random.default_rng(2).poisson(100, bins).tolist()
+    edges = np.linspace(-1e-7, 1e9, bins + 1).tolist()
+    for lines in (
+        list(bars(values, edges, width=width, characters=look)),
+        list(shades([values] * 70, edges[:1] * 71, edges, width=width, characters=look)),
+    ):
+        assert max(map(len, lines)) <= width
+        assert all(line.isascii() for line in lines) == (look is ASCII)
+
+
+def test_bars_are_as_high_as_their_values() -> None:
+    heights = [
+        sum(BLOCKS.bars.index(line[i + 4]) if i + 4 < len(line) else 0 for line in lines[:16])
+        for lines in [list(bars([0, 1, 64, 128], [0, 1, 2, 3, 4], width=40))]
+        for i in range(2, 9 * 4, 9)
+    ]
+    assert heights == [0, 1, 64, 128]
+
+
+def test_encodings_without_blocks_get_ascii() -> None:
+    assert characters_for("utf-8") is BLOCKS
+    assert characters_for("ascii") is ASCII
+    assert characters_for("latin-1") is ASCII
+    assert characters_for(None) is ASCII
+
+
+@pytest.mark.parametrize("name", ["dir/z", "map"])
+def test_pictures_are_svg_without_matplotlib(
+    sapwood: Callable[..., Any], plots: str, tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / "out.svg"
+    assert sapwood("hist", f"{plots}:{name}", "-o", out).code == 0
+    assert ElementTree.parse(out).getroot().tag.endswith("svg")
+    assert sapwood("hist", f"{plots}:{name}", "-o", out).code == 2, "it exists"
+    assert sapwood("hist", f"{plots}:{name}", "-o", tmp_path / "out").code == 2, "no suffix"
+
+
+def test_other_pictures_need_matplotlib(
+    sapwood: Callable[..., Any], plots: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return load(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    done = sapwood("hist", f"{plots}:dir/z", "-o", tmp_path / "out.png")
+    assert done.code == 1
+    assert "pip install matplotlib" in done.err and len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["Events"], 2, "name what to draw"),
+        (["Events", "Muon_pt", "--range", "5"], 2, "LOW:HIGH"),
+        (["Events", "Muon_pt", "--range", "5:1"], 2, "LOW:HIGH"),
+        (["Events", "nothing"], 3, "nothing"),
+        (["Events", "Muon_pt +"], 2, "column"),
+        (["Events", "--cut", "run > 1"], 2, "--cut needs an expression"),
+    ],
+)
+def test_mistakes_give_one_line(
+    sapwood: Callable[..., Any], path: Path, words: list[str], code: int, says: str
+) -> None:
+    done = sapwood("hist", f"{path}:{words[0]}", *words[1:])
+    assert done.code == code
+    assert says in done.err and len(done.err.splitlines()) == 1
+
+
+def test_text_cannot_be_drawn(sapwood: Callable[..., Any], tmp_path: Path) -> None:
+    with sw.recreate(tmp_path / "a.root") as file:
+        file["t"] = {"s": ak.Array(["a", "b"])}
+    done = sapwood("hist", tmp_path / "a.root", "s")
+    assert done.code == 4 and "needs numbers" in done.err
