@@ -196,7 +196,7 @@ def writers(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]
         parts = [Path(folder, f"{number}.root") for number in range(WRITERS + 1)]
         for number, part in enumerate(parts):
             first = number * WRITTEN
-            sapwood.repack(file, part, entries=(first, first + WRITTEN), trees=[TREE])
+            sapwood.repack(file, part, entry_start=first, entry_stop=first + WRITTEN, trees=[TREE])
         for manner in ("one after the other", "at once"):
             url = f"s3://data/{manner.replace(' ', '-')}"
             run(stripe_writer("create", url, str(parts[0]), TREE), variables)

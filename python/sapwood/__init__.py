@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
-    from . import catalog, errors, monitoring, stripe
+    from . import catalog as catalog
+    from . import errors, monitoring, stripe
     from ._core import __version__
     from .integrations import edm, xaod
     from .integrations.nanoevents import nanoevents
@@ -107,7 +108,6 @@ __all__ = [
     "WritableTree",
     "__version__",
     "cache",
-    "catalog",
     "concatenate",
     "create",
     "edm",
@@ -144,7 +144,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})
 
 
 class _OldNames:

@@ -60,7 +60,7 @@ class Original:
         with sapwood.open({str(self.path): tree}) as found:
             first = found.num_entries // 3
         try:
-            sapwood.repack(self.path, target, tree=tree, trees=[tree], entries=(first, None), overwrite=True)
+            sapwood.repack(self.path, target, tree=tree, trees=[tree], entry_start=first, overwrite=True)
         except UnsupportedTypeError as error:
             assert "cannot be moved" in str(error)
             return

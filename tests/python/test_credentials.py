@@ -116,3 +116,15 @@ def test_proxies_are_shown(
     monkeypatch.setenv("X509_USER_PROXY", str(certificate))
     with pytest.raises(errors.NotRootError):
         sapwood.open(url, deadline=10)
+
+
+def test_a_certificate_for_another_host_has_a_hint_of_its_own(
+    serve: Callable[..., str], certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = serve().replace("localhost", "127.0.0.1")
+    with pytest.raises(errors.NetworkError, match="for another host") as refused:
+        sapwood.open(other)
+    assert "authority" not in str(refused.value)
+    monkeypatch.delenv("REQUESTS_CA_BUNDLE")
+    with pytest.raises(errors.NetworkError, match="no authority that is trusted here"):
+        sapwood.open(serve())

@@ -211,7 +211,7 @@ def test_many_files_are_cut_in_two_stages(path: Path) -> None:
             [f"{path}:Events"] * 2, COLUMNS, entry_start=50, entry_stop=3100, **arguments
         )
     staged, report = sapwood.concatenate(
-        [f"{path}:Events"] * 2, COLUMNS, entry_start=50, entry_stop=3100, report=True, **arguments
+        [f"{path}:Events"] * 2, COLUMNS, entry_start=50, entry_stop=3100, cost=True, **arguments
     )
     assert same(staged, plain)
     assert report.skipped_bytes > 0

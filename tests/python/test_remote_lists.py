@@ -56,14 +56,14 @@ def serve(folder: Path) -> Iterator[Serve]:
 
 def iterated(files: list[str]) -> tuple[int, sapwood.ReadReport]:
     entries, reports = 0, []
-    for arrays, report in sapwood.iterate(files, COLUMNS, library="np", report=True):
+    for arrays, report in sapwood.iterate(files, COLUMNS, library="np", cost=True):
         entries += len(arrays["run"])
         reports.append(report.tree.file.report())
     return entries, sum(reports)
 
 
 def concatenated(files: list[str]) -> tuple[int, sapwood.ReadReport]:
-    arrays, report = sapwood.concatenate(files, COLUMNS, library="np", report=True)
+    arrays, report = sapwood.concatenate(files, COLUMNS, library="np", cost=True)
     return len(arrays["run"]), report
 
 

@@ -73,7 +73,7 @@ def test_a_range_of_entries(
     events_file: Path, tmp_path: Path, start: int, stop: int | None, layout: dict[str, Any]
 ) -> None:
     target = tmp_path / "out.root"
-    sapwood.repack(events_file, target, entries=(start, stop), **layout)
+    sapwood.repack(events_file, target, entry_start=start, entry_stop=stop, **layout)
     assert ak.array_equal(arrays(events_file)[start:stop], arrays(target))
     assert ak.array_equal(arrays(events_file, "dir/sub/Runs"), arrays(target, "dir/sub/Runs"))
 
@@ -110,7 +110,7 @@ def test_a_skim_without_entries(events_file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_trees_are_joined(events_file: Path, tmp_path: Path, layout: dict[str, Any]) -> None:
     target, part = tmp_path / "out.root", tmp_path / "part.root"
-    sapwood.repack(events_file, part, entries=(30, 777), compression="zlib:1")
+    sapwood.repack(events_file, part, entry_start=30, entry_stop=777, compression="zlib:1")
     sapwood.merge([events_file, part, events_file], target, **layout)
     whole, less = arrays(events_file), arrays(part)
     assert ak.array_equal(ak.concatenate([whole, less, whole]), arrays(target))

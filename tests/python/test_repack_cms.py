@@ -68,7 +68,7 @@ def test_runs_and_luminosity_blocks_follow(
 
 def test_trees_without_runs_cannot_be_followed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no trees 'Runs'"):
-        sapwood.repack(DATA / "edm.root", tmp_path / "out.root", tree="Events", entries=(0, 5), follow=True)
+        sapwood.repack(DATA / "edm.root", tmp_path / "out.root", tree="Events", entry_stop=5, follow=True)
 
 
 def test_common_sets_are_written_once(nano: Path, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_common_sets_are_written_once(nano: Path, tmp_path: Path) -> None:
 
 def test_different_sets_are_concatenated_and_reported(nano: Path, tmp_path: Path) -> None:
     target, other = tmp_path / "out.root", tmp_path / "other.root"
-    sapwood.repack(nano, other, tree="ParameterSets", entries=(0, 3))
+    sapwood.repack(nano, other, tree="ParameterSets", entry_stop=3)
     report = sapwood.merge([nano, other, nano, other], target)
     assert column(target, "ParameterSets/blob") == [0, 1, 2, 3, 4, 0, 1, 2]
     assert report.trees["MetaData"] == 1
@@ -100,9 +100,9 @@ def test_edm_files_are_merged(tmp_path: Path) -> None:
 
 def test_a_foreign_index_of_an_edm_file_is_reported(tmp_path: Path) -> None:
     source, target = DATA / "edm.root", tmp_path / "out.root"
-    (note,) = sapwood.repack(source, target, entries=(0, 5)).notes
+    (note,) = sapwood.repack(source, target, entry_stop=5).notes
     assert "describes the source" in note
     # The index is right if all entries are there; and where there is none, nothing is told.
     assert not sapwood.repack(source, target, compression="lz4:4", overwrite=True).notes
-    assert not sapwood.repack(source, target, entries=(0, 5), trees=["Events"], overwrite=True).notes
+    assert not sapwood.repack(source, target, entry_stop=5, trees=["Events"], overwrite=True).notes
     assert not sapwood.merge([source], target, overwrite=True).notes

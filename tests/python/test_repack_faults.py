@@ -204,7 +204,7 @@ def test_from_root_to_s3(s3: s3_server.Server, large: Path) -> None:
 
 @no_s3
 def test_a_source_that_fails_leaves_the_old_object(s3: s3_server.Server, large: Path) -> None:
-    sapwood.repack(large, "s3://data/out.root", entries=(0, 10))
+    sapwood.repack(large, "s3://data/out.root", entry_stop=10)
     with FakeServer(large.read_bytes()) as server:
         source = sapwood.open({f"{server.url}/large.root": None})
         server.behave = lambda _: answer("403 Forbidden")

@@ -126,7 +126,7 @@ def test_reports_add_up() -> None:
 
 def test_many_files_cost_what_each_costs(events_file: Path) -> None:
     files = [f"{events_file}:Events"] * 3
-    arrays, cost = sapwood.concatenate(files, ["met"], library="np", report=True)
+    arrays, cost = sapwood.concatenate(files, ["met"], library="np", cost=True)
     assert len(arrays["met"]) == 3000
     assert len(cost.files) == 3
     assert cost.baskets == sum(one.baskets for one in cost.files) == 12

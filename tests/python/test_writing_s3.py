@@ -58,7 +58,7 @@ def test_an_object_is_replaced_on_demand_only(s3: s3_server.Server, tmp_path: Pa
             write(local, "s3://data/here.root")
     with pytest.raises(errors.UsageError, match="exists"):
         sapwood.create("s3://data/here.root")
-    sapwood.repack(local, "s3://data/here.root", entries=(0, 5), overwrite=True)
+    sapwood.repack(local, "s3://data/here.root", entry_stop=5, overwrite=True)
     assert sapwood.open("s3://data/here.root:Events").num_entries == 5
     for name in ("s3://data/here.root", "s3a://DATA/here.root", "S3://data/here.root?x=1"):
         with pytest.raises(errors.UsageError, match="is an input"):

@@ -67,7 +67,10 @@ class Library(ABC):
             return list(arrays.values())
         if how is None:
             return self.table(arrays, index, docs, title)
-        raise UsageError(f"for library={self.name!r}, 'how' must be None, dict, tuple or list, not {how!r}")
+        more = ", 'zip'" * (self.name == "ak")
+        raise UsageError(
+            f"for library={self.name!r}, 'how' must be None, dict, tuple, list{more}, not {how!r}"
+        )
 
     def table(self, arrays: dict[str, Any], index: Any, docs: Mapping[str, Doc], title: Doc | None) -> Any:
         """The library's own kind of table."""

@@ -78,5 +78,6 @@ def _write(
 ) -> None:
     from ..writing.repacking import repack as write
 
-    chosen = None if entries is None else entry_range(entries)
-    output.write(target, write, source, target, entries=chosen, **branches.arguments(), **options)
+    start, stop = entry_range(entries)
+    chosen = {"entry_start": start, "entry_stop": stop, **branches.arguments()}
+    output.write(target, write, source, target, **chosen, **options)

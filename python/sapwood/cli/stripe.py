@@ -443,11 +443,13 @@ def export(
 
     The file includes the other objects that came with the entries.
     """
+    start, stop = entry_range(entries)
     done = access.open(dataset, threads).export(
         target,
         version=version,
         cut=cut,
-        entries=None if entries is None else entry_range(entries),
+        entry_start=start,
+        entry_stop=stop,
         follow=follow,
         overwrite=force,
         **branches.arguments(),

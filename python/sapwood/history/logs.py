@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, TypeAlias, Union
 
 from .. import _core
-from ..errors import FileNotFoundError
+from ..errors import ArgumentTypeError, FileNotFoundError, UsageError
 from ..errors.core import core_errors
 from ..options.reading import OpenOptions
 
@@ -29,8 +29,12 @@ def log_of(log: Log, place: str, options: OpenOptions, *, tree: str | None = Non
     Raises:
         FileNotFoundError: there is no dataset at this place.
     """
-    if log is None or not isinstance(log, (str, os.PathLike)):
-        return log
+    if not isinstance(log, (str, os.PathLike)):
+        if log is None or hasattr(log, "create"):
+            return log
+        raise ArgumentTypeError(f"'log' must be a log, or the path or URL of its database, not {log!r}")
+    if "\0" in os.fspath(log):
+        raise UsageError(f"'log' must be the path or URL of a database, not {log!r}")
     # Imported here because only logs in databases need SQLAlchemy.
     from .database_log import DatabaseLog
 

@@ -11,7 +11,7 @@ from ..display.printable import shows_printable
 from ..display.units import counted
 from ..errors import UsageError
 from ..query.assemble import readable_leaves
-from ..query.query import documentation
+from ..query.query import check_docs, documentation
 from ..query.select import warn_skipped
 from .reader import LazyReader
 from .view import LazyView
@@ -30,6 +30,7 @@ class LazyChunks(LazyView, Sequence[Any]):
     """
 
     def __init__(self, reader: LazyReader, add_doc: AddDoc = False, access_log: Any = None) -> None:
+        check_docs(add_doc)
         super().__init__(reader)
         self._records = _records(reader, add_doc, access_log)
 

@@ -322,6 +322,30 @@ class Branch(HasBranches):
         )
         return array
 
+    def __getitem__(self, name: Any) -> Any:
+        """A sub-branch or a member by its name; for a slice, the array of these entries.
+
+        >>> tree["Muon_pt"][:3]          # doctest: +SKIP
+        <Array [[45.2, 31.7], [], [27.9]] type='3 * var * float32'>
+
+        A number is that of a sub-branch or, for a branch without any, of one entry.
+        """
+        is_entry = hasattr(name, "__index__") and not isinstance(name, bool) and not self.branches
+        if not isinstance(name, slice) and not is_entry:
+            return super().__getitem__(name)
+        if is_entry:
+            number = name.__index__()
+            entry = number + self.num_entries if number < 0 else number
+            if not 0 <= entry < self.num_entries:
+                raise IndexError(f"{self.name!r} has no entry {number}: it has {self.num_entries}")
+            return self.array(entry_start=entry, entry_stop=entry + 1)[0]
+        chosen = range(self.num_entries)[name]
+        ordered = chosen if chosen.step > 0 else chosen[::-1]
+        if not ordered:
+            return self.array(entry_start=0, entry_stop=0)
+        array = self.array(entry_start=ordered.start, entry_stop=ordered[-1] + 1)
+        return array[:: ordered.step][:: 1 if ordered is chosen else -1]
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.array(library="np")
         return array if dtype is None else array.astype(dtype)

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, TypedDict, TypeVar
 
 from ..arrays.libraries import library_named
+from ..display.notebook import notebook_table, table_or_text
 from ..display.printable import printable
-from ..errors import ArgumentTypeError, KeyInFileError, UsageError
+from ..display.units import counted, human_compression
+from ..errors import ArgumentTypeError, KeyInFileError, SapwoodError, UsageError
 from ..lazy.chunks import whole_array
 from ..lazy.reader import lazy_options, open_reader
 from ..query.filters import Filter, Filters
@@ -78,6 +80,21 @@ class HasBranches(ABC):
     def location(self) -> str:
         """The path or URL of the file and the path in it, separated by a colon."""
         return f"{self.file.file_path}:{self.object_path}"
+
+    @property
+    @abstractmethod
+    def num_entries(self) -> int:
+        """Number of entries."""
+
+    @property
+    @abstractmethod
+    def compressed_bytes(self) -> int:
+        """Bytes of all baskets in the file."""
+
+    @property
+    @abstractmethod
+    def uncompressed_bytes(self) -> int:
+        """Bytes of all baskets before compression."""
 
     @property
     def branches(self) -> list[Branch]:
@@ -149,7 +166,10 @@ class HasBranches(ABC):
         if isinstance(name, int):
             return self.branches[name]
         if not isinstance(name, str):
-            raise ArgumentTypeError(f"expected the name or number of a branch, not {name!r}")
+            raise ArgumentTypeError(
+                f"expected the name or number of a branch, not {name!r}; to read several columns, or some "
+                "entries, use .arrays([names], entry_start=…, entry_stop=…)"
+            )
         found = self.tree.find(self, name)
         if found is None:
             names = [*self.tree.fields_near(self, name), *self.names()]
@@ -167,6 +187,23 @@ class HasBranches(ABC):
 
     def __bool__(self) -> bool:
         return True
+
+    def _repr_html_(self) -> str:
+        def table() -> str:
+            branches = [*self._itself(), *self._below()]
+            rows = [
+                (one.path, one.typename, repr(one.interpretation), one.title, one.compressed_bytes)
+                for one in branches
+            ]
+            titles = ["branch", "type", "in memory", "title", "bytes"]
+            return notebook_table(self.location, titles, rows, self._summary())
+
+        return table_or_text(self, table, SapwoodError)
+
+    def _summary(self) -> str:
+        """A line about the tree or branch, for notebooks."""
+        entries = counted(self.num_entries, "entry", "entries")
+        return f"{entries}, {human_compression(self.compressed_bytes, self.uncompressed_bytes)}"
 
     def _ipython_key_completions_(self) -> list[str]:
         return self.keys()

@@ -8,8 +8,10 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
+from ..display.notebook import notebook_table, table_or_text
 from ..display.printable import shows_printable
-from ..errors import ArgumentTypeError, KeyInFileError, UnsupportedTypeError, UsageError
+from ..display.units import counted
+from ..errors import ArgumentTypeError, KeyInFileError, SapwoodError, UnsupportedTypeError, UsageError
 from ..query.filters import Filter, text_filter
 from .tree import Tree
 
@@ -189,6 +191,23 @@ class Directory(ABC):
     @shows_printable
     def __repr__(self) -> str:
         return f"<Directory {self.object_path!r} of {self.file_path!r}>"
+
+    def _repr_html_(self) -> str:
+        def table() -> str:
+            highest: dict[str, tuple[str, str, str, int]] = {}
+            for path, key in sorted(self._listed(cycle=False), key=lambda one: one[1].cycle):
+                highest[path] = path, key.class_name, key.title, key.nbytes
+            rows = [highest[path] for path, _ in self._listed(cycle=False) if path in highest]
+            unique = list(dict.fromkeys(rows))
+            return notebook_table(
+                self.location, ["name", "class", "title", "record bytes"], unique, self._summary()
+            )
+
+        return table_or_text(self, table, SapwoodError)
+
+    def _summary(self) -> str:
+        """A line about the directory, for notebooks."""
+        return counted(len(self.keys(cycle=False)), "object")
 
     @cached_property
     def _keys(self) -> list[_core.Key]:

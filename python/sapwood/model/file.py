@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..display.printable import shows_printable
+from ..display.units import human_bytes
 from ..errors import ClosedFileError, SapwoodWarning, UnsupportedTypeError, UsageError
 from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
@@ -118,7 +119,8 @@ class File(Directory, ClosingContext):
     @cached_property
     def uuid(self) -> uuid.UUID:
         """The UUID that the writer gave to the file."""
-        return uuid.UUID(self._core.uuid)
+        with core_errors():
+            return uuid.UUID(self._core.uuid)
 
     @property
     def hex_uuid(self) -> str:
@@ -128,19 +130,21 @@ class File(Directory, ClosingContext):
     @property
     def root_version(self) -> str:
         """The version of ROOT that wrote the file, as text such as "6.28/08"."""
-        code = self._core.root_version
-        return f"{code // 10000}.{code // 100 % 100:02d}/{code % 100:02d}"
+        major, minor, patch = self.root_version_tuple
+        return f"{major}.{minor:02d}/{patch:02d}"
 
     @property
     def root_version_tuple(self) -> tuple[int, int, int]:
         """The version of ROOT that wrote the file, as (major, minor, patch)."""
-        code = self._core.root_version
+        with core_errors():
+            code = self._core.root_version
         return code // 10000, code // 100 % 100, code % 100
 
     @property
     def compression(self) -> Compression:
         """The compression setting of the file; branches may have their own."""
-        return Compression(self._core.compression)
+        with core_errors():
+            return Compression(self._core.compression)
 
     @cached_property
     def streamers(self) -> list[dict[str, Any]]:
@@ -266,6 +270,9 @@ class File(Directory, ClosingContext):
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""
         return f"<File {self.file_path!r}{state}>"
+
+    def _summary(self) -> str:
+        return f"{human_bytes(self.size)}, written by ROOT {self.root_version}, {self.compression}"
 
     def require_open(self) -> None:
         """Raises a ClosedFileError if the file was closed."""

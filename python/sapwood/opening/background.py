@@ -15,6 +15,7 @@ from ..display.units import counted
 from ..errors import ArgumentTypeError, UsageError
 from ..errors.closing import ClosingContext
 from ..model.branches import BranchFilter, HasBranches
+from ..options.checks import check_whole_number
 from ..options.paths import FileSpec, several_files
 from ..options.reading import open_options
 from ..query.batch import Report
@@ -91,9 +92,8 @@ class Background(ClosingContext):
             raise UsageError(f"seed must not be negative, but is {seed}")
         if mode not in MODES:
             raise UsageError(f"mode must be {' or '.join(map(repr, MODES))}, not {mode!r}")
-        if most_entries < 1:
-            raise UsageError(f"most_entries must be at least 1, not {most_entries}")
-        self._seed, self._mode, self._most_entries = int(seed), mode, most_entries
+        most_entries = check_whole_number("most_entries", most_entries, 1)
+        self._seed, self._mode, self._most_entries = check_whole_number("seed", seed), mode, most_entries
         self._wanted = expressions
         self._filters = Filters(filter_name, filter_typename, filter_branch)
         self._library = library_named(library)

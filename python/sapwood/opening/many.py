@@ -108,7 +108,7 @@ def concatenate(
     library: str = "ak",
     how: Any = None,
     ak_add_doc: bool | Mapping[str, str] = False,
-    report: bool = False,
+    cost: bool = False,
     allow_missing: bool = False,
     deadline: float | None = None,
     threads: int | None = None,
@@ -121,7 +121,7 @@ def concatenate(
     Args:
         files, allow_missing, deadline, threads, options: as in :func:`iterate`.
         entry_start, entry_stop: the range of entries, numbered across all files.
-        report: True to return a pair of arrays and a :class:`sapwood.ReadReport`, the cost of reading.
+        cost: True to return a pair of arrays and a :class:`sapwood.ReadReport`, the cost of reading.
 
     The other arguments are those of :meth:`sapwood.Tree.arrays`.
 
@@ -161,7 +161,7 @@ def concatenate(
     if not parts:
         raise UsageError("nothing to concatenate: no file has the requested tree and branches")
     result = chosen.concatenate(parts)
-    return (result, sum(file.report() for file in read)) if report else result
+    return (result, sum(file.report() for file in read)) if cost else result
 
 
 def num_entries(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import ArgumentTypeError, UsageError
 from ..model.directory import split_cycle
 from ..model.file import File
 from ..options.paths import CATALOGUED, FileSpec, is_url, single_file
@@ -137,6 +138,8 @@ def _at_version(where: Any, version: int | str | None, as_of: datetime | float |
     if version is not None and as_of is not None:
         raise UsageError("give 'version' or 'as_of', not both")
     if as_of is not None:
-        seconds = as_of.timestamp() if isinstance(as_of, datetime) else float(as_of)
+        seconds: Any = as_of.timestamp() if isinstance(as_of, datetime) else as_of
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
+            raise ArgumentTypeError(f"'as_of' must be a datetime or seconds since 1970, not {as_of!r}")
         return f"{where}@time:{round(seconds * 1000)}"
     return f"{where}@v{version}" if isinstance(version, int) else f"{where}@{version}"

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from .. import _core
-from ..errors import UsageError
+from ..errors import FileNotFoundError, UsageError
 from ..errors.core import core_errors
 from .blocks import CACHE_VARIABLE, cache_directory
 
@@ -95,5 +95,5 @@ def _existing(directory: str | os.PathLike[str] | None) -> str:
     if path is None:
         raise UsageError(f"no cache is given: name its directory, or set {CACHE_VARIABLE}")
     if not os.path.isdir(path):
-        raise FileNotFoundError(f"there is no cache in {path}")
+        raise FileNotFoundError(f"there is no cache in {path!r}", url=path)
     return path

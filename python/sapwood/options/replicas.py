@@ -144,6 +144,8 @@ def _text(url: Any) -> str:
 
 def _values(values: Any) -> tuple[str, ...]:
     several = [values] if isinstance(values, (str, os.PathLike)) else values
+    if not isinstance(several, Iterable):
+        raise ArgumentTypeError(f"a rule for replicas must give URLs, not {values!r}")
     return tuple(_text(value) for value in several)
 
 

@@ -27,6 +27,9 @@ class Query:
     how: Any = None
     ak_add_doc: bool | Mapping[str, str] = False
 
+    def __post_init__(self) -> None:
+        check_docs(self.ak_add_doc)
+
     @classmethod
     def of(
         cls,
@@ -40,7 +43,6 @@ class Query:
         ak_add_doc: bool | Mapping[str, str],
     ) -> Query:
         """The query for the arguments of :meth:`sapwood.Tree.arrays`."""
-        _check_docs(ak_add_doc)
         return cls(source, select(source, expressions, cut, filters, aliases), library, how, ak_add_doc)
 
     @cached_property
@@ -53,8 +55,9 @@ class Query:
         return documentation(source, self.ak_add_doc)
 
 
-def _check_docs(ak_add_doc: Any) -> None:
-    names = ak_add_doc.values() if isinstance(ak_add_doc, Mapping) else ()
+def check_docs(ak_add_doc: Any) -> None:
+    """Raises an ArgumentTypeError unless this is a bool or a dict of strings."""
+    names = [*ak_add_doc, *ak_add_doc.values()] if isinstance(ak_add_doc, Mapping) else []
     if not isinstance(ak_add_doc, (bool, Mapping)) or not all(isinstance(name, str) for name in names):
         raise ArgumentTypeError(f"'ak_add_doc' must be a bool or a dict of strings, not {ak_add_doc!r}")
 

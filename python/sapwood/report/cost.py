@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ..display.notebook import notebook_table
 from ..display.printable import printable, shows_printable
 from ..display.units import counted, human_bytes
 from ..errors.log import SourceEvent, log_lines
@@ -235,6 +236,13 @@ class ReadReport:
             f"{human_bytes(self.wanted_bytes)}, {self.wait_seconds:.3g} s waiting>"
         )
 
+    def _repr_html_(self) -> str:
+        rows = [(name.replace("_", " "), _shown(value)) for name, value in self._numbers().items()]
+        rest = [line.strip() for line in self._lines() if line.startswith(("  from ", "  in "))]
+        return notebook_table(
+            f"Cost of reading {self.file_path}", ["measure", "value"], rows, "; ".join(rest)
+        )
+
     def _numbers(self) -> dict[str, int | float]:
         names = (*_WHOLE, *(f"{name}_seconds" for name in (*_TIMES, "idle", "elapsed")))
         return {name: getattr(self, name) for name in names}
@@ -242,8 +250,7 @@ class ReadReport:
     def _lines(self) -> Iterator[str]:
         yield self.file_path
         for name, value in self._numbers().items():
-            number = f"{value:,}" if isinstance(value, int) else f"{value:,.{3 if value >= 1 else 6}f}"
-            yield f"  {name.replace('_', ' '):<19} {number:>15}"
+            yield f"  {name.replace('_', ' '):<19} {_shown(value):>15}"
         for use in self.sources:
             traffic = _traffic(use.requests, use.ranges, use.fetched_bytes)
             failures = "".join(
@@ -259,6 +266,10 @@ class ReadReport:
 
     def _in_flight(self) -> list[tuple[float, float]]:
         return _union((one.asked, one.answered) for one in requests_of(self))
+
+
+def _shown(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.{3 if value >= 1 else 6}f}"
 
 
 def counter_values(counters: Mapping[str, int]) -> dict[str, Any]:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _core
+from ..display.notebook import notebook_text
 from ..display.printable import printable
 from ..display.units import counted
 from ..errors import SapwoodError, UsageError
 from ..errors.core import core_errors, translated
+from ..options.checks import check_texts, check_whole_number
 from ..options.paths import CATALOGUED, FileSpec, is_url, several_files
 from ..options.reading import OpenOptions, open_options
 
@@ -151,6 +153,9 @@ class VerifyReport:
     def __str__(self) -> str:
         return "\n".join(printable(line) for file in self.files for line in _lines(file))
 
+    def _repr_html_(self) -> str:
+        return notebook_text(str(self))
+
 
 @dataclass(frozen=True)
 class VerifyProgress:
@@ -215,7 +220,8 @@ def verify(
     """
     settings = open_options(deadline, threads, options)
     specs = several_files(files, settings.deadline, settings.for_core())
-    named = [trees] if isinstance(trees, str) else None if trees is None else list(trees)
+    named = None if trees is None else check_texts("trees", trees)
+    most_findings = check_whole_number("most_findings", most_findings)
     reports = []
     for number, spec in enumerate(specs, 1):
         if not isinstance(spec.file, str) or spec.file.startswith(CATALOGUED):

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..display.printable import shows_printable
-from ..errors import UsageError
+from ..errors import ArgumentTypeError, UsageError
 from ..errors.core import core_errors
 from ..history.describe import describe, log, place_of
 from ..history.logs import Log, log_of
 from ..opening.catalogued import catalogued
 from ..opening.single import open as open_file
+from ..options.checks import check_text
 from ..options.compression import Compression
 from ..options.outputs import DATASET, RECEIPT, check_dataset, check_name, check_output
 from ..options.paths import CATALOGUED
@@ -357,8 +358,8 @@ class Dataset:
         Args:
             target: a local path, a URL in an object store, or an object with ``write`` and ``seek``.
             version: by default the newest.
-            **chosen: the selection and the layout: ``keep``, ``drop``, ``cut``, ``entries``, ``follow``,
-                ``compression``, ``basket_size``, … as in :func:`sapwood.repack`; also ``overwrite``. Default:
+            **chosen: the selection and the layout: ``keep``, ``drop``, ``cut``, ``entry_start``,
+                ``follow``, ``compression``, … as in :func:`sapwood.repack`; also ``overwrite``. Default:
                 everything, unchanged.
         """
         tree = self.tree(version)
@@ -443,6 +444,9 @@ def create(
         UnsupportedTypeError: if the trees differ or cannot be split, or the store cannot hold a dataset.
     """
     opening, place = open_options(deadline, threads, options), place_of(check_dataset(url))
+    tree = None if tree is None else check_text("tree", tree)
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise ArgumentTypeError(f"'parameters' must be a dict of strings, not {parameters!r}")
     opened = Sources(sources, opening)
     path = tree or opened.tree or opened.first().dataset_tree
     if path is None:

@@ -54,7 +54,7 @@ class Sources:
             if not _is_tree(tree):
                 raise UsageError(f"{path!r} in {spec.file} is not a tree")
             branches = branches_of(tree, keep, drop) if branches is None else branches
-            entries.append(ranges_of(tree, cut, None))
+            entries.append(ranges_of(tree, cut))
             if tree is not spec.file:
                 tree.file.close()
         return {"branches": branches, "entries": None if cut is None else entries}

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import _core
-from ..errors import UsageError
+from ..errors import ArgumentTypeError
+from ..options.checks import check_switch, check_text, check_whole_number
 from ..options.compression import Compression
 from ..options.memory import memory_size
 from ..options.reading import OpenOptions
@@ -32,23 +33,34 @@ def writing_options(
     entries: list[list[tuple[int, int]]] | None = None,
 ) -> _core.WriteOptions:
     """The options of writing, as the core takes them."""
-    if batch is not None and batch < 1:
-        raise UsageError(f"a batch must have at least one entry, not {batch}")
+    size = None if stripe_size is None else check_whole_number("stripe_size", memory_size(stripe_size), 1)
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise ArgumentTypeError(f"'parameters' must be a dict of strings, not {parameters!r}")
+    for name, value in (parameters or {}).items():
+        check_text("parameters", name), check_text("parameters", value)
     return _core.WriteOptions(
         compression=None if compression is None else Compression.of(compression).code,
-        stripe_size=None if stripe_size is None else memory_size(stripe_size),
-        batch=batch,
-        group=group,
-        pad=pad,
-        statistics=statistics,
+        stripe_size=size,
+        batch=None if batch is None else check_whole_number("batch", batch, 1),
+        group=check_switch("group", group),
+        pad=check_whole_number("pad", pad),
+        statistics=check_switch("statistics", statistics),
         threads=options.threads,
-        who=who,
-        job=job,
+        who=None if who is None else check_text("who", who),
+        job=None if job is None else _job(job),
         parameters=dict(parameters or {}),
-        base=base,
+        base=None if base is None else check_text("base", base),
         branches=branches,
         entries=entries,
     )
+
+
+def _job(job: Any) -> tuple[str, int]:
+    if not isinstance(job, (tuple, list)) or len(job) != 2:
+        raise ArgumentTypeError(
+            f"'job' must be a pair of its name and the number of its attempt, not {job!r}"
+        )
+    return check_text("job", job[0]), check_whole_number("job", job[1], 1)
 
 
 def written(result: dict[str, Any]) -> Written:

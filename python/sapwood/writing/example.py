@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.column import BuiltColumn
+from ..options.checks import check_whole_number
 from ..options.outputs import ROOT, check_output
 from .file import recreate
 
@@ -61,6 +62,7 @@ def example(
     >>> sapwood.open(path)["Events"].num_entries
     1000
     """
+    events, seed = check_whole_number("events", events), check_whole_number("seed", seed)
     path = check_output(path, ROOT, overwrite=overwrite, remote=True)
     columns = _events(np.random.default_rng(seed), events)
     with recreate(path, compression="zstd:5") as file:

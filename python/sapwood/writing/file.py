@@ -13,6 +13,7 @@ from ..errors import ArgumentTypeError, KeyInFileError, UsageError
 from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
 from ..model.file import open_files
+from ..options.checks import check_text
 from ..options.compression import Compression
 from ..options.outputs import ROOT, check_output
 from ..options.paths import is_url
@@ -152,7 +153,9 @@ class WritableFile(ClosingContext):
                     path for path, kind in self._core.paths() if not _is_directory(kind)
                 )
             else:
-                self._core = _core.Writer(where, name, title=title, compression=code, threads=threads)
+                self._core = _core.Writer(
+                    where, name, title=check_text("title", title), compression=code, threads=threads
+                )
                 self._before = {}
 
     @property
@@ -218,7 +221,7 @@ class WritableFile(ClosingContext):
         """
         columns = None if branches is None else _declared(branches)
         layout = TreeLayout(
-            title=title,
+            title=check_text("title", title),
             compression=compression,
             basket_size=basket_size,
             cluster_size=cluster_size,

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from .. import _core
-from ..errors import ArgumentTypeError, KeyInFileError, UsageError
+from ..display.notebook import notebook_table
+from ..errors import KeyInFileError, UsageError
 from ..errors.core import core_errors
 from ..integrations.edm.processes import metadata_branch
 from ..model.directory import TREE_CLASSES, split_cycle
@@ -62,6 +63,15 @@ class RepackReport:
     compress_seconds: float
     notes: tuple[str, ...] = ()
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (name.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value:,.3f}")
+            for name, value in vars(self).items()
+            if isinstance(value, (int, float))
+        ]
+        rows += [(f"entries of {path}", f"{entries:,}") for path, entries in self.trees.items()]
+        return notebook_table("New file", ["measure", "value"], rows, "; ".join(self.notes))
+
 
 def repack(
     source: Any,
@@ -74,7 +84,8 @@ def repack(
     keep: Filter = None,
     drop: Filter = None,
     cut: str | None = None,
-    entries: tuple[int | None, int | None] | None = None,
+    entry_start: int | None = None,
+    entry_stop: int | None = None,
     follow: bool = False,
     tree: str | None = None,
     trees: Sequence[str] | None = None,
@@ -106,9 +117,10 @@ def repack(
         keep, drop: names, globs or ``"/regex/"`` of branches of ``tree`` to copy, and to drop. A branch
             includes its sub-branches and its counter.
         cut: an expression; only entries of ``tree`` for which it is true are copied.
-        entries: the range of entries of ``tree`` to copy, (start, stop) as in a slice.
-        follow: for CMS files with ``cut`` or ``entries``: copy only the entries of the trees ``Runs`` and
-            ``LuminosityBlocks`` to which selected entries belong. Default: copy all, because they contain
+        entry_start, entry_stop: the range of entries of ``tree`` to copy; negative values count from the end.
+            Default: all.
+        follow: for CMS files with ``cut`` or a range of entries: copy only the entries of the trees ``Runs``
+            and ``LuminosityBlocks`` to which selected entries belong. Default: copy all, because they contain
             sums over all processed events.
         tree: the path of the tree to which these options apply. Default: the tree of a dataset; in a file,
             the tree with the most bytes.
@@ -129,9 +141,9 @@ def repack(
     with _open_file(source, opened) as file:
         _refuse_sources(target, [file])
         choices = []
-        if any(option is not None for option in (keep, drop, cut, entries)):
+        if any(option is not None for option in (keep, drop, cut, entry_start, entry_stop)):
             path, main = _main_tree(file, tree, trees)
-            ranges = ranges_of(main, cut, entries)
+            ranges = ranges_of(main, cut, entry_start, entry_stop)
             choices = [(path, branches_of(main, keep, drop), None if ranges is None else [ranges])]
             if follow and ranges is not None:
                 followed = followed_entries(file, main, path, ranges)
@@ -343,21 +355,13 @@ def _names(path: str) -> Iterator[str]:
         yield parts[length - 1]
 
 
-def _ends(entries: Any) -> tuple[int | None, int | None]:
-    if entries is None:
-        return None, None
-    if isinstance(entries, (tuple, list)) and len(entries) == 2:
-        return entries[0], entries[1]
-    raise ArgumentTypeError(f"'entries' must be a pair (start, stop), not {entries!r}")
-
-
 def ranges_of(
-    tree: Tree, cut: str | None, entries: tuple[int | None, int | None] | None
+    tree: Tree, cut: str | None, entry_start: int | None = None, entry_stop: int | None = None
 ) -> list[tuple[int, int]] | None:
     """The ranges of entries to copy, or None for all."""
-    if cut is None and entries is None:
+    if cut is None and entry_start is None and entry_stop is None:
         return None
-    start, stop = entry_range(tree.num_entries, *_ends(entries))
+    start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
     if cut is None:
         return [(start, stop)]
     return runs_of(passing_entries(tree, cut, start, stop))

@@ -1,6 +1,6 @@
 //! Name resolution, TCP and TLS, one after the other.
 
-use crate::http::client::tls;
+use crate::http::client::{certificate_hint, tls};
 use rustls::pki_types::ServerName;
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_credentials::x509::{Trust, not_after};
@@ -49,8 +49,8 @@ pub(super) async fn secure(
         .map_err(|_| Error::usage("no certificate can be for such a name"))?;
     let config = tls(&Trust::of(environment))?;
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|error| {
-        Error::new(ErrorKind::Network, format!("TLS cannot be set up: {error}"))
-            .hint("put your own authorities into SSL_CERT_FILE, X509_CERT_DIR or REQUESTS_CA_BUNDLE")
+        let why = error.to_string();
+        Error::new(ErrorKind::Network, format!("TLS cannot be set up: {why}")).hint(certificate_hint(&why))
     })?;
     let (_, session) = stream.get_ref();
     let mut facts = Vec::new();

@@ -112,6 +112,19 @@ fn roots(trust: &Trust) -> RootCertStore {
     roots
 }
 
+/// What to do about a certificate that rustls refuses, whose reason it gives only as text.
+pub(crate) fn certificate_hint(why: &str) -> &'static str {
+    if why.contains("not valid for name") || why.contains("NotValidForName") {
+        "the server's certificate is for another host: use a name for which it is valid"
+    } else if why.contains("certificate expired") || why.contains("not valid yet") || why.contains("Expired")
+    {
+        "the server's certificate is not valid today: check the clock of this machine, or ask those who run the server"
+    } else {
+        "no authority that is trusted here vouches for the server: name further ones with SSL_CERT_FILE, \
+         X509_CERT_DIR or REQUESTS_CA_BUNDLE"
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -277,12 +277,7 @@ fn network_failure(error: reqwest::Error, place: &str) -> Failure {
         root if root.contains("Name or service not known") || root.contains("nor servname") => {
             (Some("is the name of the host spelt right?"), true)
         }
-        root if root.contains("invalid peer certificate") => (
-            Some(
-                "no authority that is trusted here vouches for the server: X509_CERT_DIR and X509_CERT_FILE name further ones",
-            ),
-            true,
-        ),
+        root if root.contains("invalid peer certificate") => (Some(client::certificate_hint(root)), true),
         root if root.contains("refused") => (Some("is the port right, and does the server run?"), false),
         _ => (None, false),
     };

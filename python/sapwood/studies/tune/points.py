@@ -82,7 +82,7 @@ class Point:
             "cluster_size": size,
             "cluster_entries": self.cluster_entries,
         }
-        chosen = {} if self.entries is None else {"entries": (0, self.entries)}
+        chosen = {} if self.entries is None else {"entry_stop": self.entries}
         return {
             "compression": self.compression,
             **{name: value for name, value in named.items() if value is not None},

@@ -300,7 +300,7 @@ def _take_sample(
     """Writes the first entries without compression, so that writing layouts needs no decompression."""
     tell(Progress(label=f"taking a sample of {counted(entries, 'entry', 'entries')}"))
     target.parent.mkdir(exist_ok=True)
-    repack(source, target, compression="none", entries=(0, entries), tree=tree, trees=[tree])
+    repack(source, target, compression="none", entry_stop=entries, tree=tree, trees=[tree])
 
 
 def _check_folder(folder: Path, inputs: Sequence[Any]) -> None:

@@ -1,0 +1,154 @@
+"""Whatever sapwood raises for a wrong option is a SapwoodError, for every option of every public function."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sapwood
+from sapwood.errors import SapwoodError
+
+WRONG: list[Any] = [
+    object(),
+    -1,
+    0,
+    1.5,
+    float("nan"),
+    "no\x00nsense",
+    "",
+    "a b(",
+    b"x",
+    [],
+    [1],
+    {1: 2},
+    (1, 2, 3),
+]
+"""Values, most of which are wrong for any option."""
+
+HANGS = {"progress", "stream", "files", "sources", "allow_missing"}
+"""Options that are not tried here: functions and streams of the caller, and inputs."""
+
+
+def write(path: Path) -> str:
+    with sapwood.recreate(path) as file:
+        file["Events"] = {"x": np.arange(10), "y": np.arange(10.0)}
+    return str(path)
+
+
+def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
+    """Public functions, and arguments with which they work."""
+    path = write(folder / "in.root")
+    file = sapwood.open(path)
+    tree = file["Events"]
+    return {
+        "open": (sapwood.open, (path,)),
+        "iterate": (sapwood.iterate, (path,)),
+        "concatenate": (sapwood.concatenate, (path,)),
+        "num_entries": (sapwood.num_entries, (path,)),
+        "verify": (sapwood.verify, (path,)),
+        "repack": (sapwood.repack, (path, folder / "out.root")),
+        "merge": (sapwood.merge, ([path], folder / "out.root")),
+        "recreate": (sapwood.recreate, (folder / "new.root",)),
+        "example": (sapwood.example, (folder / "example.root",)),
+        "Tree.arrays": (tree.arrays, ()),
+        "Tree.iterate": (tree.iterate, ()),
+        "Tree.events": (tree.events, ()),
+        "Tree.lazy": (tree.lazy, ()),
+        "Tree.num_entries_for": (tree.num_entries_for, ("1 MB",)),
+        "Tree.keys": (tree.keys, ()),
+        "Branch.array": (tree["x"].array, ()),
+        "File.keys": (file.keys, ()),
+        "Background": (partial(sapwood.Background, seed=1), (path, ["x"])),
+        "Caching": (sapwood.Caching, ()),
+        "RetryPolicy": (sapwood.RetryPolicy, ()),
+        "stripe.create": (sapwood.stripe.create, (folder / "set", f"{path}:Events")),
+        "stripe.open": (sapwood.stripe.open, (folder / "set",)),
+        "cache.contents": (sapwood.cache.contents, ()),
+    }
+
+
+NAMES = [
+    "open",
+    "iterate",
+    "concatenate",
+    "num_entries",
+    "verify",
+    "repack",
+    "merge",
+    "recreate",
+    "example",
+    "Tree.arrays",
+    "Tree.iterate",
+    "Tree.events",
+    "Tree.lazy",
+    "Tree.num_entries_for",
+    "Tree.keys",
+    "Branch.array",
+    "File.keys",
+    "Background",
+    "Caching",
+    "RetryPolicy",
+    "stripe.create",
+    "stripe.open",
+    "cache.contents",
+]
+
+OPEN = (
+    "headers",
+    "read_timeout",
+    "retry",
+    "replicas",
+    "endpoint",
+    "region",
+    "anonymous",
+    "profile",
+    "cache",
+    "lazy_download",
+    "cache_size",
+    "cache_max_age",
+    "scratch_size",
+    "storage_rules",
+    "path_style",
+    "log",
+    "timeout",
+)
+"""Options of `open` that come as keyword arguments."""
+
+
+def options(function: Callable[..., Any], given: int) -> Iterator[str]:
+    for parameter in list(inspect.signature(function).parameters.values())[given:]:
+        if parameter.kind is parameter.VAR_KEYWORD:
+            yield from OPEN if "options" in parameter.name else ()
+        elif parameter.default is not parameter.empty and parameter.name not in HANGS:
+            yield parameter.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_options_raise_only_errors_of_sapwood(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = calls(tmp_path)
+    assert set(found) == set(NAMES)
+    function, arguments = found[name]
+    bad = []
+    for option in options(function, len(arguments)):
+        for value in WRONG:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    result = function(*arguments, **{option: value})
+                    if hasattr(result, "__next__"):
+                        list(result)
+            except (SapwoodError, ImportError):
+                pass
+            except Exception as error:
+                bad.append(f"{option}={value!r}: {error!r}")
+    assert not bad, "\n".join(bad)
