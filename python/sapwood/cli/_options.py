@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
+
+if TYPE_CHECKING:
+    from ..options.reading import OpenOptions
 
 CONNECTION = "Connection options"
 """The title of the options of :class:`Connection` in `--help`."""
@@ -155,6 +158,14 @@ class Connection(StoreAccess):
         }
         given = {name: value for name, value in options.items() if value is not None}
         return {**super().open_options, **given}
+
+    @property
+    def settings(self) -> OpenOptions:
+        """The same, checked."""
+        from ..options.reading import open_options
+
+        options = dict(self.open_options)
+        return open_options(options.pop("deadline", None), options.pop("threads", None), options)
 
 
 @dataclass(frozen=True)

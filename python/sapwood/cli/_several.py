@@ -20,10 +20,8 @@ def expanded(sources: Sequence[str], access: Connection) -> list[str]:
         FileNotFoundError: no file matches a glob.
     """
     from ..options.paths import CATALOGUED, is_url, several_files
-    from ..options.reading import open_options
 
-    options = dict(access.open_options)
-    settings = open_options(options.pop("deadline", None), options.pop("threads", None), options)
+    settings = access.settings
     found: list[str] = []
     for source in sources:
         local = not is_url(source)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from ..display.units import counted, human_bytes
-from ._options import Deadline, Json, Log
+from ._options import Json, Log, StoreAccess
 from ._output import Column, numbers, print_json, print_line, print_table
 from ._run import FAILED, command, wait_for_interrupt
 
@@ -52,15 +52,8 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class Inspection(Listing):
+class Inspection(StoreAccess, Listing):
     """How datasets are opened to record them."""
-
-    deadline: Deadline = None
-
-    @property
-    def options(self) -> dict[str, float]:
-        """The arguments of ``add`` and ``refresh``, which have another default deadline."""
-        return {} if self.deadline is None else {"deadline": self.deadline}
 
 
 @app.command()
@@ -79,7 +72,7 @@ def add(
     if name is not None and len(urls) > 1:
         raise typer.BadParameter("only one dataset can have this name", param_hint="--name")
     with inspection.open() as opened:
-        added = [opened.add(url, name=name, log=log, **inspection.options) for url in urls]
+        added = [opened.add(url, name=name, log=log, **inspection.open_options) for url in urls]
     if inspection.as_json:
         print_json({"datasets": _dicts(added)})
     else:
@@ -97,7 +90,7 @@ def refresh(
 ) -> None:
     """Inspect datasets again, and record new versions. Fails (1) if a dataset is unreachable."""
     with inspection.open() as opened:
-        found = opened.refresh(*(names or ()), **inspection.options)
+        found = opened.refresh(*(names or ()), **inspection.open_options)
     if inspection.as_json:
         print_json({"datasets": _dicts(found)})
     else:

@@ -54,11 +54,9 @@ def _steps(source: str, access: Access) -> list[dict[str, Any]]:
     from .. import _core
     from ..errors.core import core_errors, translated
     from ..options.paths import CATALOGUED, split_object_path
-    from ..options.reading import open_options
     from ._run import describe
 
-    options = dict(access.open_options)
-    settings = open_options(options.pop("deadline", None), None, options)
+    settings = access.settings
     file, _ = split_object_path(source)
     if file.startswith(CATALOGUED):
         from ..opening.catalogued import catalogued

@@ -81,7 +81,7 @@ def _directory_entries(place: str, access: Access) -> list[dict[str, Any]]:
     from ..options.remote_glob import lister
 
     if is_url(place):
-        entries = lister(access.deadline)(place)
+        entries = lister(access.deadline, access.settings.for_core())(place)
     else:
         entries = sorted((entry.name, entry.is_dir()) for entry in os.scandir(place))
     return [{"name": name, "is_directory": is_directory} for name, is_directory in entries]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..display.printable import shows_printable
-from ..errors import ArgumentTypeError, UsageError
+from ..errors import UsageError
 from ..errors.core import core_errors
 from ..history.describe import describe, log, place_of
 from ..history.logs import Log, log_of
@@ -29,7 +29,7 @@ from ._events import find, select
 from ._results import Collected, Consolidated, Exported, Verified, Written, Wrong
 from ._sources import Sources, recorded_selection
 from ._statistics import Statistics, excluded, statistics
-from ._words import function_name, product_names, version_name, writing_options, written
+from ._words import checked_parameters, function_name, product_names, version_name, writing_options, written
 
 if TYPE_CHECKING:
     from ..catalog import DatabaseLog
@@ -445,8 +445,6 @@ def create(
     """
     opening, place = open_options(deadline, threads, options), place_of(check_dataset(url))
     tree = None if tree is None else check_text("tree", tree)
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise ArgumentTypeError(f"'parameters' must be a dict of strings, not {parameters!r}")
     opened = Sources(sources, opening)
     path = tree or opened.tree or opened.first().dataset_tree
     if path is None:
@@ -467,7 +465,7 @@ def create(
         statistics=statistics,
         who=who,
         job=job,
-        parameters={**recorded_selection(keep, drop, cut), **(parameters or {})},
+        parameters={**recorded_selection(keep, drop, cut), **checked_parameters(parameters)},
         **(opened.chosen(path, keep, drop, cut) if cut is not None or any((keep, drop)) else {}),
     )
     with core_errors():

@@ -34,10 +34,6 @@ def writing_options(
 ) -> _core.WriteOptions:
     """The options of writing, as the core takes them."""
     size = None if stripe_size is None else check_whole_number("stripe_size", memory_size(stripe_size), 1)
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise ArgumentTypeError(f"'parameters' must be a dict of strings, not {parameters!r}")
-    for name, value in (parameters or {}).items():
-        check_text("parameters", name), check_text("parameters", value)
     return _core.WriteOptions(
         compression=None if compression is None else Compression.of(compression).code,
         stripe_size=size,
@@ -48,11 +44,19 @@ def writing_options(
         threads=options.threads,
         who=None if who is None else check_text("who", who),
         job=None if job is None else _job(job),
-        parameters=dict(parameters or {}),
+        parameters=checked_parameters(parameters),
         base=None if base is None else check_text("base", base),
         branches=branches,
         entries=entries,
     )
+
+
+def checked_parameters(parameters: Any) -> dict[str, str]:
+    """A dict of strings, or None for an empty one."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise ArgumentTypeError(f"'parameters' must be a dict of strings, not {parameters!r}")
+    given = dict(parameters or {})
+    return {check_text("parameters", name): check_text("parameters", value) for name, value in given.items()}
 
 
 def _job(job: Any) -> tuple[str, int]:
