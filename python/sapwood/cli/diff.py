@@ -23,8 +23,10 @@ WIDEST = 60
 
 @functools.partial(command, trouble=USAGE)
 def diff(
-    a: Annotated[str, typer.Argument(metavar="FILE[:PATH]", help="A file or URL, or an object in it.")],
-    b: Annotated[str, typer.Argument(metavar="FILE[:PATH]", help="The file or object to compare it with.")],
+    a: Annotated[
+        str, typer.Argument(metavar="FILE1[:PATH]", help="The first file or URL, or an object in it.")
+    ],
+    b: Annotated[str, typer.Argument(metavar="FILE2[:PATH]", help="The second file or object.")],
     filter_name: Filter = None,
     rtol: Annotated[
         float, typer.Option(metavar="X", min=0, help="How far floats may differ, relative to the second.")

@@ -16,6 +16,8 @@ from ._output import print_json, print_line
 from ._run import command
 from ._several import expanded, trees
 
+MOST_LABELS = 200
+"""The most characters of the labels of bins."""
 WIDTH = 80
 """The width of a drawing in a pipe."""
 
@@ -40,7 +42,7 @@ def hist(
         str,
         typer.Argument(
             metavar="FILE[:PATH]",
-            help="A tree or a histogram in a file, a URL, or a glob in quotes. You can omit an only tree.",
+            help="A tree or a histogram in a file, a URL, or a glob in quotes. You can omit the only tree.",
         ),
     ],
     expression: Annotated[
@@ -73,10 +75,10 @@ def hist(
 
     \b
     sapwood hist nano.root:Events Muon_pt --range 0:100
-    sapwood hist nano.root:Events 'MET_pt' --cut 'nMuon >= 2' -o met.svg
+    sapwood hist nano.root:Events MET_pt --cut 'nMuon >= 2' -o met.svg
     sapwood hist plots.root:dir/mass
 
-    Of lists, every item counts. Files are read in steps; without --range, large ones are read twice.
+    Every item of a list counts. Files are read in steps; without --range, large ones are read twice.
     """
     from ..errors import UsageError
 
@@ -155,6 +157,7 @@ def _stored(source: str, reading: Reading) -> Drawing:
 
     from ..errors import UnsupportedTypeError, UsageError
     from ._target import open_tree_or_object
+    from .head import shorten
 
     total: Any = None
     for name in expanded([source], reading):
@@ -179,8 +182,13 @@ def _stored(source: str, reading: Reading) -> Drawing:
         if found.kind != "COUNT":
             raise UsageError(f"{name} is a profile: profiles of several files cannot be drawn together")
         total = total + found.values()
-    labels = tuple(axis.title or letter for axis, letter in zip(first.axes, "xy", strict=False))
+    titles = tuple(axis.title or letter for axis, letter in zip(first.axes, "xy", strict=False))
     noted = f"sum of bins {total.sum():,.6g}" if first.kind == "COUNT" else "means"
+    for axis, letter in zip(first.axes, "xy", strict=False):
+        if labels := axis.labels():
+            noted += f"; {letter}: {shorten(' '.join(labels), MOST_LABELS)}"
+        elif axis.variable:
+            noted += f"; bins of {letter} have different widths, and are drawn equally wide in a terminal"
     document = {
         "source": source,
         "class": first.class_name,
@@ -190,7 +198,7 @@ def _stored(source: str, reading: Reading) -> Drawing:
     }
     title = f"{first.name}: {first.title}" if first.title and first.title != first.name else first.name
     return Drawing(
-        title, labels, total, first_edges, f"{first.class_name}, {noted}", document, first.kind != "COUNT"
+        title, titles, total, first_edges, f"{first.class_name}, {noted}", document, first.kind != "COUNT"
     )
 
 

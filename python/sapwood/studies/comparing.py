@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.libraries import library_named
-from ..errors import UsageError
+from ..errors import UnsupportedTypeError, UsageError
 from ..model.branch import Branch
 from ..model.directory import Directory
 from ..model.tree import Tree
@@ -125,7 +125,10 @@ def _directories(
         elif classes[0] != classes[1]:
             yield Difference(path, "", "class", None, *classes)
         elif not str(classes[0]).startswith("TDirectory"):
-            yield from _compare(path, a[path], b[path], chosen, tolerance, unread)
+            try:
+                yield from _compare(path, a[path], b[path], chosen, tolerance, unread)
+            except UnsupportedTypeError as error:
+                unread(path, str(error))
 
 
 def _trees(

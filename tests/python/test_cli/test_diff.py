@@ -129,3 +129,12 @@ def test_a_dataset_equals_the_tree_that_it_was_made_from(
 ) -> None:
     sw.stripe.create(tmp_path / "set", f"{first}:dir/Events")
     assert sapwood("diff", f"{first}:dir/Events", tmp_path / "set").code == 0
+
+
+def test_an_object_that_cannot_be_read_does_not_hide_the_others(
+    sapwood: Callable[..., Any], corpus: Path
+) -> None:
+    file = corpus / "skhep__uproot-issue49.root"
+    done = sapwood("diff", file, file)
+    assert done.code == 2
+    assert "fitResult was not compared" in done.err

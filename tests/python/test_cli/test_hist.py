@@ -171,3 +171,12 @@ def test_text_cannot_be_drawn(sapwood: Callable[..., Any], tmp_path: Path) -> No
         file["t"] = {"s": ak.Array(["a", "b"])}
     done = sapwood("hist", tmp_path / "a.root", "s")
     assert done.code == 4 and "needs numbers" in done.err
+
+
+def test_labels_and_widths_of_bins_are_said(sapwood: Callable[..., Any]) -> None:
+    file = Path(__file__).parents[2] / "data" / "objects" / "histograms.root"
+    assert sapwood("hist", f"{file}:categories").out.endswith("sum of bins 5; x: b a c\n")
+    assert "different widths" in sapwood("hist", f"{file}:variable").out
+    assert "means" in sapwood("hist", f"{file}:profile").out
+    three = sapwood("hist", f"{file}:h3F")
+    assert three.code == 4 and "has 3 axes" in three.err
