@@ -106,7 +106,7 @@ READERS = {
     *("sapwood.File.item_at", "sapwood.File.tree_at", "sapwood.File.highest_cycle"),
     *("sapwood.Branch.member_at", "sapwood.WritableFile.mktree", "sapwood.WritableFile.mkdir"),
     *("sapwood.WritableTree", "sapwood.WritableTree.reopen", "sapwood.chain.ChainPoint"),
-    *("sapwood.tune.Point.command", "sapwood.stripe.Dataset.consolidate", "sapwood.edm.open"),
+    *("sapwood.tune.Point.command", "sapwood.edm.open"),
     *("sapwood.xaod.follow",),
 }
 """Those whose parameters name what is read, a place in a file, or a size."""

@@ -56,7 +56,7 @@ def serve(folder: Path) -> Iterator[Serve]:
 
 def iterated(files: list[str]) -> tuple[int, sapwood.ReadReport]:
     entries, reports = 0, []
-    for arrays, report in sapwood.iterate(files, COLUMNS, library="np", cost=True):
+    for arrays, report in sapwood.iterate(files, COLUMNS, library="np", report=True):
         entries += len(arrays["run"])
         reports.append(report.tree.file.report())
     return entries, sum(reports)
