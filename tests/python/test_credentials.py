@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import sapwood
 from sapwood import errors
+from sapwood.cli._app import app
 
 CONTENT = b"this is no ROOT file, but it has bytes"
 
@@ -125,6 +127,8 @@ def test_a_certificate_for_another_host_has_a_hint_of_its_own(
     with pytest.raises(errors.NetworkError, match="for another host") as refused:
         sapwood.open(other)
     assert "authority" not in str(refused.value)
+    doctor = CliRunner().invoke(app, ["doctor", other])
+    assert doctor.exit_code == 5 and "for another host" in doctor.output.replace("\n", " ")
     monkeypatch.delenv("REQUESTS_CA_BUNDLE")
     with pytest.raises(errors.NetworkError, match="no authority that is trusted here"):
         sapwood.open(serve())

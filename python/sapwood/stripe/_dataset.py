@@ -16,7 +16,6 @@ from ..history.describe import describe, log, place_of
 from ..history.logs import Log, log_of
 from ..opening.catalogued import catalogued
 from ..opening.single import open as open_file
-from ..options.checks import check_text
 from ..options.compression import Compression
 from ..options.outputs import DATASET, RECEIPT, check_dataset, check_name, check_output
 from ..options.paths import CATALOGUED
@@ -444,10 +443,9 @@ def create(
         UnsupportedTypeError: if the trees differ or cannot be split, or the store cannot hold a dataset.
     """
     opening, place = open_options(deadline, threads, options), place_of(check_dataset(url))
-    tree = None if tree is None else check_text("tree", tree)
     opened = Sources(sources, opening)
     path = tree or opened.tree or opened.first().dataset_tree
-    if path is None:
+    if not isinstance(path, str):
         raise UsageError("no tree is named: write 'file.root:Events', or pass tree=")
     if isinstance(log, (str, os.PathLike)):
         # The database records the name of the dataset first, so make sure that the tree exists.
