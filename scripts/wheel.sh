@@ -20,6 +20,9 @@ install() {
 install wheel wheel==0.48.0
 if [ "$portable" = portable ]; then
     install ziglang ziglang==0.17.1
+    # Without it, maturin looks for the Python that has zig in PATH.
+    CARGO_ZIGBUILD_PYTHON_PATH=$("$python" -c 'import sys; print(sys.executable)')
+    export CARGO_ZIGBUILD_PYTHON_PATH
     "$python" -m maturin sdist --out "$folder"
     "$python" -m maturin build --release --locked --out "$work" --zig --target "$architecture-unknown-linux-gnu" \
         --compatibility manylinux_2_28
