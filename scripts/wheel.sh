@@ -2,12 +2,15 @@
 # Builds a wheel that carries the shims for root://:  wheel.sh FOLDER [portable]
 # As it is, the wheel runs on systems like this one, and takes little time after `make build`. `portable` links with
 # zig, so that the wheel runs wherever glibc is 2.28 or newer, and adds the source distribution. ARCHITECTURE (x86_64 or
-# aarch64) is this machine's unless set; for the other, set CXX to a compiler of it.
+# aarch64) is this machine's unless set; the other one needs Rust's target (`rustup target add`) and a cross compiler for
+# the shims: on Debian and Ubuntu, g++-aarch64-linux-gnu, or what CXX names.
 set -eu
 cd "$(dirname "$0")/.."
 folder=$1 portable=${2:-}
 python=${PYTHON:-.venv/bin/python}
 architecture=${ARCHITECTURE:-$(uname -m)}
+target=$architecture-unknown-linux-gnu
+if [ "$architecture" != "$(uname -m)" ]; then export CXX="${CXX:-$architecture-linux-gnu-g++}"; fi
 work=build/wheel
 rm -rf "$work"
 mkdir -p "$work" "$folder"
@@ -24,7 +27,7 @@ if [ "$portable" = portable ]; then
     CARGO_ZIGBUILD_PYTHON_PATH=$("$python" -c 'import sys; print(sys.executable)')
     export CARGO_ZIGBUILD_PYTHON_PATH
     "$python" -m maturin sdist --out "$folder"
-    "$python" -m maturin build --release --locked --out "$work" --zig --target "$architecture-unknown-linux-gnu" \
+    "$python" -m maturin build --release --locked --out "$work" --zig --target "$target" \
         --compatibility manylinux_2_28
 else
     "$python" -m maturin build --release --locked --out "$work"
@@ -32,5 +35,7 @@ fi
 PYTHON=$python sh native/xrdcl/wheel.sh "$work/shims" "$architecture"
 "$python" -m wheel unpack --dest "$work/unpacked" "$work"/sapwood-*.whl
 cp "$work"/shims/_xrdcl*.so "$work"/unpacked/sapwood-*/sapwood/
+"$python" scripts/third_party.py "$target" "$(echo "$work"/unpacked/sapwood-*/*.dist-info/licenses)/THIRDPARTY.txt"
+sed -i 's/^License-File: LICENSE$/&\nLicense-File: THIRDPARTY.txt/' "$work"/unpacked/sapwood-*/*.dist-info/METADATA
 "$python" -m wheel pack --dest-dir "$folder" "$work"/unpacked/sapwood-*
 rm -rf "$work"

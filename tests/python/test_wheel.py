@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,7 @@ import s3_server  # noqa: E402
 import xrootd_server  # noqa: E402
 
 WHEELS = REPOSITORY / "build" / "wheels"
+MULTIARCH = sysconfig.get_config_var("MULTIARCH")
 NEWEST = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 25), "CXXABI": (1, 3, 11)}
 """The newest versions of symbols that manylinux_2_28 has."""
 
@@ -109,13 +112,72 @@ def test_it_is_small_and_needs_no_newer_system_than_it_says(wheel: Path) -> None
             assert numbers <= NEWEST[kind.decode()], (name, kind, version)
 
 
+def test_it_carries_the_licences_of_what_is_compiled_in(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        texts = {
+            Path(name).name: archive.read(name).decode()
+            for name in archive.namelist()
+            if ".dist-info/" in name
+        }
+    assert re.findall("(?m)^License-File: (.+)$", texts["METADATA"]) == ["LICENSE", "THIRDPARTY.txt"]
+    crates = re.findall(r"(?m)^(\S+) [0-9]\S*: \S", texts["THIRDPARTY.txt"])
+    assert {"zstd-sys", "rustls", "pyo3"} <= set(crates)
+    assert not {"proptest", "sapwood-core"} & set(crates)
+    assert "Permission is hereby granted, free of charge" in texts["THIRDPARTY.txt"]
+
+
+def test_the_source_distribution_has_what_packagers_need_and_no_more(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "maturin", "sdist", "--out", tmp_path]
+    subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, timeout=60)
+    (built,) = tmp_path.glob("sapwood-*.tar.gz")
+    assert built.stat().st_size < 3e6
+    with tarfile.open(built) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"Cargo.lock", "LICENSE", "README.md", "native/xrdcl/build.sh", "native/xrdcl/shim.cc"} <= names
+    assert not [name for name in names if name.endswith((".so", ".parquet"))]
+
+
+def maps_of(client: str) -> str:
+    """What makes a program print the file of the XRootD client that it has loaded."""
+    return f"; print([line for line in open('/proc/self/maps') if '{client}' in line][0])"
+
+
+def system_client() -> str | None:
+    """The XRootD client of the system, by its library's name."""
+    for name in ("libXrdCl.so.6", "libXrdCl.so.3"):
+        if any((Path(folder) / name).exists() for folder in ("/usr/lib64", f"/usr/lib/{MULTIARCH}")):
+            return name
+    return None
+
+
+@pytest.mark.skipif(xrootd_server.missing() is not None, reason=f"{xrootd_server.missing()}")
+@pytest.mark.skipif(system_client() is None, reason="no XRootD client on this system")
+def test_without_its_extra_it_reads_root_urls_with_the_system_s_client(bare: Bare, served: Path) -> None:
+    client = str(system_client())
+    code = OPEN + "print(len(events.arrays('met', library='np')['met']))" + maps_of(client)
+    with xrootd_server.data_server(served) as server:
+        read = bare.run("python", "-c", code, f"{server.url}//events.root").stdout
+    assert read.startswith("1000\n") and "/usr/lib" in read
+
+
+@pytest.mark.skipif(system_client() == "libXrdCl.so.6", reason="the system has the newest XRootD client")
+def test_without_an_xrootd_client_it_names_the_extra_in_a_line(bare: Bare) -> None:
+    (shim,) = bare.folder.glob("venv/lib/python3*/site-packages/sapwood/_xrdcl6.so")
+    refused = bare.run(
+        "python", "-c", OPEN, "root://127.0.0.1:1//events.root", ok=False, SAPWOOD_XRDCL=str(shim)
+    )
+    assert refused.returncode != 0
+    said = refused.stderr.splitlines()[-1]
+    assert "cannot be loaded" in said and "pip install 'sapwood[xrootd]'" in said, refused.stderr
+
+
 @pytest.mark.skipif(xrootd_server.missing() is not None, reason=f"{xrootd_server.missing()}")
 def test_it_reads_root_urls_with_the_client_of_its_extra(equipped: Bare, served: Path) -> None:
     with xrootd_server.data_server(served) as server:
         url = f"{server.url}//events.root"
         assert equipped.run("python", "-c", READ, url).stdout.split() == ["1000"]
-        maps = "; print([line for line in open('/proc/self/maps') if 'libXrdCl.so' in line][0])"
-        assert "site-packages/pyxrootd/libXrdCl.so.6" in equipped.run("python", "-c", READ + maps, url).stdout
+        loaded = equipped.run("python", "-c", READ + maps_of("libXrdCl.so"), url).stdout
+        assert "site-packages/pyxrootd/libXrdCl.so.6" in loaded
 
 
 @pytest.mark.skipif(nginx_server.missing() is not None, reason=f"{nginx_server.missing()}")
