@@ -1,4 +1,4 @@
-"""Writes the licences of the crates that the extension is compiled from:  third_party.py TARGET FILE"""
+"""Adds the licences of the crates in the extension module to an unpacked wheel:  third_party.py DIST_INFO TARGET"""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ from typing import Any
 NAMES = ("LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE")
 
 
-def main(target: str, output: Path) -> None:
+FILE = "THIRDPARTY.txt"
+
+
+def main(dist_info: Path, target: str) -> None:
+    (dist_info / "licenses" / FILE).write_text(report(target))
+    metadata = dist_info / "METADATA"
+    own = "License-File: LICENSE\n"
+    metadata.write_text(metadata.read_text().replace(own, f"{own}License-File: {FILE}\n", 1))
+
+
+def report(target: str) -> str:
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", target]
     metadata = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     crates = linked(metadata, "sapwood-python")
@@ -25,7 +35,7 @@ def main(target: str, output: Path) -> None:
             texts[path.read_text(errors="replace").strip()].append(title)
     for text, titles in texts.items():
         lines += ["", "=" * 100, ", ".join(dict.fromkeys(titles)), "=" * 100, "", text]
-    output.write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def linked(metadata: dict[str, Any], root: str) -> list[dict[str, Any]]:
@@ -60,4 +70,4 @@ def licences(folder: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(Path(sys.argv[1]), sys.argv[2])

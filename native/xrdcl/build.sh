@@ -18,7 +18,8 @@ library=
 for candidate in "$prefix/lib" "$prefix/lib64"; do
     if [ "$prefix" != /usr ] && [ -d "$candidate" ]; then library="$library -L$candidate -Wl,-rpath,$candidate"; fi
 done
+if [ "$(uname -s)" = Linux ]; then library="$library -Wl,--no-undefined -Wl,-z,now"; fi
 # shellcheck disable=SC2086 # several words on purpose
 ${CXX:-c++} -std=c++17 -O2 -Wall -Wextra -fPIC -shared -fvisibility=hidden -fvisibility-inlines-hidden \
-    -isystem "$include" "$here/shim.cc" -o "$shim.new" $library -lXrdCl -Wl,--no-undefined -Wl,-z,now
+    -isystem "$include" "$here/shim.cc" -o "$shim.new" $library -lXrdCl
 mv "$shim.new" "$shim" # a process that has the old one loaded keeps it
