@@ -1,4 +1,4 @@
-"""Adds the licences of the crates in the extension module to an unpacked wheel:  third_party.py DIST_INFO TARGET"""
+"""Adds the licences of the compiled-in crates to an unpacked wheel:  third_party.py DIST_INFO TARGET"""
 
 from __future__ import annotations
 
