@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._core import __version__
     from .integrations import edm, xaod
     from .integrations.nanoevents import nanoevents
+    from .integrations.tables.dataset import arrow_dataset
     from .lazy.profile import Profile
     from .lazy.reader import Caching
     from .model.branch import Branch
@@ -62,6 +63,7 @@ _HOMES = {
     "WritableFile": "writing",
     "WritableTree": "writing",
     "__version__": "_core",
+    "arrow_dataset": "integrations.tables.dataset",
     "concatenate": "opening.many",
     "create": "writing",
     "example": "writing.example",
@@ -107,6 +109,7 @@ __all__ = [
     "WritableFile",
     "WritableTree",
     "__version__",
+    "arrow_dataset",
     "cache",
     "concatenate",
     "create",

@@ -311,6 +311,22 @@ class File:
         how many events were dropped. Like `counters`, also after closing."""
     def close(self) -> None: ...
 
+@final
+class RawFile:
+    """An open file of any format. Thread-safe."""
+
+    @staticmethod
+    def open(
+        url: str, *, deadline: float | None = None, options: OpenOptions | None = None
+    ) -> RawFile: ...
+    url: str  # without secrets
+    size: int
+    def read(self, ranges: Sequence[tuple[int, int]], *, deadline: float | None = None) -> list[bytes]:
+        """The bytes of ranges (offset, bytes), fetched together, in as few requests as the server allows."""
+    def counters(self) -> dict[str, int]:
+        """See `File.counters`; available after closing, too."""
+    def close(self) -> None: ...
+
 class Object:
     """An object of a file. Plain data."""
 

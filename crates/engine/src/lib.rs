@@ -35,8 +35,8 @@ pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, FetchKind, KindUse}
 pub use sapwood_fetch::replay;
 pub use sapwood_rewrite::{repack, write};
 pub use sapwood_root::{
-    File, FileItem, KeyEntry, MemberInfo, Object, OpenOptions, ReadOptions, ReplicaOptions, RootFile, Tree,
-    list_directory, sibling_url,
+    File, FileItem, KeyEntry, MemberInfo, Object, OpenOptions, RawFile, ReadOptions, ReplicaOptions,
+    RootFile, Tree, list_directory, sibling_url,
 };
 pub use sapwood_source::{ListingEntry, RetryPolicy, Source, SourceOptions, Trace, TraceRecord};
 pub use sapwood_table::{

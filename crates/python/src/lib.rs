@@ -18,6 +18,7 @@ mod listing;
 mod logging;
 mod object;
 mod options;
+mod raw;
 mod repack;
 mod sink;
 mod stripe;
@@ -61,6 +62,8 @@ mod _core {
     use crate::listing::{list_directory, redact};
     #[pymodule_export]
     use crate::options::{PyBlockOptions, PyOpenOptions, PyRetryPolicy, PyStorageOptions};
+    #[pymodule_export]
+    use crate::raw::RawFile;
     #[pymodule_export]
     use crate::repack::repack;
     #[pymodule_export]

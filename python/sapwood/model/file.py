@@ -22,7 +22,7 @@ from ..objects.reading import value_of
 from ..options.compression import Compression
 from ..options.outputs import is_same
 from ..options.paths import check_exists, is_url
-from ..options.reading import OpenOptions
+from ..options.reading import WITHOUT_SECRETS, OpenOptions
 from ..report import ReadReport
 from .directory import Directory, SubDirectory
 from .tree import Tree
@@ -258,10 +258,7 @@ class File(Directory, ClosingContext):
             )
         options = self._options.pickled(by)
         if options.has_secrets or (is_url(by) and by != _core.redact(by)):
-            raise UsageError(
-                f"{self.file_path} cannot be pickled: headers, keys, and URLs with a password, token or "
-                "query are never pickled. Open the file in the process that needs it"
-            )
+            raise UsageError(f"{self.file_path} cannot be pickled: {WITHOUT_SECRETS}")
         if not is_url(by) and os.path.exists(by):
             by = os.path.abspath(by)
         return (File, (by, options))
