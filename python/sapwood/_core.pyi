@@ -316,9 +316,7 @@ class RawFile:
     """An open file of any format. Thread-safe."""
 
     @staticmethod
-    def open(
-        url: str, *, deadline: float | None = None, options: OpenOptions | None = None
-    ) -> RawFile: ...
+    def open(url: str, *, deadline: float | None = None, options: OpenOptions | None = None) -> RawFile: ...
     url: str  # without secrets
     size: int
     def read(self, ranges: Sequence[tuple[int, int]], *, deadline: float | None = None) -> list[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import islice
@@ -270,7 +270,7 @@ class _File:
 
 def opened_files(
     specs: Iterable[FileSpec], options: OpenOptions, allow_missing: bool, begin: _Begin | None = None
-) -> Iterator[_File]:
+) -> Generator[_File, None, None]:
     """Iterates over files in order, while the next ones open and start reading; closes those it opened."""
     files: deque[_File] = deque()
     remaining = iter(specs)

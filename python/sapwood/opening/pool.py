@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Hashable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from threading import Lock, Timer
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from ..errors import ArgumentTypeError, UsageError
 from ..model.file import File
@@ -19,15 +20,25 @@ from ..options.reading import OpenOptions
 from .single import open_with_file
 
 
-class FilePool:
+class Closable(Protocol):
+    """What a pool can keep open."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+
+    def close(self) -> None:
+        """Closes it."""
+
+
+T = TypeVar("T", bound=Closable)
+
+
+class Pool(ABC, Generic[T]):
     """Open files by location and options, shared by all threads of a process.
 
     A file stays open for ``idle`` seconds after its last use. A file that failed, was closed, or (on a local
     disk) was replaced is opened again. A forked child starts with an empty pool.
-
-    >>> pool = FilePool()
-    >>> with pool.borrow("events.root", OpenOptions()) as file:          # doctest: +SKIP
-    ...     file["Events"].arrays(["met"])
 
     Args:
         limit: most open files. If more are in use at once, the surplus is closed as soon as it is not.
@@ -46,8 +57,12 @@ class FilePool:
         self._reset()
         _POOLS.add(self)
 
+    @abstractmethod
+    def open(self, location: str, options: OpenOptions) -> T:
+        """Opens a file that the pool does not have."""
+
     @contextmanager
-    def borrow(self, location: str, options: OpenOptions) -> Iterator[File]:
+    def borrow(self, location: str, options: OpenOptions) -> Iterator[T]:
         """A ``with`` block in which a file is open. Do not close the file.
 
         Raises:
@@ -61,7 +76,7 @@ class FilePool:
         failed = True
         try:
             if is_mine:
-                _open(entry, location, options)
+                self._fill(entry, location, options)
             yield entry.file.result()
             failed = False
         finally:
@@ -80,23 +95,29 @@ class FilePool:
 
     def _reset(self) -> None:
         self._lock = Lock()
-        self._entries: dict[Hashable, _Entry] = {}  # the one that was used last is at the end
+        self._entries: dict[Hashable, _Entry[T]] = {}  # the one that was used last is at the end
         self._timer: Timer | None = None
         self.opened = 0
 
-    def _entry(self, key: Hashable) -> tuple[_Entry, bool]:
+    def _fill(self, entry: _Entry[T], location: str, options: OpenOptions) -> None:
+        try:
+            entry.file.set_result(self.open(location, options))
+        except BaseException as error:
+            entry.file.set_exception(error)
+
+    def _entry(self, key: Hashable) -> tuple[_Entry[T], bool]:
         """The entry of a file, now in use, and whether the caller has to open the file."""
         with self._lock:
             entry = self._entries.pop(key, None)
             is_new = entry is None or entry.is_closed
             if entry is None or is_new:
-                entry = _Entry()
+                entry = _Entry[T]()
                 self.opened += 1
             self._entries[key] = entry
             entry.users += 1
         return entry, is_new
 
-    def _release(self, key: Hashable, entry: _Entry, failed: bool) -> None:
+    def _release(self, key: Hashable, entry: _Entry[T], failed: bool) -> None:
         with self._lock:
             entry.users -= 1
             entry.used = time.monotonic()
@@ -108,7 +129,7 @@ class FilePool:
             self._set_timer()
         _close(unused)
 
-    def _take_surplus(self) -> list[_Entry]:
+    def _take_surplus(self) -> list[_Entry[T]]:
         """Removes unused entries that are too many or too old."""
         oldest = time.monotonic() - self._idle
         taken = []
@@ -133,10 +154,10 @@ class FilePool:
 
 
 @dataclass
-class _Entry:
+class _Entry(Generic[T]):
     """An open file, or one that a thread is opening."""
 
-    file: Future[File] = field(default_factory=Future)
+    file: Future[T] = field(default_factory=Future)
     users: int = 0
     used: float = 0.0
 
@@ -146,7 +167,21 @@ class _Entry:
         return self.file.done() and (self.file.exception() is not None or self.file.result().closed)
 
 
-_POOLS: weakref.WeakSet[FilePool] = weakref.WeakSet()
+_POOLS: weakref.WeakSet[Pool[Any]] = weakref.WeakSet()
+
+
+class FilePool(Pool[File]):
+    """A pool of ROOT files and datasets.
+
+    >>> pool = FilePool()
+    >>> with pool.borrow("events.root", OpenOptions()) as file:          # doctest: +SKIP
+    ...     file["Events"].arrays(["met"])
+    """
+
+    def open(self, location: str, options: OpenOptions) -> File:
+        """Opens a file; that of a dataset may name a version."""
+        return open_with_file(FileSpec(location), options)[0]
+
 
 POOL = FilePool()
 """The pool of this process."""
@@ -159,20 +194,13 @@ def _start_again() -> None:
         pool._reset()
 
 
-_LEFT: list[_Entry] = []
+_LEFT: list[_Entry[Any]] = []
 """Files of the parent process, which the child must neither use nor close."""
 
 os.register_at_fork(after_in_child=_start_again)
 
 
-def _open(entry: _Entry, location: str, options: OpenOptions) -> None:
-    try:
-        entry.file.set_result(open_with_file(FileSpec(location), options)[0])
-    except BaseException as error:
-        entry.file.set_exception(error)
-
-
-def _close(entries: list[_Entry]) -> None:
+def _close(entries: Sequence[_Entry[Any]]) -> None:
     for entry in entries:
         if entry.file.done() and entry.file.exception() is None:
             entry.file.result().close()

@@ -51,8 +51,8 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 }
 
 WITHOUT_SECRETS = (
-    "headers, keys, and URLs with a password, token or query are never pickled. Let each process find its own "
-    "credentials, in files or variables such as BEARER_TOKEN_FILE, X509_USER_PROXY or AWS_PROFILE; "
+    "headers, keys, and URLs with a password, token or query are never pickled. Let each process find its "
+    "own credentials, in files or variables such as BEARER_TOKEN_FILE, X509_USER_PROXY or AWS_PROFILE; "
     "sapwood.dask.WorkerEnvironment sets variables of dask workers"
 )
 """Why an object that would send secrets to another process is not pickled, and what to do."""

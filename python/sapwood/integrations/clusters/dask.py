@@ -125,7 +125,7 @@ class EntryTasks:
         return self._plan.reading
 
     def tasks(self, client: Client | None = None) -> list[EntryTask]:
-        """The tasks, in order. If files must be opened, the workers of ``client`` do it, else this process."""
+        """The tasks, in order. Workers of ``client``, if given, open the files if that is needed."""
         if client is None or not self._plan.needs_opening:
             return self._plan.tasks()
         small = Plan((), self._plan.reading, self._plan.step_size, self._plan.steps_per_file)
@@ -185,7 +185,7 @@ class EntryTasks:
 
 
 class WorkerEnvironment(WorkerPlugin):  # type: ignore[misc]
-    """Sets environment variables of all workers, also of those that join later, so that they find credentials.
+    """Sets environment variables of all workers, now and later, so that they find credentials.
 
     >>> client.register_plugin(sapwood.dask.WorkerEnvironment(             # doctest: +SKIP
     ...     {"BEARER_TOKEN_FILE": "/etc/tokens/cms", "X509_USER_PROXY": "/shared/x509up"}))
@@ -206,8 +206,8 @@ class WorkerEnvironment(WorkerPlugin):  # type: ignore[misc]
         if given and not secrets:
             raise UsageError(
                 f"{', '.join(given)} would pass through the scheduler: name a file that workers can read "
-                "instead (BEARER_TOKEN_FILE, AWS_SHARED_CREDENTIALS_FILE), or set secrets=True on a cluster with "
-                "TLS"
+                "instead (BEARER_TOKEN_FILE, AWS_SHARED_CREDENTIALS_FILE), or set secrets=True on a "
+                "cluster with TLS"
             )
         self._variables = dict(variables)
 
@@ -245,7 +245,7 @@ def _run(task: EntryTask, work: _Work) -> Any:
         return work.function(arrays)
     except Exception as error:
         place = f"{task.url}:{task.tree or ''}, {task.first} to {task.last}"
-        error.__notes__ = [*getattr(error, "__notes__", ()), f"in the task of {place}"]  # type: ignore[attr-defined]
+        error.__notes__ = [*getattr(error, "__notes__", ()), f"in the task of {place}"]
         raise
 
 

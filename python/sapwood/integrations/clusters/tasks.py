@@ -167,9 +167,7 @@ class Plan:
         leaves: Sequence[Branch] = ()
         if isinstance(self.step_size, str):
             library = library_named(reading.library)
-            query = Query.of(
-                tree, reading.columns, reading.cut, Filters(), None, library, reading.how, False
-            )
+            query = Query.of(tree, reading.columns, reading.cut, Filters(), None, library, reading.how, False)
             leaves = query.leaves
         steps = entry_steps(tree, leaves, 0, tree.num_entries, self.step_size)
         return [EntryTask(spec.file, spec.object_path, first, last) for first, last in steps]
@@ -206,12 +204,15 @@ def plan(
     return Plan(tuple(specs), reading, step_size, steps_per_file)
 
 
-def _sendable(file: Any, options: OpenOptions) -> str:
+def _sendable(given: Any, options: OpenOptions) -> str:
     """A path or URL that means the same in other processes, and has no secrets."""
-    if not isinstance(file, str):
-        raise ArgumentTypeError(f"tasks need paths or URLs of files, not {type(file).__name__}")
+    if not isinstance(given, str):
+        raise ArgumentTypeError(f"tasks need paths or URLs of files, not {type(given).__name__}")
+    file: str = given
     if options.replicas is not None and options.replicas.function is not None:
-        raise UsageError("a function for 'replicas' cannot be sent to workers: give rules {beginning: prefixes}")
+        raise UsageError(
+            "a function for 'replicas' cannot be sent to workers: use rules {beginning: prefixes}"
+        )
     if not is_url(file):
         file = os.path.abspath(os.path.expanduser(file))
     if options.has_secrets or (is_url(file) and _core.redact(file) != file):

@@ -97,7 +97,8 @@ class ArrowDataset(pads.Dataset):  # type: ignore[misc]
         # pyarrow's own constructor refuses to be called; nothing of it is used.
         self._specs, self._options, self._step_size = list(specs), options, step_size
         self._given, self._filter = columns, filter
-        self._schema, self._expressions = schema or _first_schema(self._specs, options, columns)
+        known: tuple[Any, dict[str, str]] | None = schema
+        self._schema, self._expressions = known or _first_schema(self._specs, options, columns)
         self._reports: list[Any] = []
 
     @property
@@ -264,9 +265,7 @@ class ArrowDataset(pads.Dataset):  # type: ignore[misc]
         }
 
 
-def _first_schema(
-    specs: list[FileSpec], options: OpenOptions, columns: Any
-) -> tuple[Any, dict[str, str]]:
+def _first_schema(specs: list[FileSpec], options: OpenOptions, columns: Any) -> tuple[Any, dict[str, str]]:
     """The schema of the first file, from reading none of its entries; and the expression of each column."""
     with closing(opened_files(specs[:1], options, False)) as files:
         source = next(files).source
@@ -290,8 +289,8 @@ def _converted(arrays: dict[str, Any], expressions: Sequence[str], schema: Any, 
             columns.append(array if array.type == field.type else array.cast(field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise UnsupportedTypeError(
-                f"{url}: the column {name!r} is of type {array.type}, and cannot become the type of the first "
-                f"file, {field.type} ({error}); read these files separately",
+                f"{url}: the column {name!r} is of type {array.type}, which does not fit into that "
+                f"of the first file, {field.type} ({error}); read these files separately",
                 url=url,
                 branch=name,
             ) from None

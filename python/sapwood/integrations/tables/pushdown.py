@@ -1,8 +1,8 @@
-"""Translates a filter of Arrow into a cut that every entry it accepts passes; the filter itself is applied later.
+"""Translates a filter of Arrow into a cut that every entry it accepts passes; the filter is applied later.
 
-Arrow gives no access to the parts of an expression, only its text. The text has no types, and prints names as
-they are. So the cut is never stricter than the filter: bounds are widened by what a literal may have lost, and
-anything that could be read in two ways is left to the engine.
+Arrow gives no access to the parts of an expression, only its text. The text has no types, and prints names
+as they are. So the cut is never stricter than the filter: bounds are widened by what a literal may have lost,
+and anything that could be read in two ways is left to the engine.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def _compared(name: str, operator: str, text: str, dtype: np.dtype[Any]) -> str 
 
 
 def _bounds(text: str, dtype: np.dtype[Any]) -> tuple[str, str, bool] | None:
-    """Values of a column's type that surely lie on either side of a literal; and whether it is exactly both."""
+    """Values of a column's type on either side of a literal, and whether both are the literal itself."""
     value = float(text)
     if math.isinf(value):
         return None
