@@ -69,7 +69,8 @@ class Pool(ABC, Generic[T]):
             SapwoodError: the file cannot be opened. Every thread that waits for it gets this error, and the
                 next call tries again.
         """
-        if not is_url(location):
+        if not is_url(location) and options.replicas is None:
+            # With replicas, it may be a logical name.
             location = os.path.abspath(os.path.expanduser(location))
         key = (location, _version(location), _key(options))
         entry, is_mine = self._entry(key)

@@ -40,7 +40,7 @@ def open_files(
 
     Args:
         files, columns, tree, threads, deadline, options: as in :func:`sapwood.dask.from_files`.
-        form: the ``ak.forms.Form`` of the events. Default: that of the first file, the only one that is opened.
+        form: the ``ak.forms.Form`` of the events. Default: that of the first file, which is opened.
         name: the name of the source in graphed.
 
     Returns:

@@ -213,7 +213,7 @@ def _sendable(given: Any, options: OpenOptions) -> str:
         raise UsageError(
             "a function for 'replicas' cannot be sent to workers: use rules {beginning: prefixes}"
         )
-    if not is_url(file):
+    if not is_url(file) and options.replicas is None:
         file = os.path.abspath(os.path.expanduser(file))
     if options.has_secrets or (is_url(file) and _core.redact(file) != file):
         raise UsageError(f"{_core.redact(file)} cannot be read by other processes: {WITHOUT_SECRETS}")

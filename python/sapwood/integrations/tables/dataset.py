@@ -224,6 +224,9 @@ class ArrowDataset(pads.Dataset):  # type: ignore[misc]
         """The batches of a scan. Opening begins when the first is asked for."""
         used = [] if filter is None else names_in(filter, self._schema.names)
         read = list(dict.fromkeys([*names, *used]))
+        if filter is not None and not read:
+            # A filter without columns still needs entries to apply to.
+            read = self._schema.names[:1]
         cut = None if filter is None else implied_cut(filter, self._types)
         expressions = [self._expressions[name] for name in read]
         whole = pa.schema([self._schema.field(name) for name in read])
@@ -251,7 +254,10 @@ class ArrowDataset(pads.Dataset):  # type: ignore[misc]
                 table = _converted(arrays, expressions, whole, opened.file_path)
                 if filter is not None:
                     table = table.filter(filter)
-                yield from table.select(names).cast(schema).to_batches(max_chunksize=batch_size)
+                if names:
+                    yield from table.select(names).cast(schema).to_batches(max_chunksize=batch_size)
+                else:
+                    yield from _bare(table.num_rows, batch_size)
                 del arrays, table
 
     @property
