@@ -1,7 +1,7 @@
-"""Old names of modules, so that old imports and old pickles still work.
+"""Other names of modules: old ones, so that old imports and old pickles still work, and short public ones.
 
-The table contains only names that users could depend on: modules that the documentation named, and modules
-with classes whose instances are pickled. Both names refer to the same module.
+The table of old names contains only names that users could depend on: modules that the documentation named,
+and modules with classes whose instances are pickled. Both names refer to the same module.
 """
 
 from __future__ import annotations
@@ -47,9 +47,15 @@ NOW = {
 }
 """Old name to new name, both within the package. The modules inside a package moved with it."""
 
+PUBLIC = {
+    "dask": "integrations.clusters.dask",
+    "graphed": "integrations.clusters.graphed",
+}
+"""The short public names of modules, as in ``import sapwood.dask``."""
+
 
 def name_now(name: str) -> str | None:
-    """The new name of a module, or None if its name has not changed.
+    """The present full name of a module, or None if that is its name.
 
     >>> name_now("sapwood.tree"), name_now("sapwood.edm.names"), name_now("sapwood.errors")
     ('sapwood.model.tree', 'sapwood.integrations.edm.names', None)
@@ -57,7 +63,8 @@ def name_now(name: str) -> str | None:
     package, _, inside = name.partition(".")
     parts = inside.split(".") if package == __package__ else []
     for count in range(len(parts), 0, -1):
-        moved = NOW.get(".".join(parts[:count]))
+        name = ".".join(parts[:count])
+        moved = NOW.get(name) or PUBLIC.get(name)
         if moved is not None:
             return ".".join((package, moved, *parts[count:]))
     return None

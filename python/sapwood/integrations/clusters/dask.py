@@ -8,7 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from distributed import Client, Future, WorkerPlugin, as_completed
+try:
+    from distributed import Client, Future, WorkerPlugin, as_completed
+except ImportError as error:
+    raise ImportError(f"sapwood.dask needs distributed: pip install 'sapwood[dask]' ({error})") from error
 
 from ...display.printable import shows_printable
 from ...display.units import counted

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import awkward as ak
-import graphed
-from graphed.awkward import AwkwardBackend, AwkwardForm
-from graphed.awkward.projection import project_buffers_many
-from graphed.core import Partition
+try:
+    import awkward as ak
+    import graphed
+    from graphed.awkward import AwkwardBackend, AwkwardForm
+    from graphed.awkward.projection import project_buffers_many
+    from graphed.core import Partition
+except ImportError as error:
+    raise ImportError(f"sapwood.graphed needs graphed: pip install 'sapwood[graphed]' ({error})") from error
 
 from ...display.printable import shows_printable
 from ...display.units import counted

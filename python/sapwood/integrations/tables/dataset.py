@@ -8,8 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.dataset as pads
+
+try:
+    import pyarrow as pa
+    import pyarrow.dataset as pads
+except ImportError as error:
+    message = f"sapwood.arrow_dataset needs pyarrow: pip install 'sapwood[arrow]' ({error})"
+    raise ImportError(message) from error
 
 from ... import _core
 from ...arrays.libraries import library_named
