@@ -196,7 +196,8 @@ def page(constants: tuple[Cost, Cost]) -> str:
     ]
     given = (
         f"{CHUNKS} chunks of {ENTRIES:,} entries per file, {ANALYSIS_SECONDS:g} s of analysis per chunk, "
-        f"a round trip of {1e3 * ROUND_TRIP:g} ms, {SERVERS} servers with {8 * SERVER_BYTES / 1e9:g} Gbit/s each"
+        f"a round trip of {1e3 * ROUND_TRIP:g} ms, {SERVERS} servers with "
+        f"{8 * SERVER_BYTES / 1e9:g} Gbit/s each"
     )
     load_head = ["way", "workers", "chunks/s", "opens/s", "requests/s", "GB/s", "of the links"]
     spread = f"spread over {SPREAD:g} s: opens in the worst second"

@@ -53,6 +53,9 @@ class File(Directory, ClosingContext):
 
     A ``with`` block closes the file. A file that was opened by path or URL can be pickled; the copy opens it
     again. Several threads may use a file at the same time.
+
+    Attributes:
+        kept_trees: trees that stay parsed until the file is closed, by the paths that tasks name.
     """
 
     def __init__(self, where: Any, options: OpenOptions) -> None:
@@ -63,6 +66,7 @@ class File(Directory, ClosingContext):
         self._reopen_by: str | None = where if isinstance(where, str) else None
         self._opened = time.monotonic()
         self._ledgers: list[Ledger] = []
+        self.kept_trees: dict[str | None, Tree] = {}
         with core_errors():
             if isinstance(where, str):
                 replicas = options.replicas_of(where)
@@ -247,6 +251,7 @@ class File(Directory, ClosingContext):
         for ledger in self._ledgers:
             ledger.save()
         self._closed = True
+        self.kept_trees.clear()
         self._core.close()
         self._tell_closed()
 

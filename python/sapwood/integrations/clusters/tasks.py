@@ -14,6 +14,7 @@ from ... import _core
 from ...arrays.libraries import library_named
 from ...errors import ArgumentTypeError, FileChangedError, UsageError
 from ...model.branch import Branch
+from ...model.file import File
 from ...model.tree import Tree
 from ...opening.many import opened_files
 from ...opening.only_tree import only_tree
@@ -110,8 +111,15 @@ def read_task(task: EntryTask, reading: Reading) -> Any:
         )
 
 
-def tree_at(file: Any, path: str | None) -> Tree:
-    """The tree at a path of an open file, or its only one."""
+def tree_at(file: File, path: str | None) -> Tree:
+    """The tree at a path of an open file, or its only one. It stays parsed for the next task."""
+    found = file.kept_trees.get(path)
+    if found is None:
+        found = file.kept_trees[path] = _tree_at(file, path)
+    return found
+
+
+def _tree_at(file: File, path: str | None) -> Tree:
     if path is None and file.dataset_tree is None:
         return only_tree(file)
     found = file[path or file.dataset_tree]
