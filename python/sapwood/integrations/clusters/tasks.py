@@ -120,9 +120,10 @@ def tree_at(file: File, path: str | None) -> Tree:
 
 
 def _tree_at(file: File, path: str | None) -> Tree:
-    if path is None and file.dataset_tree is None:
+    path = file.dataset_tree if path is None else path
+    if path is None:
         return only_tree(file)
-    found = file[path or file.dataset_tree]
+    found = file[path]
     if not isinstance(found, Tree):
         raise UsageError(f"{file.file_path}:{path} is not a tree", url=file.file_path)
     return found
