@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import xrootd_server
 from testkit import Running, needs_testkit, serving
+
+from sapwood.opening.raw import RAW_POOL
+from sapwood.options.reading import open_options
 
 fsspec = pytest.importorskip("fsspec")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -103,6 +108,63 @@ def test_replicas_and_deadlines_are_options(server: Running, silent_server: str)
     with pytest.raises(TypeError, match="no option 'deadlin'"):
         fsspec.filesystem("sapwood", deadlin=3)
     assert pickle.loads(pickle.dumps(fs)).cat_file(url, 8, 12) == b"\x02\0\0\0"
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that the server may read, which runs as another user."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+def test_files_of_xrootd_are_read_and_listed(open_folder: Path) -> None:
+    if lack := xrootd_server.missing():
+        pytest.skip(lack)
+    data = open_folder / "data"
+    data.mkdir()
+    data.chmod(0o755)
+    numbers = pa.table({"a": np.arange(100_000), "b": np.arange(100_000) / 7})
+    pq.write_table(numbers, data / "t.parquet", row_group_size=10_000)
+    (data / "large.bin").write_bytes(np.arange(2_000_000, dtype="u4").tobytes())
+    with xrootd_server.data_server(open_folder) as server:
+        place = f"{server.url}//data"
+        assert pd.read_parquet(f"sapwood://{place}/t.parquet", columns=["a"])["a"].sum() == 4_999_950_000
+        fs = fsspec.filesystem("sapwood")
+        assert fs.ls(place, detail=False) == [f"{place}/large.bin", f"{place}/t.parquet"]
+        assert fs.glob(f"{place}/*.parquet") == [f"{place}/t.parquet"] and fs.isdir(place)
+        starts = [1_000_000 + 400_000 * at for at in range(10)]
+        path = f"{place}/large.bin"
+        fs.info(path)
+        with RAW_POOL.borrow(path, open_options(None, None, {})) as file:
+            before = file.counters()["requests"]
+            parts = fs.cat_ranges([path] * 10, starts, [start + 4 for start in starts])
+            assert file.counters()["requests"] == before + 1
+        assert [np.frombuffer(part, "u4")[0] for part in parts] == [start // 4 for start in starts]
+
+
+@pytest.mark.parametrize(
+    ("url", "opened"),
+    [
+        ("sapwood::https://host/f.root", "https://host/f.root"),
+        ("sapwood://root://host:1094//store/f.root", "root://host:1094//store/f.root"),
+        ("sapwood::file:///data/f.root", "/data/f.root"),
+        ("sapwood:///data/f.root", "/data/f.root"),
+    ],
+)
+def test_the_inner_url_is_the_one_that_was_given(url: str, opened: str) -> None:
+    fs, path = fsspec.core.url_to_fs(url)
+    assert fs._url(path) == opened
+    again, same = fsspec.core.url_to_fs(fs.unstrip_protocol(path))
+    assert again._url(same) == opened
+
+
+def test_the_url_of_another_filesystem_for_xrootd_is_put_together_again() -> None:
+    # As fsspec-xrootd splits it.
+    fs = SapwoodFileSystem("root", {"hostid": "host:1094"}, "/store/f.root")
+    assert fs._url("/store/f.root") == "root://host:1094//store/f.root"
+    assert SapwoodFileSystem("s3", {"anon": True}, "bucket/f")._url("bucket/f") == "s3://bucket/f"
 
 
 def test_it_only_reads(server: Running) -> None:

@@ -76,7 +76,7 @@ class SapwoodFileSystem(ChainedFileSystem):  # type: ignore[misc]
         try:
             with RAW_POOL.borrow(self._url(path), self._options) as file:
                 return {"name": path, "size": file.size, "type": "file"}
-        except (FileNotFoundError, IsADirectoryError):
+        except (FileNotFoundError, IsADirectoryError, UsageError):
             try:
                 is_directory = bool(path) and bool(self.ls(path, detail=False))
             except (OSError, UnsupportedTypeError, UsageError):
