@@ -12,6 +12,7 @@ import pytest
 from testkit import needs_testkit, serving
 
 import sapwood
+from sapwood.integrations.clusters import tasks
 from sapwood.integrations.clusters.tasks import EntryTask, plan, read_task
 from sapwood.opening.pool import POOL
 
@@ -44,10 +45,10 @@ def test_ten_thousand_files_are_planned_in_a_second_without_opening_one() -> Non
     urls = [f"root://example.invalid//store/data/Run3/NANOAOD/v1/file_{at:06d}.root" for at in range(10_000)]
     start, opened = time.process_time(), POOL.opened
     planned = plan(urls, ["Jet_pt"] * 100, tree="Events", steps_per_file=1)
-    tasks = planned.tasks()
+    found = planned.tasks()
     assert time.process_time() - start < 1
-    assert len(tasks) == 10_000 and POOL.opened == opened
-    assert len(pickle.dumps(tasks[9])) < 300 and len(pickle.dumps(tasks)) < 2_000_000
+    assert len(found) == 10_000 and POOL.opened == opened
+    assert len(pickle.dumps(found[9])) < 300 and len(pickle.dumps(found)) < 2_000_000
 
 
 @needs_testkit
@@ -56,12 +57,12 @@ def test_a_process_opens_a_file_once_for_all_its_tasks(events_file: Path) -> Non
         planned = plan(
             f"{server.url}/{events_file.name}", ["met"], tree="Events", step_size=100, library="np"
         )
-        tasks, before = planned.tasks(), POOL.opened
-        read_task(tasks[0], planned.reading)
+        found, before = planned.tasks(), POOL.opened
+        read_task(found[0], planned.reading)
         server.counts_since()
-        for task in tasks[1:]:
+        for task in found[1:]:
             read_task(task, planned.reading)
-        assert POOL.opened == before + 1 and server.counts_since()["requests"] <= len(tasks)
+        assert POOL.opened == before + 1 and server.counts_since()["requests"] <= len(found)
 
 
 def test_a_file_that_became_shorter_is_an_error(events_file: Path) -> None:
@@ -97,3 +98,23 @@ def test_wrong_arguments_are_refused(events_file: Path) -> None:
         plan(events_file, replicas=lambda name: [])
     with pytest.raises(ValueError, match="is not a tree"):
         plan(events_file, tree="dir").tasks()
+
+
+def test_the_first_task_of_a_process_waits_a_random_time(
+    events_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(tasks, "_STARTED", [])
+    monkeypatch.setattr(tasks.time, "sleep", pauses.append)
+    planned = plan(events_file, ["met"], tree="Events", steps_per_file=3, spread=60)
+    for task in planned.tasks():
+        read_task(task, planned.reading)
+    assert len(pauses) == 1 and 0 < pauses[0] < 60
+    with pytest.raises(ValueError, match="'spread' must be between"):
+        plan(events_file, spread=-1)
+
+
+def test_a_tree_is_parsed_once_for_all_tasks_of_an_open_file(events_file: Path) -> None:
+    with sapwood.open(events_file) as file:
+        assert tasks.tree_at(file, "Events") is tasks.tree_at(file, "Events")
+    assert not file.kept_trees
