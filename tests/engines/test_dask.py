@@ -155,8 +155,12 @@ def test_the_scheduler_sees_no_secret(
         assert secret.encode() not in seen
     with pytest.raises(ValueError, match="WorkerEnvironment"):
         sapwood.dask.from_files(served.urls, tree="Events", headers={"Authorization": secret})
-    with pytest.raises(ValueError, match="name a file that workers can read"):
-        sapwood.dask.WorkerEnvironment({"BEARER_TOKEN": secret})
+    for name in ("BEARER_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY"):
+        with pytest.raises(ValueError, match="name a file that workers can read") as found:
+            sapwood.dask.WorkerEnvironment({name: secret})
+        assert secret not in str(found.value)
+    for name in ("AWS_WEB_IDENTITY_TOKEN_FILE", "X509_USER_KEY", "GOOGLE_APPLICATION_CREDENTIALS"):
+        assert secret not in repr(sapwood.dask.WorkerEnvironment({name: "/a/place"}))
 
 
 def _token_file() -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,9 +24,10 @@ __all__ = ["EntryTasks", "WorkerEnvironment", "from_files", "map_entries"]
 _BRANCHING = 8
 """Results that one task of a reduction combines."""
 
-_SECRET_VARIABLES = frozenset(
-    {"BEARER_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY"}
+_SECRET_VARIABLE = re.compile(
+    r"(?!.*_(FILE|PATH|DIR|URI)$).*(SECRET|PASSWORD|TOKEN|ACCESS_KEY|STORAGE_KEY|ACCOUNT_KEY)", re.IGNORECASE
 )
+"""Names of variables that hold secrets, not the places of secrets."""
 
 
 def map_entries(
@@ -205,7 +207,7 @@ class WorkerEnvironment(WorkerPlugin):  # type: ignore[misc]
     name = "sapwood-environment"
 
     def __init__(self, variables: Mapping[str, str | None], *, secrets: bool = False) -> None:
-        given = sorted(_SECRET_VARIABLES.intersection(variables))
+        given = sorted(filter(_SECRET_VARIABLE.match, variables))
         if given and not secrets:
             raise UsageError(
                 f"{', '.join(given)} would pass through the scheduler: name a file that workers can read "
