@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from testkit import needs_testkit, serving
 
 import sapwood
+from sapwood.query import stages
 
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")
@@ -166,3 +168,55 @@ def test_mistakes_are_explained(events: Any, folder: Path) -> None:
     with pytest.raises(ValueError, match="BEARER_TOKEN_FILE") as found:
         pickle.dumps(secret)
     assert "s3cr3t" not in str(found.value)
+
+
+def test_random_filters_at_the_limits_of_types_give_the_rows_of_arrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(stages.THRESHOLDS, "least_bytes", 1)
+    random = np.random.default_rng(3)
+    columns = {
+        "i4": random.integers(-(2**31), 2**31, 900).astype("i4"),
+        "u4": random.integers(0, 2**32, 900).astype("u4"),
+        "i8": (2**53 + random.integers(-3, 3, 900)).astype("i8"),
+        "u8": random.integers(0, 2**64, 900, dtype="u8"),
+        "i2": random.integers(-9, 9, 900).astype("i2"),
+        "f4": np.where(random.random(900) < 0.05, np.nan, random.normal(0, 1, 900)).astype("f4"),
+        "f8": np.where(random.random(900) < 0.05, np.inf, random.normal(0, 1, 900)),
+    }
+    with sapwood.recreate(tmp_path / "limits.root") as file:
+        file["t"] = columns
+    events = sapwood.arrow_dataset(tmp_path / "limits.root", "t", step_size=300)
+    table, compared = events.to_table(), 0
+    names = ["i2", "i4"]
+    for _ in range(400):
+        filter = _random_filter(random, table)
+        try:
+            expected = table.filter(filter).select(names).combine_chunks()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+        assert events.to_table(names, filter).combine_chunks().equals(expected), str(filter)
+        compared += 1
+    assert compared > 200
+
+
+def _random_filter(random: np.random.Generator, table: Any, depth: int = 0) -> Any:
+    kind = random.random()
+    if depth < 3 and kind < 0.35:
+        left, right = (_random_filter(random, table, depth + 1) for _ in range(2))
+        return ~left if kind < 0.05 else left & right if kind < 0.2 else left | right
+    name = str(random.choice(table.schema.names))
+    literal = table[name][int(random.integers(len(table)))]
+    if kind > 0.5:
+        # The same number, or one near it, as a literal of another type.
+        literal = _as_other_type(literal.as_py(), int(random.integers(3)))
+    compare = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+    return compare[int(random.integers(6))](pc.field(name), literal)
+
+
+def _as_other_type(value: Any, which: int) -> Any:
+    if which == 0 and isinstance(value, int) and abs(value) < 2**63:
+        return pa.scalar(value, pa.int64())
+    return pa.scalar(float(value), pa.float64()).cast(
+        pa.float32() if which == 1 else pa.float64(), safe=False
+    )
