@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-
 from .printable import printable
 
 
@@ -13,4 +11,6 @@ def escape(text: str) -> str:
     >>> print(escape("<b>\x00 & 'c'"))
     &lt;b&gt;\x00 &amp; &#x27;c&#x27;
     """
+    import html  # Large, and needed only by drawings.
+
     return html.escape(printable(text))

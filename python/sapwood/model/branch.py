@@ -69,12 +69,12 @@ class Branch(HasBranches):
     @property
     def key(self) -> tuple[int, int, str]:
         """A key that is unique among all columns that one call can read, including those of friends."""
-        return id(self._tree), *self.request
+        return id(self._tree), self._core.index, self._core.member
 
     @property
     def request(self) -> tuple[int, str]:
         """The index and the member, as the core expects them."""
-        return self.index, self.member
+        return self._core.index, self._core.member
 
     @property
     def name(self) -> str:

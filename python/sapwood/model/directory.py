@@ -254,12 +254,9 @@ class Directory(ABC):
     def _longest_match(self, pieces: list[str]) -> tuple[_core.Key | None, str]:
         keys = self._keys if len(pieces) > 1 or self._path else self.file.top_keys
         skip = sum(len(name) + 1 for name in self._path)
-        by_path: dict[str, list[_core.Key]] = {}
-        for key in keys:
-            by_path.setdefault(key.path[skip:], []).append(key)
         for count in range(len(pieces), 0, -1):
             path, cycle = split_cycle("/".join(pieces[:count]))
-            matches = [key for key in by_path.get(path, []) if cycle is None or key.cycle == cycle]
+            matches = [key for key in keys if key.path[skip:] == path and cycle in (None, key.cycle)]
             if matches:
                 return max(matches, key=lambda key: abs(key.cycle)), "/".join(pieces[count:])
         return None, ""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..lazy.reader import Ledger
 
 
-_OPENED: weakref.WeakValueDictionary[int, File] = weakref.WeakValueDictionary()
+_OPENED: weakref.WeakSet[File] = weakref.WeakSet()
 """The files of this process that may be open."""
 
 
@@ -40,7 +40,7 @@ def open_files(path: str) -> list[File]:
     """The files at a local path that this process has open."""
 
     def found() -> list[File]:
-        return [file for file in list(_OPENED.values()) if not file.closed and is_same(path, file.file_path)]
+        return [file for file in list(_OPENED) if not file.closed and is_same(path, file.file_path)]
 
     if found():
         # Unreferenced files stay alive until the collector breaks the cycles among their parts.
@@ -92,7 +92,7 @@ class File(Directory, ClosingContext):
                     stacklevel=4,
                 )
         self._tell_closed = watch(self, self._core, self._opened)
-        _OPENED[id(self)] = self
+        _OPENED.add(self)
 
     @property
     def file(self) -> File:

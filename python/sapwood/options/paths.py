@@ -58,6 +58,8 @@ def split_object_path(text: str) -> tuple[str, str | None]:
 
 def single_file(path: Any) -> FileSpec:
     """The argument of :func:`sapwood.open`: a file, or a dict of one file and the object in it."""
+    if isinstance(path, str):
+        return FileSpec(*split_object_path(path))
     if isinstance(path, Mapping):
         if len(path) != 1:
             raise UsageError(
@@ -68,8 +70,6 @@ def single_file(path: Any) -> FileSpec:
         if steps is not None:
             raise UsageError("'steps' are only for iterate and concatenate")
         return FileSpec(_plain(file), object_path)
-    if isinstance(path, str):
-        return FileSpec(*split_object_path(path))
     if isinstance(path, (list, tuple, set)):
         raise UsageError("open takes one file: use iterate or concatenate for several files")
     return FileSpec(_plain(path))

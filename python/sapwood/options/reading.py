@@ -124,15 +124,14 @@ class OpenOptions:
 
     def for_core(self, replicas: FileReplicas | None = None) -> _core.OpenOptions:
         """These options, as the core takes them to open or list something that has these replicas."""
-        replicas = replicas or FileReplicas()
         return _core.OpenOptions(
             headers=list(self.headers.items()),
             storage=_core.StorageOptions(**self.storage),
             storage_rules=[(prefix, _core.StorageOptions(**one)) for prefix, one in self.storage_rules],
             read_timeout=self.read_timeout,
             retry=None if self.retry is None else self.retry.for_core(),
-            replicas=replicas.urls,
-            documents=replicas.documents,
+            replicas=() if replicas is None else replicas.urls,
+            documents=() if replicas is None else replicas.documents,
             sources=self.sources,
             lazy_download=None if self.lazy_download is None else self.lazy_download.for_core(),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,7 +37,7 @@ def whole_file(path: str | os.PathLike[str], *, overwrite: bool = True) -> Itera
 def part_of(path: str | os.PathLike[str]) -> Path:
     """A new name beside a file, for its replacement."""
     place = Path(os.path.realpath(path))
-    return place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
+    return place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.part")
 
 
 def take_place(part: Path, path: str | os.PathLike[str], *, overwrite: bool) -> None:

@@ -14,7 +14,6 @@ from ..errors import SapwoodError
 from ..errors.core import core_errors
 from .assemble import readable_leaves
 from .compute import Result
-from .entries import by_tree
 from .excluding import excluded_ranges
 from .query import Query
 from .select import branches_among
@@ -41,13 +40,13 @@ def start_read(
     ends = (min(start for start, _ in ranges), max(stop for _, stop in ranges)) if ranges else (0, 0)
     in_stages = ends[0] < ends[1] and drops_entries(query)
     excluded = excluded_ranges(query, *ends, deadline) if in_stages else []
-    trees = [tree, *(other for other, _ in by_tree(leaves) if other is not tree)]
-    tree_index = {id(one): index for index, one in enumerate(trees)}
+    trees = {id(one): one for one in (tree, *(leaf.tree for leaf in leaves))}
+    tree_index = {key: index for index, key in enumerate(trees)}
     leaf_index = {leaf.key: index for index, leaf in enumerate(leaves)}
     outputs = branches_among(query.selection.outputs.values()) if in_stages else []
     with core_errors():
         return _core.CutRead(
-            [one.core for one in trees],
+            [one.core for one in trees.values()],
             [(tree_index[id(leaf.tree)], leaf.request) for leaf in leaves],
             # Expressions are computed from all entries, because they may index by position.
             [leaf_index[leaf.key] for leaf in _operand_leaves(query)],

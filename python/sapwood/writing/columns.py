@@ -337,10 +337,11 @@ def _numpy_column(name: str, array: NDArray[Any]) -> BuiltColumn:
         )
     if array.ndim == 0:
         raise UsageError(f"{name!r} is a single value, but needs one value per entry", branch=name)
-    form: Form = ("primitive", number(name, array.dtype.newbyteorder("=")))
+    native = array.dtype.newbyteorder("=")
+    form: Form = ("primitive", number(name, native))
     for size in reversed(array.shape[1:]):
         form = ("fixed", size, form)
-    values = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+    values = np.ascontiguousarray(array, native)
     return BuiltColumn(form, len(array), [values.reshape(-1)])
 
 

@@ -143,7 +143,7 @@ class Schema:
 
     def _counters_among_columns(self) -> Iterator[str]:
         for column, kind in self.columns.items():
-            if column in self._split:
+            if column in self._split or kind.form[0] == "primitive":
                 continue
             for path, part in leaves(empty_column(kind.form)).items():
                 form = storable(column, part.form)
