@@ -97,9 +97,10 @@ def groups(data: Input) -> list[Group]:
                 group.read[reader] = group.read.get(reader, 0) + 1
                 group.cpu[reader] = group.cpu.get(reader, 0) + product["cpu"]
         members = [leaf for leaf in leaves if leaf == name or leaf.startswith(f"{name}/")]
-        group.read["uproot"] = group.read.get("uproot", 0) + all(
-            theirs.get(leaf, {"read": False})["read"] for leaf in members
-        )
+        if theirs and members:
+            group.read["uproot"] = group.read.get("uproot", 0) + all(
+                leaf in theirs and theirs[leaf]["read"] for leaf in members
+            )
         add_leaves(group, ((leaves[leaf], theirs[leaf]) for leaf in members if leaf in theirs))
     return sorted(found.values(), key=lambda group: -group.bytes)
 
@@ -132,7 +133,9 @@ def products_table(data: Input) -> str:
     for group in groups(data):
         name = f"{group.title} ({'split' if group.split else 'unsplit'})"
         ours, root = group.rate("sapwood"), group.rate("ROOT")
-        read = [f"{group.read.get(reader, 0)} of {group.count}" for reader in ("sapwood", "ROOT", "uproot")]
+        read = [f"{group.read.get(reader, 0)} of {group.count}" for reader in ("sapwood", "ROOT")]
+        # uproot is run on some inputs only.
+        read.append(f"{group.read['uproot']} of {group.count}" if "uproot" in group.read else "-")
         rates = [number(ours, 0), number(root, 0), number(over(ours, root))]
         rows.append([name, number(group.bytes / MEGABYTE, 1), *read, *rates, number(group.over_uproot(), 0)])
     head = ["products", "MB", "sapwood reads", "ROOT reads", "uproot reads"]

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 
-def paste(document: str, folder: Path) -> str:
-    """The document with its marked parts replaced; parts whose file is missing stay unchanged."""
+def paste(document: str, tables: Mapping[str, str]) -> str:
+    """The document with its marked parts replaced; parts without a table stay unchanged."""
 
     def part(match: re.Match[str]) -> str:
-        source = folder / f"{match['name']}.md"
-        if not source.exists():
+        name = match["name"]
+        if name not in tables:
             return match[0]
-        return (
-            f"<!-- begin {match['name']} -->\n\n{source.read_text().strip()}\n\n<!-- end {match['name']} -->"
-        )
+        return f"<!-- begin {name} -->\n\n{tables[name]}\n\n<!-- end {name} -->"
 
     return re.sub(r"<!-- begin (?P<name>\w+) -->.*?<!-- end (?P=name) -->", part, document, flags=re.DOTALL)
 
@@ -29,7 +28,8 @@ def main() -> None:
     path, folder = Path(sys.argv[1]), Path(sys.argv[2])
     if not path.exists():
         raise SystemExit(f"{path} is missing; the tables are in {folder}")
-    path.write_text(paste(path.read_text(), folder))
+    tables = {source.stem: source.read_text().strip() for source in folder.glob("*.md")}
+    path.write_text(paste(path.read_text(), tables))
 
 
 if __name__ == "__main__":

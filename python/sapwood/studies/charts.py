@@ -182,9 +182,9 @@ def _document(parts: Iterable[str], height: float, legend: Sequence[tuple[str, s
 def standalone(svg: str, title: str) -> str:
     """A chart as a separate document."""
     head, body = svg.split(">", 1)
-    inside = (
-        f'<title>{escape(title)}</title><style>{STYLE}</style><rect width="100%" height="100%" fill="#fff"/>'
-    )
+    dark = f"@media (prefers-color-scheme: dark){{{DARK_STYLE}svg .page{{fill:#16191d}}}}"
+    style = f"<style>{STYLE}svg .page{{fill:#fff}}{dark}</style>"
+    inside = f'<title>{escape(title)}</title>{style}<rect class="page" width="100%" height="100%"/>'
     return f"{head}>{inside}{body}\n"
 
 

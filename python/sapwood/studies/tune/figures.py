@@ -110,10 +110,13 @@ def _size_and_time(found: Tuning) -> str:
     layouts = [one for one in layouts if not one.point.variant]
     by_algorithm: dict[str, list[Mark]] = {}
     for one in layouts:
-        label = str(one.point.level) if one.point in compressions and one.point.level else ""
+        is_compression = one.point in compressions
+        label = str(one.point.level) if is_compression and one.point.level else ""
         mark = _mark(one, one.size, found.clock, ALL, found, label)
         if mark is not None:
-            by_algorithm.setdefault(one.point.algorithm, []).append(mark)
+            # Other baskets and clusters change the size, too, so they are no points of their algorithm.
+            name = one.point.algorithm if is_compression else "other baskets or clusters"
+            by_algorithm.setdefault(name, []).append(mark)
     costs = [(one, figure) for one in layouts if (figure := one.read(found.clock))]
     medians = {id(one): figure.median for one, figure in costs}
     best = front((one for one, _ in costs), lambda one: one.size, lambda one: medians[id(one)])

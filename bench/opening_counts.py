@@ -1,0 +1,235 @@
+"""Counts requests and round trips to open a file and to read 1, 3 and 12 columns, by protocol, cold and warm.
+
+    python bench/opening_counts.py [--markdown FILE] [--json FILE]
+
+*Cold* is the first contact of a new process with the server. *Warm* is a second file on the same server, after
+the process has opened and read another one. The files and servers are those of `request_counts.py`, plus nginx
+with TLS. Login is counted on its own: over root://, the requests that identify the client, each of which is
+waited for. Over https://, the delay line cannot tell the handshakes of TLS from requests: they are part of
+the round trips. Connecting (TCP) is one more round trip, which it does not see.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO
+
+import request_counts
+import results
+from remote_servers import HERE, Far, Server, running, testkit
+from wire import relay
+
+sys.path.append(str(HERE.parent / "scripts"))
+import certificate  # noqa: E402
+import nginx_server  # noqa: E402
+import s3_server  # noqa: E402
+import xrootd_server  # noqa: E402
+
+COLUMNS = (0, 1, 3, 12)
+STATES = ("cold", "warm")
+LOGIN = ("protocol", "login", "auth")
+LOG_SECONDS = 0.2
+
+PROGRAM = """
+import sys
+import sapwood
+names = [f"x{{n}}" for n in range({columns})]
+def read(number):
+    file = sapwood.open({url!r}.format(number) + ":t")
+    file.num_entries
+    if names:
+        file.arrays(names, library="np")
+    return file
+kept = [read(1)] if {warm} else []
+print("ready", flush=True); sys.stdin.readline()
+file = read(0)
+print(file.file.report().requests, flush=True); sys.stdin.readline()
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The counts of one read. `login` is part of `requests` over root://; it is not part of `round_trips`."""
+
+    protocol: str
+    state: str
+    columns: int
+    requests: int
+    login: int
+    round_trips: int
+
+
+@dataclass(frozen=True)
+class Counted:
+    requests: dict[str, int]
+    round_trips: int
+
+
+class Reader:
+    """A process that reads a file of a server when it is asked to."""
+
+    def __init__(self, url: str, columns: int, state: str, variables: dict[str, str]) -> None:
+        text = PROGRAM.format(columns=columns, url=url, warm=state == "warm")
+        pipe, environment = subprocess.PIPE, {**os.environ, "NO_PROXY": "127.0.0.1,localhost", **variables}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", text], stdin=pipe, stdout=pipe, text=True, env=environment
+        )
+
+    def line(self) -> str:
+        """Waits for the next line."""
+        out: IO[str] | None = self._process.stdout
+        assert out is not None
+        said = out.readline()
+        if not said:
+            raise RuntimeError("the reader failed; its error is above")
+        return said.strip()
+
+    def resume(self) -> None:
+        """Lets it go on."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+
+    def end(self) -> None:
+        """Ends it."""
+        self._process.kill()
+        self._process.communicate()
+
+
+class Line:
+    """The counters in front of a server: of the delay line, and of the relay or the server's log."""
+
+    def __init__(self, stack: ExitStack, server: Server, log: Path | None) -> None:
+        self._log = log
+        self._relay = None if log else stack.enter_context(relay(server.port))
+        port = self._relay.port if self._relay else server.port
+        command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{port}"]
+        delay = ["--rtt-ms", str(request_counts.ROUND_TRIP_MS)]
+        link = stack.enter_context(running([*command, *delay]))
+        self.address, self._far = link["address"], Far("", "", link["control"], {})
+
+    def counted(self) -> Counted:
+        """The counts so far, without those that only open a connection or close a file."""
+        trips = self._far.counts()["round_trips"]
+        if self._relay:
+            kinds = self._relay.counts()
+            return Counted({k: n for k, n in kinds.items() if k not in ("ranges", "spare", "close")}, trips)
+        assert self._log is not None
+        time.sleep(LOG_SECONDS)
+        lines = [line for line in self._log.read_text().splitlines() if not line.endswith("bytes=0-0")]
+        return Counted({"GET": len(lines)}, trips)
+
+
+@contextmanager
+def lines(folder: Path, protocol: str) -> Iterator[tuple[Server, str, Path | None]]:
+    """A server for the folder, the pattern of its URLs with the address of the link, and its log."""
+    if protocol == "root":
+        with xrootd_server.data_server(folder) as xrootd:
+            yield Server(protocol, "xrootd", xrootd.port), "root://{address}//{{}}.root", None
+    elif protocol == "s3":
+        with s3_server.s3_server() as s3:
+            for number in range(2):
+                s3.put(f"{number}.root", (folder / f"{number}.root").read_bytes())
+            yield Server(protocol, "versitygw", s3.port, s3.variables), "s3://data/{{}}.root", None
+    elif protocol == "http":
+        with nginx_server.web_server(folder) as web:
+            yield Server(protocol, "nginx", web.port), "http://{address}/{{}}.root", None
+    else:
+        with TemporaryDirectory() as place:
+            made = certificate.make(Path(place))
+            with nginx_server.web_server(folder, made) as web:
+                variables = {"SSL_CERT_FILE": str(made.authority)}
+                yield Server(protocol, "nginx", web.port, variables), "https://{address}/{{}}.root", web.log
+
+
+NEEDS = {
+    "file": lambda: None,
+    "http": nginx_server.missing,
+    "https": lambda: nginx_server.missing() or certificate.missing(),
+    "s3": s3_server.missing,
+    "root": xrootd_server.missing,
+}
+
+
+def missing() -> str | None:
+    """What is not installed of all that the table needs."""
+    return next((lack for need in NEEDS.values() if (lack := need())), None)
+
+
+def local(folder: Path, columns: int, state: str) -> Row:
+    """The reads of a local file, which the report of the file counts."""
+    reader = Reader(f"{folder}/{{}}.root", columns, state, {})
+    try:
+        reader.line()
+        reader.resume()
+        return Row("file", state, columns, int(reader.line()), 0, 0)
+    finally:
+        reader.end()
+
+
+def distant(folder: Path, protocol: str) -> Iterator[Row]:
+    """The rows of a protocol."""
+    with lines(folder, protocol) as (server, pattern, log):
+        for state in STATES:
+            for columns in COLUMNS:
+                with ExitStack() as stack:
+                    line = Line(stack, server, log)
+                    variables = dict(server.variables)
+                    if protocol == "s3":
+                        variables["AWS_ENDPOINT_URL"] = f"http://{line.address}"
+                    reader = Reader(pattern.format(address=line.address), columns, state, variables)
+                    stack.callback(reader.end)
+                    reader.line()
+                    before = line.counted()
+                    reader.resume()
+                    reader.line()
+                    after = line.counted()
+                    kinds = {k: n - before.requests.get(k, 0) for k, n in after.requests.items()}
+                    login = sum(kinds.get(kind, 0) for kind in LOGIN)
+                    trips = after.round_trips - before.round_trips
+                    yield Row(protocol, state, columns, sum(kinds.values()), login, trips - login)
+
+
+def measure() -> list[Row]:
+    """All rows."""
+    with TemporaryDirectory(prefix="sapwood-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        request_counts.write_files(folder)
+        rows = [local(folder, columns, state) for state in STATES for columns in COLUMNS]
+        for protocol in list(NEEDS)[1:]:
+            rows += distant(folder, protocol)
+    return rows
+
+
+def table(rows: list[Row]) -> str:
+    """A row for each protocol and state: round trips and requests of each read, and of the login."""
+    cells = []
+    for protocol in NEEDS:
+        for state in STATES:
+            chosen = [row for row in rows if (row.protocol, row.state) == (protocol, state)]
+            login = "in the counts" if protocol == "https" else str(chosen[0].login)
+            each = [f"{row.round_trips} / {row.requests}" for row in chosen]
+            cells.append([f"`{protocol}://`" if protocol != "file" else "local file", state, login, *each])
+    head = ["", "", "login", "open", "open, 1 column", "open, 3 columns", "open, 12 columns"]
+    return results.table(head, cells)
+
+
+def main() -> None:
+    options = results.parser(__doc__, data=False).parse_args()
+    if (lack := missing()) is not None:
+        raise SystemExit(f"opening_counts: {lack}")
+    rows = measure()
+    results.publish(options, {"Opening a file": table(rows)}, [asdict(row) for row in rows])
+
+
+if __name__ == "__main__":
+    main()

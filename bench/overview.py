@@ -1,0 +1,121 @@
+"""Draws the three plots of docs/benchmarks/index.md from the result files, and pastes the tables of the pages.
+
+    python bench/overview.py
+
+Seconds are those of the result files; nothing is measured here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import paste
+
+from sapwood.display.markup import escape
+from sapwood.studies.charts import WIDTH, Axis, Mark, Series, bars, chart, standalone
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+RESULTS = DOCS / "benchmarks" / "results"
+LOCAL = ["sapwood", "sapwood, 2 threads", "ROOT bulk I/O", "ROOT branch loop", "uproot", "uproot, 2 threads"]
+FAR = ["sapwood", "uproot", "ROOT, 10 MB"]
+WRITING = ["sapwood, 1 thread", "sapwood, 2 threads", "ROOT TTree, 1 thread", "ROOT TTree, 2 threads"]
+WRITING += ["uproot at level 10, 1 thread", "uproot, 1 thread"]
+TITLE_HEIGHT = 28.0
+
+
+def part(folder: Path, name: str, heading: str = "") -> list[list[str]]:
+    """The rows of the first table below a heading of a result file, or of the table with that first cell."""
+    text = (folder / f"{name}.md").read_text(encoding="utf-8")
+    begin = text.index(heading)
+    found = re.search(r"(?:^\|.*\|\n?)+", text[begin:], flags=re.MULTILINE)
+    assert found is not None
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in found[0].splitlines()]
+
+
+def seconds(rows: list[list[str]], column: str) -> dict[str, float]:
+    """The numbers of a column by the first cell."""
+    at = rows[0].index(column)
+    return {row[0]: float(row[at]) for row in rows[2:]}
+
+
+def titled(svg: str, title: str) -> str:
+    """A chart with its title above it."""
+    whole = standalone(svg, title)
+    size = re.search(r'width="[\d.]+" height="([\d.]+)" viewBox="[^"]*"', whole)
+    assert size is not None
+    height = float(size[1]) + TITLE_HEIGHT
+    box = f'width="{WIDTH:g}" height="{height:g}" viewBox="0 {-TITLE_HEIGHT:g} {WIDTH:g} {height:g}"'
+    text = f'<text x="12" y="{-TITLE_HEIGHT / 3:.0f}" font-weight="bold">{escape(title)}</text>'
+    page = whole.replace(size[0], box)
+    page = page.replace('<rect class="page"', f'<rect class="page" y="{-TITLE_HEIGHT:g}"')
+    return page.replace("</svg>", f"{text}\n</svg>")
+
+
+def local_plot(folder: Path) -> str:
+    """Reading all columns of a local file."""
+    found = seconds(part(folder, "local", "### nano_zstd5, all columns"), "wall s")
+    rows = [(reader, [found[reader]]) for reader in LOCAL]
+    title = "Local file: seconds to read 1,491 columns, ZSTD-5 (lower is better)"
+    return titled(bars(["wall seconds"], rows, "{:.2f} s".format), title)
+
+
+def far_plot(folder: Path) -> str:
+    """Reading three columns over root://, by the round trip."""
+    rows = part(folder, "remote", "### root://, h1_new, no limit")
+    head, readers = rows[0], {row[0]: row for row in rows[2:]}
+    series = []
+    for reader in FAR:
+        marks = []
+        for name, cell in zip(head, readers[reader], strict=True):
+            if name.endswith(" ms") and name != "0 ms":
+                value = float(cell)
+                marks.append(Mark(float(name[:-3]), value, value, value, f"{reader}, {name}: {cell} s"))
+        series.append(Series(reader, marks, is_curve=True))
+    x = Axis("round trip in milliseconds", is_log=True, at=[0.3, 2, 11, 22, 72, 240])
+    drawn = chart(x, Axis("wall seconds", is_log=True, at=[0.1, 0.2, 0.5, 1, 2, 5]), series)
+    return titled(drawn, "Far away: seconds to read three columns over root:// (lower is better)")
+
+
+def writing_plot(folder: Path) -> str:
+    """Writing a NanoAOD-like file."""
+    found = seconds(part(folder, "write", "| writer |"), "wall s")
+    rows = [(writer, [found[writer]]) for writer in WRITING]
+    title = "Writing: seconds for 100,000 events, 1,491 columns, ZSTD (lower is better)"
+    return titled(bars(["wall seconds"], rows, "{:.2f} s".format), title)
+
+
+PLOTS: dict[str, Callable[[Path], str]] = {
+    "benchmark-local": local_plot,
+    "benchmark-far": far_plot,
+    "benchmark-writing": writing_plot,
+}
+
+
+def markdown(rows: list[list[str]]) -> str:
+    """The rows as they were."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def tables(folder: Path) -> dict[str, str]:
+    """The tables of the pages, by the name of their place."""
+    return {
+        "local": markdown(part(folder, "local", "### nano_zstd5, all columns")),
+        "far": markdown(part(folder, "remote", "### root://, h1_new, no limit")),
+        "writing": markdown(part(folder, "write", "| writer |")),
+        "memory": markdown(part(folder, "memory")),
+        "opening": markdown(part(folder, "opening")),
+    }
+
+
+def main() -> None:
+    for name, plot in PLOTS.items():
+        (DOCS / "images" / f"{name}.svg").write_text(plot(RESULTS), encoding="utf-8")
+    for page in ("benchmarks/index.md", "guides/remote.md"):
+        path = DOCS / page
+        path.write_text(paste.paste(path.read_text(encoding="utf-8"), tables(RESULTS)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

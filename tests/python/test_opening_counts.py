@@ -1,0 +1,29 @@
+"""The documented requests and round trips of opening a file are those that are measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.append(str(REPOSITORY / "bench"))
+import opening_counts
+
+DOCUMENTED = REPOSITORY / "docs" / "benchmarks" / "results" / "opening.md"
+ATTEMPTS = 3
+
+
+def test_the_documented_round_trips_are_those_measured() -> None:
+    pytest.importorskip("uproot")
+    if (lack := opening_counts.missing()) is not None:
+        pytest.skip(f"openings are not counted: {lack}")
+    documented = [line for line in DOCUMENTED.read_text().splitlines() if line.startswith("| ")]
+    lines: list[str] = []
+    # On a machine with much load, an answer may arrive so late that a wait counts twice.
+    for _ in range(ATTEMPTS):
+        lines = opening_counts.table(opening_counts.measure()).splitlines()
+        if lines == documented:
+            break
+    assert lines == documented
