@@ -2,9 +2,9 @@
 
     python bench/opening_counts.py [--markdown FILE] [--json FILE]
 
-*Cold* is the first contact of a new process with the server. *Warm* is a second file on the same server, after
-the process has opened and read another one. The files and servers are those of `request_counts.py`, plus nginx
-with TLS. Login is counted on its own: over root://, the requests that identify the client, each of which is
+*Cold* is the first contact of a new process with the server. *Warm* is a second file on the same
+server, after the process has read another one. The files and servers are those of `request_counts.py`, plus
+nginx with TLS. Login is counted on its own: over root://, the requests that identify the client, each of which is
 waited for. Over https://, the delay line cannot tell the handshakes of TLS from requests: they are part of
 the round trips. Connecting (TCP) is one more round trip, which it does not see.
 """
@@ -28,10 +28,10 @@ from remote_servers import HERE, Far, Server, running, testkit
 from wire import relay
 
 sys.path.append(str(HERE.parent / "scripts"))
-import certificate  # noqa: E402
-import nginx_server  # noqa: E402
-import s3_server  # noqa: E402
-import xrootd_server  # noqa: E402
+import certificate
+import nginx_server
+import s3_server
+import xrootd_server
 
 COLUMNS = (0, 1, 3, 12)
 STATES = ("cold", "warm")

@@ -1,4 +1,4 @@
-"""Draws the three plots of docs/benchmarks/index.md from the result files, and pastes the tables of the pages.
+"""Draws the three plots of docs/benchmarks/index.md from the result files, and pastes tables.
 
     python bench/overview.py
 

@@ -9,9 +9,9 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.append(str(REPOSITORY / "bench"))
-import overview
-import paste
-import results
+import overview  # noqa: E402
+import paste  # noqa: E402
+import results  # noqa: E402
 
 DOCS = REPOSITORY / "docs"
 FOLDER = DOCS / "benchmarks" / "results"

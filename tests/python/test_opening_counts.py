@@ -9,7 +9,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.append(str(REPOSITORY / "bench"))
-import opening_counts
+import opening_counts  # noqa: E402
 
 DOCUMENTED = REPOSITORY / "docs" / "benchmarks" / "results" / "opening.md"
 ATTEMPTS = 3
