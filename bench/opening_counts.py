@@ -4,9 +4,10 @@
 
 *Cold* is the first contact of a new process with the server. *Warm* is a second file on the same
 server, after the process has read another one. The files and servers are those of `request_counts.py`, plus
-nginx with TLS. Login is counted on its own: over root://, the requests that identify the client, each
-of which is waited for. Over https://, the delay line cannot tell the handshakes of TLS from requests: they are part of
-the round trips. Connecting (TCP) is one more round trip, which it does not see.
+nginx with TLS. Login is counted on its own: over root://, the requests that identify the client,
+each of which is waited for. Over https://, the delay line cannot tell the handshakes of TLS from
+requests: they are part of the round trips. Connecting (TCP) is one more round trip, which it does
+not see.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def charts(found: Tuning) -> list[Drawn]:
     drawn = [
         Drawn(
             "Size and time to read all",
-            "Each point is a layout, with its compression level; the ring is the current layout. No layout "
+            "Each point is a compression, with its level; the ring is the current layout. No compression "
             "is both smaller and faster than those on the grey line.",
             _size_and_time(found),
         ),
@@ -103,20 +103,15 @@ def _mark(
 
 
 def _size_and_time(found: Tuning) -> str:
-    """The layouts with the same number of entries as those of the compression sweep."""
+    """The layouts of the compression sweep. Other baskets and clusters have charts of their own."""
     compressions = found.sweep_points("compression")
-    entries = compressions[0].entries if compressions else None
-    layouts = [one for one in found.points if one.is_whole and one.point.entries == entries]
-    layouts = [one for one in layouts if not one.point.variant]
+    layouts = [one for one in found.points if one.is_whole and one.point in compressions]
     by_algorithm: dict[str, list[Mark]] = {}
     for one in layouts:
-        is_compression = one.point in compressions
-        label = str(one.point.level) if is_compression and one.point.level else ""
+        label = str(one.point.level) if one.point.level else ""
         mark = _mark(one, one.size, found.clock, ALL, found, label)
         if mark is not None:
-            # Other baskets and clusters change the size, too, so they are no points of their algorithm.
-            name = one.point.algorithm if is_compression else "other baskets or clusters"
-            by_algorithm.setdefault(name, []).append(mark)
+            by_algorithm.setdefault(one.point.algorithm, []).append(mark)
     costs = [(one, figure) for one in layouts if (figure := one.read(found.clock))]
     medians = {id(one): figure.median for one, figure in costs}
     best = front((one for one, _ in costs), lambda one: one.size, lambda one: medians[id(one)])
