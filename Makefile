@@ -71,8 +71,8 @@ test-python: TESTKIT = target/debug/sapwood-testkit
 test-python: build target/debug/sapwood-testkit ## the tests of the package, the command line and the corpus
 	$(PY) -m pytest -q
 
-docs: .venv/.core ## build the documents into site/, strictly
-serve-docs: .venv/.core ## the documents at a local address, rebuilt as they change
+docs: .venv/.core $(TESTKIT) ## build the documents into site/, strictly
+serve-docs: .venv/.core $(TESTKIT) ## the documents at a local address, rebuilt as they change
 docs serve-docs:
 	@sh scripts/docs.sh $(if $(filter docs,$@),build,serve)
 

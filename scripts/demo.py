@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import http_server
 import nano_like
 
 ROOT = Path(__file__).parents[1]
@@ -35,7 +34,7 @@ def main() -> int:
     print(f"{FILE.relative_to(ROOT)}: {FILE.stat().st_size / 1e6:.0f} MB; reading {len(COLUMNS)} columns\n")
 
     rows = [(f"{library}, disk", measure(library, str(FILE))) for library in ("sapwood", "uproot")]
-    with server(FOLDER) as (url, control):
+    with http_server.serving(FOLDER, rtt_ms=ROUND_TRIP_MS) as (url, control):
         for library in ("sapwood", "uproot"):
             rows.append((f"{library}, HTTP", measure(library, f"{url}/{FILE.name}", lambda: counts(control))))
         draw(f"{url}/{FILE.name}")
@@ -65,21 +64,6 @@ def measure(
         if not best or found["seconds"] < best["seconds"]:
             best = found
     return best
-
-
-@contextlib.contextmanager
-def server(folder: Path) -> Iterator[tuple[str, str]]:
-    """A local HTTP server behind a link with added latency; yields its URL, and the URL of its counts."""
-    binary = os.environ.get("SAPWOOD_TESTKIT", str(ROOT / "target" / "release" / "sapwood-testkit"))
-    command = [binary, "serve", "--root", str(folder), "--rtt-ms", str(ROUND_TRIP_MS)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            ready = json.loads(process.stdout.readline())
-            yield ready["url"].rstrip("/"), ready["control"].rstrip("/")
-        finally:
-            process.stdin.close()
-            process.wait(timeout=10)
 
 
 def counts(control: str) -> dict[str, int]:

@@ -6,6 +6,7 @@ if [ ! -x .venv/bin/zensical ]; then
     exit 0
 fi
 .venv/bin/python scripts/cli_reference.py
+.venv/bin/python scripts/tutorial.py --run
 case $1 in
 build) .venv/bin/zensical build --strict --clean ;;
 serve) .venv/bin/zensical serve ;;

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...errors import UsageError
 from ...opening.single import open as open_object
+from ...query.filters import Filters
 from ...query.reading import read_and_drop, read_chosen_and_drop
 from ...query.select import select
 from ...query.steps import entry_steps
@@ -138,9 +141,20 @@ def over_link(task: Result) -> Result:
     return result | modelled | {"requests": cost.requests, "round_trips": cost.round_trips}
 
 
+def chosen_columns(tree: Tree, columns: Iterable[str]) -> list[Branch]:
+    """The branches that names and globs select, or all; a name without a match is an error."""
+    names = list(columns)
+    for name in names:
+        if not any(character in name for character in "*?["):
+            select(tree, [name])
+        elif not tree.keys(filter_name=name):
+            raise UsageError(f"no column of the tree matches {name!r}")
+    return list(select(tree, filters=Filters(names or None)).leaf_branches)
+
+
 def chosen_branches(tree: Tree, workload: Workload, seed: int) -> list[Branch]:
     """The branches of a workload, in the order of the file; at least one."""
-    found: list[Branch] = list(select(tree, list(workload.columns) or None).leaf_branches)
+    found = chosen_columns(tree, workload.columns)
     if workload.branches >= 1:
         return found
     count = max(1, round(workload.branches * len(found)))

@@ -19,12 +19,12 @@ from ...opening.only_tree import only_tree
 from ...opening.single import open as open_object
 from ...options.compression import Compression
 from ...options.paths import is_url
-from ...query.select import select
 from ...writing.repacking import repack
 from ..report import machine, save_report
 from .goals import GOALS, Goal, Recommendation, combined, recommend
 from .harness import Harness, Progress
 from .journal import Journal
+from .measure import chosen_columns
 from .page import page
 from .points import ALL, Point, Sweep, Workload, analysis_of, chosen_names, chosen_sweeps, sweeps
 from .results import Measured, measured_points
@@ -165,7 +165,7 @@ def run(
     with only_tree(open_object(os.fspath(source))) as tree:
         if planned_study and sample is None:
             sample = min(planned_study.entries, tree.num_entries)
-        select(tree, list(columns) or None)
+        chosen_columns(tree, columns)
         subject = _subject(tree, sample, threads, via, variants)
         base = planned_study.base if planned_study else Point(compression_of(tree))
         path = tree.file.file_path
