@@ -102,7 +102,8 @@ def test_examples_run(
     monkeypatch.setenv("MATPLOTLIBRC", str(ROOT / "docs" / "tutorial" / "matplotlibrc"))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     text = page.read_text()
-    (tmp_path / "nano.root").symlink_to(nano)
+    if "sapwood example nano.root" not in text:
+        (tmp_path / "nano.root").symlink_to(nano)
     for name, target in EXPERIMENTS.items():
         # Pages that say "*.root" mean files like nano.root.
         if name in text:
