@@ -121,6 +121,14 @@ def test_examples_run(
             _run(line)
 
 
+def test_every_page_is_in_the_navigation_and_in_the_index() -> None:
+    pages = {str(page.relative_to(ROOT / "docs")) for page in [*PAGES[1:], GENERATED]} - {"index.md"}
+    listed = re.findall(r"^ +- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(pages)
+    linked = set(re.findall(r"\]\(([^)#:]+\.md)", (ROOT / "docs" / "index.md").read_text()))
+    assert linked == pages
+
+
 def test_links_within_the_repository_lead_somewhere() -> None:
     for page in [*PAGES, *ROOT.glob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
