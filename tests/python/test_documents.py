@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import os
 import re
 import shlex
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 import s3_server
 import testkit
+import tutorial
 import xrootd_server
 from typer.testing import CliRunner
 
@@ -101,6 +103,7 @@ def test_examples_run(
     monkeypatch.delenv("SAPWOOD_CATALOG", raising=False)
     monkeypatch.setenv("MATPLOTLIBRC", str(ROOT / "docs" / "tutorial" / "matplotlibrc"))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    monkeypatch.setenv("MPLBACKEND", "agg")
     text = page.read_text()
     if "sapwood example nano.root" not in text:
         (tmp_path / "nano.root").symlink_to(nano)
@@ -119,6 +122,20 @@ def test_examples_run(
             continue
         for line in block.splitlines():
             _run(line)
+    if page == tutorial.PAGE:
+        picture = page.with_suffix(".svg").read_bytes()
+        version = importlib.metadata.version("matplotlib")
+        # Another version of Matplotlib draws it differently.
+        assert f"Matplotlib v{version}".encode() not in picture or (
+            (tmp_path / "dimuon.svg").read_bytes() == picture
+        )
+
+
+def test_the_notebook_is_made_from_the_page_and_has_no_outputs() -> None:
+    nbformat = pytest.importorskip("nbformat")
+    made = tutorial.notebook(tutorial.PAGE.read_text(encoding="utf-8"))
+    assert nbformat.read(tutorial.NOTEBOOK, as_version=4) == made
+    assert not any(cell.get("outputs") for cell in made.cells)
 
 
 def test_every_page_is_in_the_navigation_and_in_the_index() -> None:
