@@ -71,10 +71,8 @@ test-python: TESTKIT = target/debug/sapwood-testkit
 test-python: build target/debug/sapwood-testkit ## the tests of the package, the command line and the corpus
 	$(PY) -m pytest -q
 
-docs serve-docs: TESTKIT = target/debug/sapwood-testkit
 docs: .venv/.core target/debug/sapwood-testkit ## build the documents into site/, strictly
-serve-docs serve-docs: TESTKIT = target/debug/sapwood-testkit
-docs: .venv/.core target/debug/sapwood-testkit ## the documents at a local address, rebuilt as they change
+serve-docs: .venv/.core target/debug/sapwood-testkit ## the documents at a local address, rebuilt as they change
 docs serve-docs:
 	@sh scripts/docs.sh $(if $(filter docs,$@),build,serve)
 
