@@ -325,7 +325,8 @@ class Branch(HasBranches):
     def __getitem__(self, name: Any) -> Any:
         """A sub-branch or a member by its name; for a slice, the array of these entries.
 
-        >>> tree["Muon_pt"][:3]          # doctest: +SKIP
+        >>> pt = tree["Muon_pt"]         # doctest: +SKIP
+        >>> pt[:3]                       # doctest: +SKIP
         <Array [[45.2, 31.7], [], [27.9]] type='3 * var * float32'>
 
         A number is that of a sub-branch or, for a branch without any, of one entry.
