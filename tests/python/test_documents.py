@@ -147,6 +147,20 @@ def test_every_page_is_in_the_navigation_and_in_the_index() -> None:
     assert linked == pages
 
 
+def test_the_reference_lists_every_public_name() -> None:
+    listed = set(
+        re.findall(r"^::: (\S+)$", (ROOT / "docs" / "reference" / "python.md").read_text(), re.MULTILINE)
+    )
+    modules = [name for name in sapwood.__all__ if hasattr(getattr(sapwood, name), "__all__")] + ["catalog"]
+    assert {"stripe", "tune", "edm"} <= set(modules)
+    public = {f"sapwood.{name}" for name in sapwood.__all__ if name != "__version__"}
+    for module in modules:
+        if f"sapwood.{module}" not in listed:
+            public -= {f"sapwood.{module}"}
+            public |= {f"sapwood.{module}.{name}" for name in getattr(sapwood, module).__all__}
+    assert sorted(public - listed) == []
+
+
 def test_links_within_the_repository_lead_somewhere() -> None:
     for page in [*PAGES, *ROOT.glob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
