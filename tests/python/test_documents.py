@@ -161,6 +161,13 @@ def test_the_reference_lists_every_public_name() -> None:
     assert sorted(public - listed) == []
 
 
+def test_the_glossary_has_the_terms_of_the_architecture() -> None:
+    pages = (ROOT / "ARCHITECTURE.md", ROOT / "docs" / "reference" / "glossary.md")
+    texts = (page.read_text().split("| term |", 1)[1] for page in pages)
+    expected, found = (re.findall(r"^\| .*$", text, re.MULTILINE) for text in texts)
+    assert found == expected
+
+
 def test_links_within_the_repository_lead_somewhere() -> None:
     for page in [*PAGES, *ROOT.glob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
