@@ -1,0 +1,170 @@
+//! The schema of an RNTuple: fields, columns and alias columns, from the header and its extension in the footer.
+
+use crate::wire::{EnvelopeType, Locator, Wire};
+use sapwood_core::{ByteRange, Error, Result};
+
+/// Least bytes of a record in any list: its frame.
+const FRAME: usize = 8;
+/// Bit 0: nested deferred columns, which need no other reading.
+const KNOWN_FEATURES: u64 = 1;
+
+/// The structure of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Plain,
+    Collection,
+    Record,
+    Variant,
+    Streamed,
+    Unknown(u16),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct FieldRecord {
+    pub(crate) version: u32,
+    pub(crate) parent: usize,
+    pub(crate) role: Role,
+    pub(crate) name: String,
+    pub(crate) type_name: String,
+    pub(crate) description: String,
+    /// Repetitions of a fixed-size array or bitset.
+    pub(crate) repetitions: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnRecord {
+    pub(crate) kind: u16,
+    pub(crate) bits: u16,
+    pub(crate) field: usize,
+    pub(crate) representation: u16,
+    /// True if it was added after the first entries.
+    pub(crate) deferred: bool,
+    pub(crate) value_range: Option<(f64, f64)>,
+}
+
+/// Fields and columns.
+#[derive(Debug, Default)]
+pub(crate) struct Schema {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) checksum: u64,
+    pub(crate) fields: Vec<FieldRecord>,
+    pub(crate) columns: Vec<ColumnRecord>,
+    /// Physical column and projected field.
+    pub(crate) aliases: Vec<(usize, usize)>,
+}
+
+/// Where a list of pages is.
+#[derive(Debug, Clone)]
+pub(crate) struct ClusterGroup {
+    pub(crate) first_entry: u64,
+    pub(crate) clusters: usize,
+    pub(crate) list: ByteRange,
+    pub(crate) list_len: u64,
+}
+
+impl Schema {
+    /// The schema in the uncompressed header.
+    pub(crate) fn parse(header: &[u8]) -> Result<Schema> {
+        let (mut wire, checksum) = Wire::envelope(header, EnvelopeType::Header)?;
+        wire.feature_flags(KNOWN_FEATURES)?;
+        let (name, description) = (wire.string()?, wire.string()?);
+        let _writer = wire.string()?;
+        let mut schema = Schema { name, description, checksum, ..Schema::default() };
+        schema.extend(&mut wire)?;
+        Ok(schema)
+    }
+
+    /// Adds the extension in the uncompressed footer, and returns the cluster groups.
+    pub(crate) fn parse_footer(&mut self, footer: &[u8]) -> Result<Vec<ClusterGroup>> {
+        let (mut wire, _) = Wire::envelope(footer, EnvelopeType::Footer)?;
+        wire.feature_flags(KNOWN_FEATURES)?;
+        if wire.u64()? != self.checksum {
+            return Err(wire.corrupt("belongs to another header"));
+        }
+        let mut extension = wire.record()?;
+        if extension.remaining() > 0 {
+            self.extend(&mut extension)?;
+        }
+        let (count, mut list) = wire.list(FRAME)?;
+        let mut groups = Vec::new();
+        for _ in 0..count {
+            let mut record = list.record()?;
+            let (first_entry, _span) = (record.u64()?, record.u64()?);
+            let clusters = record.u32()? as usize;
+            let list_len = record.u64()?;
+            match record.locator()? {
+                Locator::File(list) => groups.push(ClusterGroup { first_entry, clusters, list, list_len }),
+                Locator::Other(kind) => return Err(unknown_locator(kind)),
+            }
+        }
+        groups.sort_by_key(|group| group.first_entry);
+        Ok(groups)
+    }
+
+    fn extend(&mut self, wire: &mut Wire<'_>) -> Result<()> {
+        let (count, mut list) = wire.list(FRAME)?;
+        for _ in 0..count {
+            let mut record = list.record()?;
+            let field = field(&mut record, self.fields.len())?;
+            self.fields.push(field);
+        }
+        let (count, mut list) = wire.list(FRAME)?;
+        for _ in 0..count {
+            let mut record = list.record()?;
+            let column = column(&mut record)?;
+            if column.field >= self.fields.len() {
+                return Err(record.corrupt("has a column of no field"));
+            }
+            self.columns.push(column);
+        }
+        let (count, mut list) = wire.list(FRAME)?;
+        for _ in 0..count {
+            let mut record = list.record()?;
+            let alias = (record.u32()? as usize, record.u32()? as usize);
+            if alias.0 >= self.columns.len() || alias.1 >= self.fields.len() {
+                return Err(record.corrupt("has an alias of no column"));
+            }
+            self.aliases.push(alias);
+        }
+        // Extra type information is needed for streamed fields only.
+        wire.list(FRAME).map(drop)
+    }
+}
+
+fn field(record: &mut Wire<'_>, id: usize) -> Result<FieldRecord> {
+    let (version, _type_version) = (record.u32()?, record.u32()?);
+    let parent = record.u32()? as usize;
+    if parent > id {
+        return Err(record.corrupt(format!("has the field {id} before its parent")));
+    }
+    let role = match record.u16()? {
+        0 => Role::Plain,
+        1 => Role::Collection,
+        2 => Role::Record,
+        3 => Role::Variant,
+        4 => Role::Streamed,
+        other => Role::Unknown(other),
+    };
+    let flags = record.u16()?;
+    let (name, type_name) = (record.string()?, record.string()?);
+    let (_alias, description) = (record.string()?, record.string()?);
+    let repetitions = if flags & 1 != 0 { Some(record.u64()?) } else { None };
+    Ok(FieldRecord { version, parent, role, name, type_name, description, repetitions })
+}
+
+fn column(record: &mut Wire<'_>) -> Result<ColumnRecord> {
+    let (kind, bits) = (record.u16()?, record.u16()?);
+    let field = record.u32()? as usize;
+    let (flags, representation) = (record.u16()?, record.u16()?);
+    let deferred = flags & 1 != 0;
+    if deferred {
+        let _first_element = record.i64()?;
+    }
+    let value_range = if flags & 2 != 0 { Some((record.f64()?, record.f64()?)) } else { None };
+    Ok(ColumnRecord { kind, bits, field, representation, deferred, value_range })
+}
+
+pub(crate) fn unknown_locator(kind: u8) -> Error {
+    Error::unsupported(format!("the RNTuple is not stored in this file (locators of type {kind})"))
+}
