@@ -45,7 +45,10 @@ impl Anchor {
                 .hint("only RNTuples of epoch 1, written by ROOT 6.34 or later, can be read"));
         }
         if checksum != xxh3_64(checked).to_be_bytes() {
-            return Err(Error::new(ErrorKind::Checksum, "the anchor of the RNTuple does not match its checksum"));
+            return Err(Error::new(
+                ErrorKind::Checksum,
+                "the anchor of the RNTuple does not match its checksum",
+            ));
         }
         let blob = |at| ByteRange { start: number(at), len: number(at + 8) };
         Ok(Anchor {

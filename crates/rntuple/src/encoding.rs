@@ -15,14 +15,26 @@ pub(crate) struct Encoding {
 pub(crate) enum Kind {
     Bit,
     /// Numbers as they are, or split into bytes.
-    Plain { primitive: Primitive, split: bool, zigzag: bool },
-    Half { split: bool },
+    Plain {
+        primitive: Primitive,
+        split: bool,
+        zigzag: bool,
+    },
+    Half {
+        split: bool,
+    },
     /// Ends of lists; split ones are differences.
-    Index { wide: bool, split: bool },
+    Index {
+        wide: bool,
+        split: bool,
+    },
     Switch,
     /// The upper bits of floats.
     Truncated,
-    Quantised { low: f64, high: f64 },
+    Quantised {
+        low: f64,
+        high: f64,
+    },
 }
 
 impl Encoding {
@@ -104,7 +116,13 @@ pub(crate) struct PageBytes<'a> {
 
 impl PageBytes<'_> {
     /// Decodes some elements to `out`, from its item number `at` on.
-    pub(crate) fn decode(&self, wanted: &Range<usize>, out: &mut Buffer, as_type: Primitive, at: usize) -> Result<()> {
+    pub(crate) fn decode(
+        &self,
+        wanted: &Range<usize>,
+        out: &mut Buffer,
+        as_type: Primitive,
+        at: usize,
+    ) -> Result<()> {
         macro_rules! into {
             ($($variant:ident $type:ty),*) => { match as_type {
                 $(Primitive::$variant => self.numbers::<$type>(wanted, room(out, at, wanted)?),)*
@@ -178,9 +196,7 @@ impl PageBytes<'_> {
                     Some(T::single(value))
                 })
             }
-            Kind::Index { .. } | Kind::Switch => {
-                Err(Error::unsupported("a column of positions as numbers"))
-            }
+            Kind::Index { .. } | Kind::Switch => Err(Error::unsupported("a column of positions as numbers")),
         }
     }
 

@@ -15,16 +15,40 @@ pub(crate) type Representations = Vec<usize>;
 /// A field.
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
-    Number { columns: Representations, primitive: Primitive },
+    Number {
+        columns: Representations,
+        primitive: Primitive,
+    },
     /// The lengths of lists.
-    Count { ends: Representations, primitive: Primitive },
-    Text { ends: Representations, chars: Representations },
-    List { ends: Representations, item: Box<Node> },
-    Option { ends: Representations, item: Box<Node> },
-    Fixed { size: u64, item: Box<Node> },
-    Record { class: String, fields: Vec<NamedNode> },
+    Count {
+        ends: Representations,
+        primitive: Primitive,
+    },
+    Text {
+        ends: Representations,
+        chars: Representations,
+    },
+    List {
+        ends: Representations,
+        item: Box<Node>,
+    },
+    Option {
+        ends: Representations,
+        item: Box<Node>,
+    },
+    Fixed {
+        size: u64,
+        item: Box<Node>,
+    },
+    Record {
+        class: String,
+        fields: Vec<NamedNode>,
+    },
     Tuple(Vec<Node>),
-    Union { switch: Representations, items: Vec<Node> },
+    Union {
+        switch: Representations,
+        items: Vec<Node>,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -110,7 +134,9 @@ impl Node {
                 visitor(ends, true, repetitions);
                 item.visit(None, visitor);
             }
-            Node::Fixed { size, item } => item.visit(repetitions.map(|one| one.saturating_mul(*size)), visitor),
+            Node::Fixed { size, item } => {
+                item.visit(repetitions.map(|one| one.saturating_mul(*size)), visitor)
+            }
             Node::Record { fields, .. } => {
                 fields.iter().for_each(|field| field.node.visit(repetitions, visitor));
             }
@@ -159,7 +185,8 @@ impl<'s> Builder<'s> {
         if field.version != 0 {
             return Err(unreadable(field, &format!("has the unknown version {}", field.version)));
         }
-        let below = |repetitions| self.only_child(id).and_then(|child| self.node(child, depth + 1, repetitions));
+        let below =
+            |repetitions| self.only_child(id).and_then(|child| self.node(child, depth + 1, repetitions));
         match field.role {
             Role::Plain => match field.repetitions {
                 Some(size) => {
@@ -191,7 +218,9 @@ impl<'s> Builder<'s> {
                 let switch = self.representations(id, 0, &|kind| kind == Kind::Switch)?;
                 Ok(Node::Union { switch, items })
             }
-            Role::Streamed => Err(unreadable(field, "holds objects that ROOT streamed, which are not read yet")),
+            Role::Streamed => {
+                Err(unreadable(field, "holds objects that ROOT streamed, which are not read yet"))
+            }
             Role::Unknown(role) => Err(unreadable(field, &format!("has the unknown structure {role}"))),
         }
     }
@@ -203,7 +232,10 @@ impl<'s> Builder<'s> {
         }
         if field.type_name == "std::string" {
             let is_char = |kind| matches!(kind, Kind::Plain { primitive: Primitive::I8 | Primitive::U8, .. });
-            return Ok(Node::Text { ends: self.index(id, 0)?, chars: self.representations(id, 1, &is_char)? });
+            return Ok(Node::Text {
+                ends: self.index(id, 0)?,
+                chars: self.representations(id, 1, &is_char)?,
+            });
         }
         if field.type_name.starts_with("ROOT::RNTupleCardinality<") {
             let wide = !field.type_name.contains("uint32");
@@ -239,7 +271,10 @@ impl<'s> Builder<'s> {
     fn only_child(&self, id: usize) -> Result<usize> {
         match self.children[id].as_slice() {
             [child] => Ok(*child),
-            _ => Err(Error::corrupt(format!("the collection '{}' has no type of items", self.schema.fields[id].name))),
+            _ => Err(Error::corrupt(format!(
+                "the collection '{}' has no type of items",
+                self.schema.fields[id].name
+            ))),
         }
     }
 
@@ -267,7 +302,8 @@ impl<'s> Builder<'s> {
             representation = Some(own);
             if next == place {
                 let encoding = self.encodings[*column];
-                let encoding = encoding.ok_or_else(|| unreadable(field, "has a column of an unknown type"))?;
+                let encoding =
+                    encoding.ok_or_else(|| unreadable(field, "has a column of an unknown type"))?;
                 if !is(encoding) {
                     return Err(unreadable(field, "has a column of another type"));
                 }

@@ -67,6 +67,8 @@ impl<'t> FieldPlan<'t> {
         for part in plan.parts() {
             plan.add_chunks(&part, &mut list).map_err(|error| error.branch(name))?;
         }
+        // Records have several columns: readers expect their chunks in the order of entries.
+        list.chunks.sort_by_key(|chunk| chunk.entries.start);
         plan.chunks = list.chunks;
         Ok(plan)
     }
@@ -184,7 +186,9 @@ impl<'a> Reader<'a> {
 
     fn active(&self, columns: &Representations, part: &Part) -> Result<(crate::encoding::Encoding, ())> {
         let found = self.table.active(columns, part.cluster);
-        found.map(|(encoding, _)| (encoding, ())).ok_or_else(|| Error::corrupt("a column is missing in a cluster"))
+        found
+            .map(|(encoding, _)| (encoding, ()))
+            .ok_or_else(|| Error::corrupt("a column is missing in a cluster"))
     }
 
     /// Calls `work` with each page of the parts, uncompressed, the elements wanted, and their place in the part.
@@ -233,7 +237,8 @@ impl<'a> Reader<'a> {
 
     /// Where the lists of a part begin and end: one more than there are lists.
     fn bounds(&self, ends: &Representations, part: &Part) -> Result<Vec<u64>> {
-        let with_begin = Part { cluster: part.cluster, range: part.range.start.saturating_sub(1)..part.range.end };
+        let with_begin =
+            Part { cluster: part.cluster, range: part.range.start.saturating_sub(1)..part.range.end };
         if part.range.is_empty() {
             return Ok(vec![0]);
         }
@@ -251,7 +256,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The tags of a part, and for each alternative the range of its values.
-    fn switches(&self, switch: &Representations, part: &Part, count: usize) -> Result<(Vec<u32>, Vec<Range<u64>>)> {
+    fn switches(
+        &self,
+        switch: &Representations,
+        part: &Part,
+        count: usize,
+    ) -> Result<(Vec<u32>, Vec<Range<u64>>)> {
         let (zeros, _) = self.pages(switch, part)?;
         let mut found: Vec<(u64, u32)> = (0..zeros).map(|_| (0, 0)).collect();
         self.each_page(switch, part, |page, piece| page.switches(&piece.wanted, &mut found))?;
@@ -260,7 +270,9 @@ impl<'a> Reader<'a> {
             let Some(alternative) = (*tag as usize).checked_sub(1) else { continue };
             let range = ranges.get_mut(alternative);
             let range = range.ok_or_else(|| Error::corrupt(format!("a variant has no alternative {tag}")))?;
-            let after = position.checked_add(1).ok_or_else(|| Error::corrupt("a variant has an impossible position"))?;
+            let after = position
+                .checked_add(1)
+                .ok_or_else(|| Error::corrupt("a variant has an impossible position"))?;
             match range {
                 None => *range = Some(*position..after),
                 Some(range) if range.end == *position => range.end = after,
@@ -279,7 +291,10 @@ impl<'a> Reader<'a> {
             Node::Text { ends, chars } => {
                 let (offsets, items) = self.lists(ends, parts)?;
                 out.push(Buffer::from_slice(&offsets));
-                out.push(self.numbers(chars, Primitive::U8, &items).or_else(|_| self.numbers(chars, Primitive::I8, &items))?);
+                out.push(
+                    self.numbers(chars, Primitive::U8, &items)
+                        .or_else(|_| self.numbers(chars, Primitive::I8, &items))?,
+                );
             }
             Node::List { ends, item } => {
                 let (offsets, items) = self.lists(ends, parts)?;
@@ -318,7 +333,10 @@ impl<'a> Reader<'a> {
             let bounds = self.bounds(ends, part)?;
             let (first, last) = (bounds.first().copied().unwrap_or(0), bounds.last().copied().unwrap_or(0));
             let too_many = || Error::corrupt("a list has more items than can be");
-            let len = i64::try_from(last - first).ok().and_then(|len| base.checked_add(len)).ok_or_else(too_many)?;
+            let len = i64::try_from(last - first)
+                .ok()
+                .and_then(|len| base.checked_add(len))
+                .ok_or_else(too_many)?;
             offsets.extend(bounds.iter().skip(1).map(|end| base + (end - first).cast_signed()));
             base = len;
             items.push(Part { cluster: part.cluster, range: first..last });
@@ -338,7 +356,13 @@ impl<'a> Reader<'a> {
         Ok(Buffer::from_slice(&counts.collect::<Result<Vec<u32>>>()?))
     }
 
-    fn variants(&self, switch: &Representations, items: &[Node], parts: &[Part], out: &mut Vec<Buffer>) -> Result<()> {
+    fn variants(
+        &self,
+        switch: &Representations,
+        items: &[Node],
+        parts: &[Part],
+        out: &mut Vec<Buffer>,
+    ) -> Result<()> {
         let (mut present, mut new_tags, mut positions) = (Vec::new(), Vec::new(), Vec::new());
         let mut next = vec![0_i64; items.len()];
         let mut below: Vec<Vec<Part>> = vec![Vec::new(); items.len()];
@@ -397,7 +421,8 @@ impl<'a> Reader<'a> {
                         *count += u64::from(is_own(tag));
                         Some(*count)
                     }));
-                    let at = |bound: &u64| counts.get(usize::try_from(bound - part.range.start).ok()?).copied();
+                    let at =
+                        |bound: &u64| counts.get(usize::try_from(bound - part.range.start).ok()?).copied();
                     let of_entries = bounds.of_entries.iter().filter_map(at).collect();
                     let below = Bounds { part: Part { cluster: part.cluster, range }, of_entries };
                     self.needed(item, &below, entries, list)?;
@@ -426,8 +451,14 @@ impl<'a> Reader<'a> {
     ) -> Result<()> {
         let Bounds { part, of_entries } = bounds;
         let cluster = &self.table.clusters[part.cluster];
-        for piece in self.pages(columns, part)?.1 {
-            let page = piece.page;
+        let mut pages: Vec<&Page> = self.pages(columns, part)?.1.iter().map(|piece| piece.page).collect();
+        if part.range.is_empty() {
+            // An empty list within a page counts as one of its entries: ranges of entries have no gaps.
+            let at = part.range.start;
+            let all = self.table.active(columns, part.cluster).map_or(&[][..], |(_, column)| &column.pages);
+            pages.extend(all.iter().find(|page| page.first < at && at < page.end()));
+        }
+        for page in pages {
             let place = |index: usize| entries.start + index as u64;
             let from = match of_entries.first() {
                 Some(first) if *first <= page.first => {
@@ -477,12 +508,20 @@ impl ColumnPlan for FieldPlan<'_> {
             let entries = first + part.range.start..first + part.range.end;
             let of_entries = (part.range.start..=part.range.end).collect();
             let bounds = Bounds { part, of_entries };
-            reader.needed(&self.node, &bounds, &entries, &mut list).map_err(|error| error.branch(self.name))?;
+            reader
+                .needed(&self.node, &bounds, &entries, &mut list)
+                .map_err(|error| error.branch(self.name))?;
         }
+        list.chunks.sort_by_key(|chunk| chunk.entries.start);
         Ok(Some(list.chunks))
     }
 
-    fn decode(&self, chunks: ChunkBytes<'_>, likely: Option<&Arc<Buffer>>, counters: &Counters) -> Result<Column> {
+    fn decode(
+        &self,
+        chunks: ChunkBytes<'_>,
+        likely: Option<&Arc<Buffer>>,
+        counters: &Counters,
+    ) -> Result<Column> {
         let reader = Reader { table: self.table, chunks };
         let mut buffers = Vec::new();
         reader

@@ -10,9 +10,7 @@ use crate::wire::{CHECKSUM, uncompress};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Call, Error, ErrorKind, Form, ParseStep, Result, Segments};
 use sapwood_fetch::Fetcher;
-use sapwood_table::{
-    Chunk, ColumnContent, ColumnPlan, ColumnSchema, FileIndex, Selection, Table,
-};
+use sapwood_table::{Chunk, ColumnContent, ColumnPlan, ColumnSchema, FileIndex, Selection, Table};
 use std::collections::HashSet;
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
@@ -63,7 +61,8 @@ impl Metadata {
         let mut missing = Vec::new();
         let mut blob = |range: ByteRange| -> Result<Option<Bytes>> {
             if range.len > anchor.max_key_size {
-                return Err(Error::unsupported("the metadata of the RNTuple is stored in several parts").at(range.start));
+                return Err(Error::unsupported("the metadata of the RNTuple is stored in several parts")
+                    .at(range.start));
             }
             let found = known.get(range);
             if found.is_none() {
@@ -78,7 +77,8 @@ impl Metadata {
         let (header, footer) = (blob(anchor.header)?, blob(anchor.footer)?);
         let (Some(header), Some(footer)) = (header, footer) else { return Ok(ParseStep::Need(missing)) };
         let at = |range: ByteRange| move |error: Error| error.at(range.start);
-        let mut schema = Schema::parse(&envelope(anchor.header, &header, anchor.header_len)?).map_err(at(anchor.header))?;
+        let mut schema = Schema::parse(&envelope(anchor.header, &header, anchor.header_len)?)
+            .map_err(at(anchor.header))?;
         let footer = envelope(anchor.footer, &footer, anchor.footer_len)?;
         let groups = schema.parse_footer(&footer).map_err(at(anchor.footer))?;
         let lists: Vec<Option<Bytes>> = groups.iter().map(|group| blob(group.list)).collect::<Result<_>>()?;
@@ -168,9 +168,10 @@ impl RNTuple {
     }
 
     fn node(&self, column: usize) -> Result<&Node> {
-        let field = self.fields.get(column).ok_or_else(|| {
-            Error::usage(format!("the RNTuple has no field number {column}"))
-        })?;
+        let field = self
+            .fields
+            .get(column)
+            .ok_or_else(|| Error::usage(format!("the RNTuple has no field number {column}")))?;
         let unreadable = |why: &String| Error::unsupported(why.clone()).branch(&field.name);
         field.content.as_ref().map(|(node, _)| node).map_err(unreadable)
     }
@@ -181,7 +182,11 @@ impl RNTuple {
     }
 
     /// The column that holds the values in a cluster, and its pages; `None` if there were no values yet.
-    pub(crate) fn active(&self, columns: &Representations, cluster: usize) -> Option<(Encoding, &ColumnPages)> {
+    pub(crate) fn active(
+        &self,
+        columns: &Representations,
+        cluster: usize,
+    ) -> Option<(Encoding, &ColumnPages)> {
         let stored = &self.clusters.get(cluster)?.columns;
         columns.iter().find_map(|column| {
             let pages = stored.get(*column).filter(|pages| pages.offset.is_some())?;
@@ -193,7 +198,13 @@ impl RNTuple {
     ///
     /// # Errors
     /// `Unsupported` if the page is stored in several parts, or elsewhere.
-    pub(crate) fn chunk(&self, page: &Page, encoding: Encoding, entries: Range<u64>, index: bool) -> Result<Chunk> {
+    pub(crate) fn chunk(
+        &self,
+        page: &Page,
+        encoding: Encoding,
+        entries: Range<u64>,
+        index: bool,
+    ) -> Result<Chunk> {
         let range = page.range.ok_or_else(|| Error::unsupported("a page is not stored in this file"))?;
         if range.len > self.max_key_size {
             return Err(Error::unsupported("a page is stored in several parts").at(range.start));
@@ -240,7 +251,9 @@ fn shift_late_columns(node: &Node, clusters: &mut [Cluster], deferred: &[bool]) 
             };
             // A projection of a late field shares its columns.
             if page.first == 0 && offset > first {
-                pages.shift(offset - first).ok_or_else(|| Error::corrupt("a late column begins beyond all entries"))?;
+                pages
+                    .shift(offset - first)
+                    .ok_or_else(|| Error::corrupt("a late column begins beyond all entries"))?;
             }
         }
     }
@@ -299,7 +312,11 @@ impl Table for RNTuple {
 
     fn uncompressed_len(&self, chunk: &Chunk, stored: &Bytes) -> Option<usize> {
         let len = usize::try_from(chunk.uncompressed_bytes).ok()?;
-        let page = stored.len().checked_sub(if self.unchecked.contains(&chunk.range.start) { 0 } else { CHECKSUM })?;
+        let page = stored.len().checked_sub(if self.unchecked.contains(&chunk.range.start) {
+            0
+        } else {
+            CHECKSUM
+        })?;
         (page < len).then_some(len)
     }
 

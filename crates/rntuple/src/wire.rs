@@ -116,7 +116,9 @@ impl<'a> Wire<'a> {
         let mut frame = self.frame(size, 8)?;
         let count = frame.u32()? as usize;
         if count.saturating_mul(least) > frame.remaining() {
-            return Err(self.corrupt(format!("has a list of {count} elements in {} bytes", frame.remaining())));
+            return Err(
+                self.corrupt(format!("has a list of {count} elements in {} bytes", frame.remaining()))
+            );
         }
         Ok((count, frame))
     }

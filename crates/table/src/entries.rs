@@ -316,6 +316,12 @@ fn runs<'t, 'e>(
         let mut whole = *first..first + 1;
         for chunk in chunks.get(from..).unwrap_or_default() {
             let left = rest.get(count..).unwrap_or_default();
+            // Entries before a column was added are in no chunk.
+            let unstored = left.partition_point(|entry| *entry < chunk.entries.start);
+            if unstored > 0 {
+                count += if count == 0 { unstored } else { 0 };
+                break;
+            }
             let here = left.partition_point(|entry| *entry < chunk.entries.end);
             if here == 0 || (count > 0 && bytes + chunk.range.len > RUN) {
                 break;
