@@ -5,9 +5,11 @@
 //! ```
 
 mod anchor;
+mod decode;
 mod encoding;
 mod node;
 mod page_list;
+mod pages;
 mod plan;
 mod schema;
 mod table;

@@ -3,6 +3,7 @@
 use crate::encoding::{Encoding, Kind};
 use crate::schema::{FieldRecord, Role, Schema};
 use sapwood_core::{Error, Field, Form, Primitive, Result};
+use std::collections::HashMap;
 
 /// Fields nested deeper than this come from a damaged file.
 const MOST_DEPTH: usize = 64;
@@ -256,15 +257,20 @@ impl<'s> Builder<'s> {
         if ["std::pair<", "std::tuple<"].iter().any(|name| field.type_name.starts_with(name)) {
             return Ok(Node::Tuple(children.iter().map(node).collect::<Result<_>>()?));
         }
-        let mut fields = Vec::new();
+        let mut fields: Vec<(Option<&str>, NamedNode)> = Vec::new();
         for child in children {
-            let FieldRecord { name, description, .. } = &self.schema.fields[*child];
+            let FieldRecord { name, type_name, description, .. } = &self.schema.fields[*child];
             match node(child)? {
                 // The members of base classes are members of the class.
-                Node::Record { fields: inherited, .. } if name.starts_with(':') => fields.extend(inherited),
-                node => fields.push(NamedNode { name: name.clone(), title: description.clone(), node }),
+                Node::Record { fields: inherited, .. } if name.starts_with(':') => {
+                    fields.extend(inherited.into_iter().map(|field| (Some(type_name.as_str()), field)));
+                }
+                node => {
+                    fields.push((None, NamedNode { name: name.clone(), title: description.clone(), node }));
+                }
             }
         }
+        let fields = qualified(fields);
         Ok(Node::Record { class: field.type_name.clone(), fields })
     }
 
@@ -315,6 +321,21 @@ impl<'s> Builder<'s> {
             false => Ok(found),
         }
     }
+}
+
+/// Members with the class that they are inherited from in their name, where the name alone is ambiguous.
+fn qualified(fields: Vec<(Option<&str>, NamedNode)>) -> Vec<NamedNode> {
+    let mut uses: HashMap<String, usize> = HashMap::new();
+    for (_, field) in &fields {
+        *uses.entry(field.name.clone()).or_default() += 1;
+    }
+    let named = fields.into_iter().map(|(base, field)| match base {
+        Some(base) if uses.get(&field.name).is_some_and(|uses| *uses > 1) => {
+            NamedNode { name: format!("{base}::{}", field.name), ..field }
+        }
+        _ => field,
+    });
+    named.collect()
 }
 
 fn unreadable(field: &FieldRecord, why: &str) -> Error {

@@ -2,18 +2,17 @@
 
 use crate::anchor::Anchor;
 use crate::encoding::Encoding;
-use crate::node::{Builder, Node, Representations};
-use crate::page_list::{Cluster, ColumnPages, Page, parse};
+use crate::node::{Builder, Node};
+use crate::page_list::{Cluster, parse};
+use crate::pages::Pages;
 use crate::plan::FieldPlan;
 use crate::schema::{ClusterGroup, Schema};
-use crate::wire::{CHECKSUM, uncompress};
+use crate::wire::uncompress;
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Call, Error, ErrorKind, Form, ParseStep, Result, Segments};
+use sapwood_core::{ByteRange, Call, Error, Form, ParseStep, Result, Segments};
 use sapwood_fetch::Fetcher;
 use sapwood_table::{Chunk, ColumnContent, ColumnPlan, ColumnSchema, FileIndex, Selection, Table};
-use std::collections::HashSet;
 use std::ops::Range;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// An RNTuple.
 #[derive(Debug)]
@@ -23,16 +22,9 @@ pub struct RNTuple {
     fetcher: Fetcher,
     name: String,
     description: String,
-    pub(crate) clusters: Vec<Cluster>,
     starts: Vec<u64>,
-    pub(crate) encodings: Vec<Option<Encoding>>,
-    pub(crate) deferred: Vec<bool>,
     fields: Vec<TopField>,
-    /// Offsets of pages without a checksum.
-    unchecked: HashSet<u64>,
-    /// Offsets of pages that are used more than once.
-    repeated: HashSet<u64>,
-    max_key_size: u64,
+    pages: Pages,
 }
 
 /// A top-level field.
@@ -129,31 +121,15 @@ impl RNTuple {
         }
         let mut starts: Vec<u64> = clusters.iter().map(|cluster| cluster.first_entry).collect();
         starts.extend(clusters.last().map(Cluster::end));
-        let (mut unchecked, mut seen, mut repeated) = (HashSet::new(), HashSet::new(), HashSet::new());
-        let columns = clusters.iter().flat_map(|cluster| &cluster.columns);
-        for page in columns.flat_map(|column| &column.pages) {
-            let Some(range) = page.range else { continue };
-            if !page.has_checksum {
-                unchecked.insert(range.start);
-            }
-            if !seen.insert(range.start) {
-                repeated.insert(range.start);
-            }
-        }
         Ok(RNTuple {
             url: url.to_owned(),
             path: path.to_owned(),
             fetcher,
             name: schema.name.clone(),
             description: schema.description.clone(),
-            clusters,
             starts,
-            encodings,
-            deferred,
             fields,
-            unchecked,
-            repeated,
-            max_key_size,
+            pages: Pages::new(clusters, encodings, deferred, max_key_size),
         })
     }
 
@@ -179,56 +155,6 @@ impl RNTuple {
     fn selected(&self, selection: &Selection) -> Result<Node> {
         let paths: Vec<&str> = selection.members.iter().map(String::as_str).collect();
         self.node(selection.column).map(|node| node.select(&paths))
-    }
-
-    /// The column that holds the values in a cluster, and its pages; `None` if there were no values yet.
-    pub(crate) fn active(
-        &self,
-        columns: &Representations,
-        cluster: usize,
-    ) -> Option<(Encoding, &ColumnPages)> {
-        let stored = &self.clusters.get(cluster)?.columns;
-        columns.iter().find_map(|column| {
-            let pages = stored.get(*column).filter(|pages| pages.offset.is_some())?;
-            Some((self.encodings.get(*column).copied().flatten()?, pages))
-        })
-    }
-
-    /// The chunk of a page.
-    ///
-    /// # Errors
-    /// `Unsupported` if the page is stored in several parts, or elsewhere.
-    pub(crate) fn chunk(
-        &self,
-        page: &Page,
-        encoding: Encoding,
-        entries: Range<u64>,
-        index: bool,
-    ) -> Result<Chunk> {
-        let range = page.range.ok_or_else(|| Error::unsupported("a page is not stored in this file"))?;
-        if range.len > self.max_key_size {
-            return Err(Error::unsupported("a page is stored in several parts").at(range.start));
-        }
-        Ok(Chunk {
-            file: 0,
-            range,
-            entries,
-            uncompressed_bytes: encoding.bytes(page.elements),
-            index,
-            shared: index || self.repeated.contains(&range.start),
-        })
-    }
-
-    /// The stored bytes of a page without its checksum, which is verified.
-    pub(crate) fn verified(&self, offset: u64, stored: &Bytes) -> Result<Bytes> {
-        if self.unchecked.contains(&offset) {
-            return Ok(stored.clone());
-        }
-        match stored.split_last_chunk::<CHECKSUM>() {
-            Some((page, checksum)) if xxh3_64(page).to_le_bytes() == *checksum => Ok(stored.slice_ref(page)),
-            Some(_) => Err(Error::new(ErrorKind::Checksum, "a page does not match its checksum").at(offset)),
-            None => Err(Error::new(ErrorKind::Truncated, "a page is shorter than its checksum").at(offset)),
-        }
     }
 }
 
@@ -307,21 +233,17 @@ impl Table for RNTuple {
         let name = self.fields.get(selection.column).map_or("", |field| &field.name);
         let end = self.entries();
         let entries = entries.start.min(end)..entries.end.min(end);
-        Ok(Box::new(FieldPlan::new(self, name, node, entries)?))
+        Ok(Box::new(FieldPlan::new(&self.pages, name, node, entries)?))
     }
 
     fn uncompressed_len(&self, chunk: &Chunk, stored: &Bytes) -> Option<usize> {
         let len = usize::try_from(chunk.uncompressed_bytes).ok()?;
-        let page = stored.len().checked_sub(if self.unchecked.contains(&chunk.range.start) {
-            0
-        } else {
-            CHECKSUM
-        })?;
+        let page = stored.len().checked_sub(self.pages.checksum_len(chunk.range.start))?;
         (page < len).then_some(len)
     }
 
     fn uncompress(&self, chunk: &Chunk, stored: &Bytes) -> Result<Bytes> {
-        let page = self.verified(chunk.range.start, stored)?;
+        let page = self.pages.verified(chunk.range.start, stored)?;
         let len = usize::try_from(chunk.uncompressed_bytes).unwrap_or(usize::MAX);
         if page.len() == len {
             return Ok(page);

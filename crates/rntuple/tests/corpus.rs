@@ -1,7 +1,8 @@
 //! Real files: every field is read in every way, and damage is never taken for values.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use bytes::Bytes;
-use sapwood_core::{Call, Column, Counters, Deadline, ErrorKind, ParseStep, Result, Segments};
+use sapwood_core::{Call, Column, Counters, Deadline, ErrorKind, Form, ParseStep, Result, Segments};
 use sapwood_fetch::Fetcher;
 use sapwood_rntuple::{Anchor, Metadata, RNTuple};
 use sapwood_source::MemorySource;
@@ -177,6 +178,41 @@ fn any_damaged_byte_is_noticed() {
                     assert!(read == *right, "{name}: wrong values with byte {at} damaged");
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn the_values_of_variants_continue_in_each_cluster() {
+    for (_, bytes) in files().into_iter().filter(|(name, _)| name == "gen640__var.root") {
+        for (_, table) in open(&bytes) {
+            let read = read(&Arc::new(table.unwrap()), 0).unwrap();
+            // Presence, tags, positions, integers, floats, and the offsets and items of lists.
+            let numbers: [&[i64]; 2] = [read.buffers[0].view(), read.buffers[2].view()];
+            assert_eq!(numbers, [&[0, 1, 2, 3, 4, 5][..], &[0, 0, 0, 1, 1, 1]]);
+            assert_eq!(read.buffers[1].view::<i8>(), [0, 1, 2, 0, 1, 2]);
+            assert_eq!(read.buffers[4].view::<f32>(), [1.0, 4.0]);
+            assert_eq!(read.buffers[6].view::<f32>()[2..], [5.0, 10.0]);
+        }
+    }
+}
+
+#[test]
+fn members_of_a_class_that_is_inherited_twice_are_told_apart() {
+    for (_, bytes) in files().into_iter().filter(|(name, _)| name.contains("test_class_inheritance")) {
+        for (_, table) in open(&bytes) {
+            let table = table.unwrap();
+            let names: Vec<String> = readable(&table)
+                .into_iter()
+                .flat_map(|column| match table.schema(column).unwrap().content {
+                    ColumnContent::Values(Form::Record { fields, .. }) => fields.clone(),
+                    _ => Vec::new(),
+                })
+                .map(|field| field.name)
+                .filter(|name| name.contains("::"))
+                .collect();
+            assert_eq!(names.len(), 6, "{names:?}");
+            assert!(names.contains(&"MultiParent::base_a1".to_owned()));
         }
     }
 }
