@@ -301,7 +301,7 @@ def test_a_point_that_fails_says_why(source: str, tmp_path: Path) -> None:
 
 def test_the_command_measures(source: str, tmp_path: Path) -> None:
     page = tmp_path / "chain.html"
-    options = ["--output", "sink", "--lanes", "1,2", "--entries", "100", "-o", str(page)]
+    options = ["--output", "sink", "--lanes", "1,2", "--most-entries", "100", "-o", str(page)]
     command = [sys.executable, "-c", MAIN, "bench", "chain", source, *options]
     done = subprocess.run([*command, "--json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -224,6 +224,7 @@ class WorkerEnvironment(WorkerPlugin):  # type: ignore[misc]
             else:
                 os.environ[name] = value
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<WorkerEnvironment {', '.join(self._variables)}>"
 
