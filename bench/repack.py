@@ -134,8 +134,8 @@ def parts(data: Path) -> list[str]:
     for number in range(2):
         path = data / f"nano_half{number}.root"
         if not path.exists():
-            entries = (50_000 * number, 50_000 * (number + 1))
-            sapwood.repack(data / "nano_zstd5.root", path, entries=entries)
+            start = 50_000 * number
+            sapwood.repack(data / "nano_zstd5.root", path, entry_start=start, entry_stop=start + 50_000)
         found.append(str(path))
     return found
 
