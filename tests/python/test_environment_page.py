@@ -12,8 +12,8 @@ STANDARD = re.compile(
     r'"(BEARER_TOKEN(?:_FILE)?|(?:X509_|AWS_|GOOGLE_|AZURE_|XDG_|S3_|REQUESTS_CA|CURL_CA)[A-Z0-9_]*[A-Z0-9]|HOME'
     r'|(?:https?|all|no)_proxy|(?:HTTPS?|ALL|NO)_PROXY)"'
 )
-OTHERS = {"GLIDEIN_CMSSite"}
-"""Variables of batch systems, which are named beside those that they replace."""
+OTHERS = {"GLIDEIN_CMSSite", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+"""A variable of batch systems, and those that a library reads for sapwood."""
 
 
 def sources() -> str:
