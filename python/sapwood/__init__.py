@@ -149,7 +149,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    # Modules that need an extra are left out: tools import whatever is listed.
+    return sorted({*globals(), *__all__})
 
 
 class _OldNames:

@@ -74,3 +74,7 @@ assert "sqlalchemy" not in sys.modules
 print(callable(sapwood.stripe.open), callable(sapwood.catalog.Catalog), callable(sapwood.cache.contents))
 """
     assert run(code).split() == ["True"] * 3
+
+
+def test_tools_can_look_at_all_that_is_listed() -> None:
+    assert run("import inspect, sapwood; print(len(inspect.getmembers(sapwood)) > 30)").strip() == "True"
