@@ -220,3 +220,10 @@ def _as_other_type(value: Any, which: int) -> Any:
     return pa.scalar(float(value), pa.float64()).cast(
         pa.float32() if which == 1 else pa.float64(), safe=False
     )
+
+
+def test_steps_of_files_are_all_that_a_dataset_has(folder: Path) -> None:
+    steps = [[0, 100], [3990, 5000]]
+    dataset = sapwood.arrow_dataset({str(folder / "0.root"): {"object_path": "Events", "steps": steps}})
+    assert dataset.count_rows() == dataset.to_table(columns=["run"]).num_rows == 110
+    assert dataset.to_table(columns=[]).num_rows == 110

@@ -79,7 +79,7 @@ def iterate(
         query = Query.of(source, expressions, cut, filters, aliases, chosen, how, ak_add_doc)
         ranges = [
             step
-            for start, stop in _ranges(spec, source.tree)
+            for start, stop in spec.ranges(source.tree.num_entries)
             for step in entry_steps(source.tree, query.leaves, start, stop, step_size)
         ]
         return Steps(query, ranges)
@@ -140,7 +140,7 @@ def concatenate(
 
     def begin(spec: FileSpec, source: HasBranches) -> Steps:
         query = Query.of(source, expressions, cut, filters, aliases, chosen, how, ak_add_doc)
-        ranges = _ranges(spec, source.tree)
+        ranges = spec.ranges(source.tree.num_entries)
         if not everything:
             ranges = [_clip(first, last, start - offset, stop - offset) for first, last in ranges]
         ranges = [(first, last) for first, last in ranges if first < last] or ranges[:1]
@@ -205,12 +205,6 @@ def _global_range(
     if (entry_start or 0) < 0 or (entry_stop or 0) < 0:
         entries = sum(file.source.tree.num_entries for file in opened_files(specs, options, allow_missing))
     return entry_range(entries, entry_start, entry_stop)
-
-
-def _ranges(spec: FileSpec, tree: Tree) -> list[tuple[int, int]]:
-    if spec.steps is None:
-        return [(0, tree.num_entries)]
-    return [(min(start, tree.num_entries), min(stop, tree.num_entries)) for start, stop in spec.steps]
 
 
 def _clip(first: int, last: int, start: int, stop: int) -> tuple[int, int]:

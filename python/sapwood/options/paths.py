@@ -38,6 +38,16 @@ class FileSpec:
     object_path: str | None = None
     steps: tuple[tuple[int, int], ...] | None = None
 
+    def ranges(self, num_entries: int) -> list[tuple[int, int]]:
+        """The entries to read of an object with so many: those of its steps, or all.
+
+        >>> FileSpec("a.root", "t", ((0, 10), (90, 110))).ranges(100), FileSpec("a.root").ranges(100)
+        ([(0, 10), (90, 100)], [(0, 100)])
+        """
+        if self.steps is None:
+            return [(0, num_entries)]
+        return [(min(start, num_entries), min(stop, num_entries)) for start, stop in self.steps]
+
 
 def split_object_path(text: str) -> tuple[str, str | None]:
     """Splits "file.root:dir/Tree" into the file and the object in it.

@@ -32,7 +32,6 @@ from .pushdown import implied_cut, names_in
 
 if TYPE_CHECKING:
     from ...model.branches import HasBranches
-    from ...model.tree import Tree
     from ...report import ReadReport
 
 
@@ -143,8 +142,8 @@ class ArrowDataset(pads.Dataset):  # type: ignore[misc]
     def count_rows(self, filter: Any = None, **options: Any) -> int:
         """The number of entries that pass a filter. Without one, no entry is read."""
         if filter is None and self._filter is None:
-            files = opened_files(self._specs, self._options, False)
-            return sum(file.source.tree.num_entries for file in files)
+            with closing(opened_files(self._specs, self._options, False)) as files:
+                return sum(_num_entries(*pair) for pair in zip(self._specs, files, strict=True))
         whole = filter if self._filter is None else self._filter if filter is None else self._filter & filter
         names = names_in(whole, self._schema.names)[:1]
         batches = self.scanner(names, filter, **options).to_batches()
@@ -240,20 +239,19 @@ class ArrowDataset(pads.Dataset):  # type: ignore[misc]
 
         def begin(spec: FileSpec, source: HasBranches) -> Steps:
             query = Query.of(source, expressions, cut, Filters(), None, library_named("arrow"), dict, False)
-            ranges = _ranges(spec, source.tree)
             steps = [
                 step
-                for start, stop in ranges
+                for start, stop in spec.ranges(source.tree.num_entries)
                 for step in entry_steps(source.tree, query.leaves, start, stop, self._step_size)
             ]
             return Steps(query, steps)
 
-        for file in opened_files(self._specs, self._options, False, begin if read else None):
+        files = opened_files(self._specs, self._options, False, begin if read else None)
+        for spec, file in zip(self._specs, files, strict=True):
             opened = file.source.file
             reports.append(opened.report)
             if not read:
-                lengths = [stop - start for start, stop in _ranges(file._spec, file.source.tree)]
-                yield from _bare(sum(lengths), batch_size)
+                yield from _bare(_num_entries(spec, file), batch_size)
                 continue
             for arrays in file.steps().results():
                 table = _converted(arrays, expressions, whole, opened.file_path)
@@ -315,10 +313,9 @@ def _bare(entries: int, batch_size: int | None) -> Iterator[Any]:
         yield pa.record_batch({"": pa.nulls(min(size, entries - start))}).select([])
 
 
-def _ranges(spec: FileSpec, tree: Tree) -> list[tuple[int, int]]:
-    if spec.steps is None:
-        return [(0, tree.num_entries)]
-    return [(min(start, tree.num_entries), min(stop, tree.num_entries)) for start, stop in spec.steps]
+def _num_entries(spec: FileSpec, file: Any) -> int:
+    """How many entries of an opened file belong to the dataset."""
+    return sum(stop - start for start, stop in spec.ranges(file.source.tree.num_entries))
 
 
 def _is_number(kind: Any) -> bool:
