@@ -80,7 +80,10 @@ def convert(
                     advance(report.tree_entry_stop - report.tree_entry_start)
                 if batch is None:
                     # Without entries, the columns still have types.
-                    yield tree.arrays(**selection, entry_start=0, entry_stop=0)
+                    batch = tree.arrays(**selection, entry_start=0, entry_stop=0)
+                    yield batch
+                # All files have the columns of the first one.
+                selection.update({"expressions": batch.column_names, "filter_name": None})
 
     written, names = _write(batches(), opened)
     document = {

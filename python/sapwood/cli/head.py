@@ -66,6 +66,9 @@ def head(
         if not (document or names or filter_name or reading.as_json):
             names, more = _first_columns(tree)
         document = document or {"file": tree.file.file_path, "tree": tree.object_path}
+        # All rows have the columns of the first file.
+        if values:
+            names, filter_name = list(values), None
         rest = count - max(map(len, values.values()), default=0)
         found = _first_entries(tree, rest, cut, within, expressions=names, filter_name=filter_name)
         for name, items in found.items():

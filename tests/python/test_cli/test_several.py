@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from http_fake import FakeServer, answer
+
+from sapwood import recreate
 
 KEY = "x-key"
 
@@ -125,3 +128,33 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_others(
 def test_names_with_wildcards_that_exist_are_files(sapwood: Callable[..., Any], folder: Path) -> None:
     (folder / "a1.root").rename(folder / "a[1].root")
     assert sapwood("head", f"{folder}/a[1].root:Events", "run").code == 0
+
+
+@pytest.fixture
+def unlike(tmp_path: Path) -> Path:
+    """Pairs of trees: in `a`, the second one has a further column; in `b`, the first one has."""
+    columns = {"x": np.arange(3.0), "y": np.arange(3)}
+    for name, kept in {"a1": "x", "a2": "xy", "b1": "xy", "b2": "x"}.items():
+        with recreate(tmp_path / f"{name}.root") as file:
+            file["t"] = {column: columns[column] for column in kept}
+    return tmp_path
+
+
+def test_files_give_the_columns_of_the_first_one(sapwood: Callable[..., Any], unlike: Path) -> None:
+    shown = sapwood("head", f"{unlike}/a*.root:t", "--json")
+    assert shown.json["columns"] == {"x": [0, 1, 2, 0, 1, 2]}
+    assert sapwood("convert", f"{unlike}/a*.root:t", unlike / "a.npz").code == 0
+    with np.load(unlike / "a.npz") as written:
+        assert {name: written[name].tolist() for name in written} == {"x": [0, 1, 2, 0, 1, 2]}
+
+
+@pytest.mark.parametrize("command", ["head", "convert"])
+@pytest.mark.parametrize("filters", [[], ["--filter", "*"]])
+def test_a_file_that_lacks_a_column_is_named(
+    sapwood: Callable[..., Any], unlike: Path, command: str, filters: list[str]
+) -> None:
+    output = [unlike / "b.npz"] if command == "convert" else []
+    failed = sapwood(command, f"{unlike}/b*.root:t", *output, *filters)
+    assert failed.code == 3
+    assert "no branch 'y' in" in failed.err and "b2.root" in failed.err
+    assert not (unlike / "b.npz").exists()
