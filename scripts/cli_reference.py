@@ -20,9 +20,12 @@ def help_of(*command: str) -> str:
     return f"```text\n{result.stdout.strip()}\n```\n"
 
 
-def main() -> int:
+def reference() -> str:
+    """The whole page."""
     commands: list[tuple[str, ...]] = [
-        (command.callback.__name__,) for command in app.registered_commands if command.callback
+        (command.name or command.callback.__name__,)
+        for command in app.registered_commands
+        if command.callback
     ]
     for group in app.registered_groups:
         inside = group.typer_instance.registered_commands if group.typer_instance else []
@@ -30,7 +33,11 @@ def main() -> int:
         commands += [(str(group.name),), *((str(group.name), name) for name in names)]
     sections = (f"## sapwood {' '.join(one)}\n\n{help_of(*one)}" for one in commands)
     parts = ["# Command line\n", help_of(), *sections]
-    PAGE.write_text("\n".join(parts), encoding="utf-8")
+    return "\n".join(parts)
+
+
+def main() -> int:
+    PAGE.write_text(reference(), encoding="utf-8")
     return 0
 
 

@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import cli_reference
 import pytest
 import s3_server
 import testkit
 import tutorial
 import xrootd_server
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import sapwood
@@ -159,6 +161,23 @@ def test_the_reference_lists_every_public_name() -> None:
             public -= {f"sapwood.{module}"}
             public |= {f"sapwood.{module}.{name}" for name in getattr(sapwood, module).__all__}
     assert sorted(public - listed) == []
+
+
+def test_the_reference_of_commands_lists_every_option() -> None:
+    sections = cli_reference.reference().split("\n## sapwood ")
+    texts = {section.partition("\n")[0]: section for section in sections}
+    waiting = [("", get_command(app))]
+    seen = 0
+    while waiting:
+        name, command = waiting.pop()
+        if hasattr(command, "commands"):
+            waiting += [(f"{name} {one}".strip(), below) for one, below in command.commands.items()]
+            continue
+        for parameter in command.params:
+            if parameter.param_type_name == "option" and not parameter.hidden:
+                seen += 1
+                assert all(option in texts[name] for option in parameter.opts), (name, parameter.opts)
+    assert seen > 300
 
 
 def test_the_glossary_has_the_terms_of_the_architecture() -> None:
