@@ -83,7 +83,8 @@ def print_table(rows: list[tuple[str, dict[str, Any]]]) -> None:
         line = f"{found['seconds']:>8.2f} {found['requests']:>9} {round_trips:>12} {megabytes:>8.2f}"
         print(f"{name:<15} {line}", flush=True)
     print(f"\nHTTP: a local server with {ROUND_TRIP_MS} ms of added round-trip time; the server's counts.")
-    print("Disk: the counts of each library. Each read is cold, in a separate process, with the import of the library; best of three.")
+    print("Disk: the counts of each library. Each read is cold, in a separate process with the import of")
+    print("the library; best of three.")
 
 
 def draw(url: str) -> None:
