@@ -34,7 +34,7 @@ impl EventColumns {
                 let column = places.iter().position(|place| *place == (schema, query.column))?;
                 let member = names(&query.member);
                 let selection = Selection::of_members(query.column, std::slice::from_ref(&member));
-                let interpretation = match &tree.tree_table().branch_type(&selection).ok()?.meaning {
+                let interpretation = match &tree.ttree().ok()?.branch_type(&selection).ok()?.meaning {
                     Meaning::Column(interpretation) if !selection.members.is_empty() => {
                         interpretation.clone()
                     }

@@ -90,7 +90,7 @@ impl ChainInput {
             // An output that is kept needs one schema that fits all segments.
             Some(dataset) if !kept => {
                 let template = Template::of_snapshot(&dataset.snapshot, call)?;
-                (template, (0..tree.branches().len()).collect())
+                (template, (0..tree.column_count()).collect())
             }
             _ => {
                 let input = open_tree(file, path, call)?;
@@ -99,7 +99,7 @@ impl ChainInput {
                 (template, places)
             }
         };
-        tree.find_baskets(&places, call)?;
+        tree.ttree()?.locate_baskets(&places, call)?;
         let (mut columns, events) = columns(&template, call)?;
         if columns.len() != places.len() {
             return Err(
@@ -127,7 +127,7 @@ impl ChainInput {
 /// The indices in a tree of the branches of all products.
 fn places(template: &Template, tree: &Tree) -> Result<Vec<usize>> {
     let places: HashMap<&str, usize> =
-        tree.branches().iter().enumerate().map(|(place, branch)| (branch.path.as_str(), place)).collect();
+        (0..tree.column_count()).map(|place| (tree.branch_path(place), place)).collect();
     let paths = template.products.iter().flat_map(|product| {
         let schema = template.schemas.get(product.schema);
         product.branches.iter().map(move |&branch| schema.map_or("", |schema| schema.tree.path(branch)))
@@ -156,7 +156,7 @@ fn columns(template: &Template, call: &mut Call<'_>) -> Result<(Vec<Column>, Opt
         let (schema, tree) =
             template.schemas.get(product.schema).zip(trees.get(product.schema)).ok_or_else(lost)?;
         for &branch in &product.branches {
-            let outcome = tree.branch_types().get(branch).ok_or_else(lost)?;
+            let outcome = tree.ttree()?.branch_types().get(branch).ok_or_else(lost)?;
             let interpretation = match &outcome.meaning {
                 // Columns that another one counts object by object would need that one as well.
                 Meaning::Column(column) if !column.counts_objects() => Some(column.clone()),
@@ -184,12 +184,13 @@ struct BranchBaskets {
 
 fn branch_baskets(tree: &Tree, place: usize) -> Result<BranchBaskets> {
     let lost = || Error::corrupt("a branch is missing");
-    let branch = tree.branches().get(place).ok_or_else(lost)?;
+    let table = tree.ttree()?;
+    let branch = table.branches().get(place).ok_or_else(lost)?;
     let broken = |error: Error| error.branch(&branch.path).url(tree.file().url());
     if let Some(why) = &branch.broken {
         return Err(broken(Error::unsupported(why.clone())));
     }
-    let baskets = tree.baskets(place).to_vec();
+    let baskets = table.baskets(place).to_vec();
     let whole = baskets.iter().try_fold(0, |next, basket| {
         (basket.first_entry == next).then_some(basket.first_entry + basket.entries)
     });
@@ -197,7 +198,7 @@ fn branch_baskets(tree: &Tree, place: usize) -> Result<BranchBaskets> {
         let message = "the baskets of the branch do not hold all entries of the tree in order";
         return Err(broken(Error::unsupported(message)));
     }
-    Ok(BranchBaskets { baskets, file: tree.tree_table().file(place)? })
+    Ok(BranchBaskets { baskets, file: table.file(place)? })
 }
 
 /// The baskets that each batch needs.

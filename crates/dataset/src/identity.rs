@@ -79,11 +79,12 @@ fn named(tree: &Tree, names: &[(&str, &str); 3]) -> Option<Vec<Query>> {
             path.strip_prefix(branch)
                 .is_some_and(|rest| rest.starts_with('/') && rest.ends_with(&format!("/{member}")))
         };
-        let part = tree.branches().iter().position(|b| !member.is_empty() && inside(&b.path));
-        if let Some(part) = part {
+        let find =
+            |is: &dyn Fn(&str) -> bool| (0..tree.column_count()).find(|column| is(tree.branch_path(*column)));
+        if let Some(part) = find(&|path| !member.is_empty() && inside(path)) {
             return Some(Query::from(part));
         }
-        let whole = tree.branches().iter().position(|b| b.path == *branch)?;
+        let whole = find(&|path| path == *branch)?;
         if !member.is_empty() {
             tree.member(whole, member).ok()?;
         }

@@ -40,8 +40,9 @@ pub use sapwood_root::{
 };
 pub use sapwood_source::{ListingEntry, RetryPolicy, Source, SourceOptions, Trace, TraceRecord};
 pub use sapwood_table::{
-    CutCosts, CutOptions, CutQuery, CutRead, CutScan, CutStage, EntryRead, EntrySelection, EntryStatistics,
-    ExcludedEntries, Lazy, LazyOptions, PassingEntries, Query, Scan, Table, count_excluded,
+    Chunk, ColumnContent, ColumnSchema, CutCosts, CutOptions, CutQuery, CutRead, CutScan, CutStage,
+    EntryRead, EntrySelection, EntryStatistics, ExcludedEntries, Lazy, LazyOptions, PassingEntries, Query,
+    Scan, Table, count_excluded,
 };
 pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 pub use sapwood_ttree::{BasketRef, Branch, BranchKind, BranchType, Meaning};

@@ -4,7 +4,7 @@ use crate::column::form_tuple;
 use crate::detached::detached;
 use crate::error::exception;
 use pyo3::prelude::*;
-use sapwood::{BranchKind, Meaning, MemberInfo};
+use sapwood::{BranchKind, Chunk, ColumnContent, MemberInfo};
 
 /// A branch, or a member of the objects in it.
 #[pyclass(module = "sapwood._core", frozen)]
@@ -21,12 +21,13 @@ impl Branch {
         Branch { tree: tree.clone(), index, selected: None }
     }
 
-    fn branch(&self) -> &sapwood::Branch {
-        &self.tree.branches()[self.index]
+    /// The branch; `None` for a field of an RNTuple.
+    fn branch(&self) -> Option<&sapwood::Branch> {
+        self.tree.ttree().ok()?.branches().get(self.index)
     }
 
-    fn branch_type(&self) -> &sapwood::BranchType {
-        &self.tree.branch_types()[self.index]
+    fn content(&self) -> ColumnContent<'_> {
+        self.tree.schema(self.index).map_or(ColumnContent::Group, |schema| schema.content)
     }
 }
 
@@ -34,47 +35,51 @@ impl Branch {
 impl Branch {
     #[getter]
     fn name(&self) -> &str {
-        &self.branch().name
+        self.branch().map_or_else(|| self.path(), |branch| &branch.name)
     }
 
     #[getter]
     fn path(&self) -> &str {
-        &self.branch().path
+        self.tree.branch_path(self.index)
     }
 
     #[getter]
     fn title(&self) -> &str {
-        &self.branch().title
+        self.tree.schema(self.index).map_or("", |schema| schema.title)
     }
 
     #[getter]
     fn class_name(&self) -> &str {
-        match &self.branch().kind {
-            BranchKind::Plain => "TBranch",
-            BranchKind::Element(_) => "TBranchElement",
-            BranchKind::Object { .. } => "TBranchObject",
-            BranchKind::Other(class) => class,
+        match self.branch().map(|branch| &branch.kind) {
+            None => "ROOT::RField",
+            Some(BranchKind::Plain) => "TBranch",
+            Some(BranchKind::Element(_)) => "TBranchElement",
+            Some(BranchKind::Object { .. }) => "TBranchObject",
+            Some(BranchKind::Other(class)) => class,
         }
     }
 
     #[getter]
     fn parent(&self) -> Option<usize> {
-        self.branch().parent
+        self.branch()?.parent
     }
 
     #[getter]
     fn children(&self) -> Vec<usize> {
-        self.branch().children.clone()
+        self.branch().map_or_else(Vec::new, |branch| branch.children.clone())
     }
 
     #[getter]
     fn num_entries(&self) -> u64 {
-        self.branch().entries
+        self.branch().map_or_else(|| self.tree.entries(), |branch| branch.entries)
     }
 
     #[getter]
     fn typename(&self) -> &str {
-        self.selected.as_ref().map_or(&self.branch_type().typename, |(_, member)| &member.typename)
+        match &self.selected {
+            Some((_, member)) => &member.typename,
+            None => self.tree.schema(self.index).map_or("", |schema| schema.typename),
+        }
     }
 
     #[getter]
@@ -94,38 +99,37 @@ impl Branch {
         if let Some((_, member)) = &self.selected {
             return form_tuple(py, &member.form).map(Some);
         }
-        match &self.branch_type().meaning {
-            Meaning::Column(interpretation) => form_tuple(py, &interpretation.form).map(Some),
-            Meaning::Group | Meaning::Unsupported(_) => Ok(None),
+        match self.content() {
+            ColumnContent::Values(form) => form_tuple(py, form).map(Some),
+            ColumnContent::Group | ColumnContent::Unreadable(_) => Ok(None),
         }
     }
 
     #[getter]
     fn unsupported(&self) -> Option<&str> {
-        match &self.branch_type().meaning {
-            Meaning::Unsupported(why) => Some(why),
-            Meaning::Group | Meaning::Column(_) => None,
+        match self.content() {
+            ColumnContent::Unreadable(why) => Some(why),
+            ColumnContent::Group | ColumnContent::Values(_) => None,
         }
     }
 
     /// Members that cannot be read, and why.
     #[getter]
     fn skipped(&self) -> Vec<(String, String)> {
-        match (&self.selected, &self.branch_type().meaning) {
-            (Some((_, member)), _) => member.skipped.clone(),
-            (None, Meaning::Column(interpretation)) => interpretation.skipped.clone(),
-            (None, Meaning::Group | Meaning::Unsupported(_)) => Vec::new(),
+        match &self.selected {
+            Some((_, member)) => member.skipped.clone(),
+            None => self.tree.skipped(self.index),
         }
     }
 
     #[getter]
     fn is_group(&self) -> bool {
-        matches!(self.branch_type().meaning, Meaning::Group)
+        matches!(self.content(), ColumnContent::Group)
     }
 
     #[getter]
     fn item_class(&self) -> Option<&str> {
-        match &self.branch().kind {
+        match &self.branch()?.kind {
             BranchKind::Element(element) if matches!(element.element_type, 3 | 4) => {
                 Some(&element.clones_name)
             }
@@ -135,50 +139,41 @@ impl Branch {
 
     #[getter]
     fn count_branch(&self) -> Option<usize> {
-        match &self.branch_type().meaning {
-            Meaning::Column(interpretation) => interpretation.count_branch,
-            Meaning::Group | Meaning::Unsupported(_) => None,
-        }
+        self.tree.schema(self.index)?.count_column
     }
 
     #[getter]
     fn compressed_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         find_all(py, &self.tree)?;
-        Ok(match self.tree.file().dataset_tree() {
-            None => self.branch().zip_bytes,
-            Some(_) => stored_bytes(&self.tree, self.index),
+        Ok(match (self.branch(), self.tree.file().dataset_tree()) {
+            (Some(branch), None) => branch.zip_bytes,
+            _ => stored_bytes(&self.tree, self.index),
         })
     }
 
     #[getter]
     fn uncompressed_bytes(&self) -> u64 {
-        self.branch().total_bytes
+        self.branch().map_or_else(|| uncompressed_bytes(&self.tree, self.index), |branch| branch.total_bytes)
     }
 
     #[getter]
     fn compression(&self) -> i64 {
-        match self.branch().compression {
-            -1 => self.tree.file().header().compression.into(),
-            own => own.into(),
+        match self.branch().map(|branch| branch.compression) {
+            None | Some(-1) => self.tree.file().header().compression.into(),
+            Some(own) => own.into(),
         }
     }
 
     #[getter]
     fn num_baskets(&self, py: Python<'_>) -> PyResult<usize> {
         find_all(py, &self.tree)?;
-        Ok(self.tree.baskets(self.index).len())
+        Ok(chunks(&self.tree, self.index).len())
     }
 
-    /// First entry, entries, byte offset, bytes on file, whether it is stored in the tree's record.
-    #[expect(clippy::type_complexity, reason = "a tuple for Python")]
-    fn baskets(&self, py: Python<'_>) -> PyResult<Vec<(u64, u64, u64, u64, bool)>> {
+    /// The baskets, or the pages of all columns of a field.
+    fn baskets(&self, py: Python<'_>) -> PyResult<Vec<ChunkRow>> {
         find_baskets(py, &self.tree, &[self.index], None)?;
-        let baskets = self.tree.baskets(self.index).iter();
-        Ok(baskets
-            .map(|basket| {
-                (basket.first_entry, basket.entries, basket.offset, basket.len, basket.embedded.is_some())
-            })
-            .collect())
+        Ok(chunks(&self.tree, self.index))
     }
 }
 
@@ -191,7 +186,7 @@ pub(crate) fn find_baskets(
 ) -> PyResult<()> {
     match tree.file().dataset_tree() {
         None => Ok(()),
-        Some(_) => detached(py, deadline, |call| tree.find_baskets(branches, call)),
+        Some(_) => detached(py, deadline, |call| tree.ttree()?.locate_baskets(branches, call)),
     }
 }
 
@@ -199,11 +194,35 @@ pub(crate) fn find_baskets(
 pub(crate) fn find_all(py: Python<'_>, tree: &sapwood::Tree) -> PyResult<()> {
     match tree.file().dataset_tree() {
         None => Ok(()),
-        Some(_) => find_baskets(py, tree, &(0..tree.branches().len()).collect::<Vec<_>>(), None),
+        Some(_) => find_baskets(py, tree, &(0..tree.column_count()).collect::<Vec<_>>(), None),
     }
 }
 
-/// Bytes of the baskets of a branch of a dataset.
-pub(crate) fn stored_bytes(tree: &sapwood::Tree, branch: usize) -> u64 {
-    tree.baskets(branch).iter().map(|basket| basket.len).sum()
+/// First entry, entries, byte offset, bytes in the file, whether it is stored in the tree's record.
+type ChunkRow = (u64, u64, u64, u64, bool);
+
+fn chunks(tree: &sapwood::Tree, column: usize) -> Vec<ChunkRow> {
+    match tree.ttree() {
+        Ok(table) => (table.baskets(column).iter())
+            .map(|basket| {
+                (basket.first_entry, basket.entries, basket.offset, basket.len, basket.embedded.is_some())
+            })
+            .collect(),
+        Err(_) => (tree.chunks(column).unwrap_or_default().into_iter())
+            .map(|Chunk { entries, range, .. }| {
+                (entries.start, entries.end - entries.start, range.start, range.len, false)
+            })
+            .collect(),
+    }
+}
+
+/// Bytes of the located baskets of a branch, or of the pages of a field.
+pub(crate) fn stored_bytes(tree: &sapwood::Tree, column: usize) -> u64 {
+    chunks(tree, column).iter().map(|(_, _, _, bytes, _)| bytes).sum()
+}
+
+/// Bytes of the pages of a field when uncompressed.
+pub(crate) fn uncompressed_bytes(tree: &sapwood::Tree, column: usize) -> u64 {
+    let chunks = tree.chunks(column).unwrap_or_default();
+    chunks.iter().map(|chunk| chunk.uncompressed_bytes).sum()
 }

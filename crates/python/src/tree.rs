@@ -1,7 +1,7 @@
 //! `Tree`, `Scan` and `Entries`.
 
 use crate::arguments::ranges;
-use crate::branch::{Branch, find_all, find_baskets, stored_bytes};
+use crate::branch::{Branch, find_all, find_baskets, stored_bytes, uncompressed_bytes};
 use crate::column::columns;
 use crate::detached::detached;
 use crate::error::exception;
@@ -60,17 +60,17 @@ impl From<QueryArgument> for Query {
 impl Tree {
     #[getter]
     fn name(&self) -> &str {
-        &self.0.metadata().name
+        self.0.name()
     }
 
     #[getter]
     fn title(&self) -> &str {
-        &self.0.metadata().title
+        self.0.title()
     }
 
     #[getter]
     fn class_name(&self) -> &str {
-        &self.0.metadata().class_name
+        self.0.class_name()
     }
 
     #[getter]
@@ -80,38 +80,42 @@ impl Tree {
 
     #[getter]
     fn branches(&self) -> Vec<Branch> {
-        (0..self.0.branches().len()).map(|index| Branch::whole(&self.0, index)).collect()
+        (0..self.0.column_count()).map(|index| Branch::whole(&self.0, index)).collect()
     }
 
     #[getter]
     fn aliases(&self) -> std::collections::HashMap<String, String> {
-        self.0.metadata().aliases.iter().cloned().collect()
+        self.0.ttree().map(|table| table.tree().aliases.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Name, file (empty for this one) and path of each friend.
     #[getter]
     fn friends(&self) -> Vec<(String, String, String)> {
-        let friends = self.0.metadata().friends.iter();
+        let friends = self.0.ttree().map_or(&[][..], |table| &table.tree().friends).iter();
         friends.map(|friend| (friend.name.clone(), friend.file.clone(), friend.tree.clone())).collect()
     }
 
     #[getter]
     fn cluster_starts(&self) -> Vec<u64> {
-        self.0.metadata().cluster_starts.clone()
+        self.0.cluster_starts().to_vec()
     }
 
     #[getter]
     fn compressed_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         find_all(py, &self.0)?;
-        Ok(match self.0.file().dataset_tree() {
-            None => self.0.metadata().zip_bytes,
-            Some(_) => (0..self.0.branches().len()).map(|branch| stored_bytes(&self.0, branch)).sum(),
+        let stored = || (0..self.0.column_count()).map(|column| stored_bytes(&self.0, column)).sum();
+        Ok(match (self.0.ttree(), self.0.file().dataset_tree()) {
+            (Ok(table), None) => table.tree().zip_bytes,
+            _ => stored(),
         })
     }
 
     #[getter]
     fn uncompressed_bytes(&self) -> u64 {
-        self.0.metadata().total_bytes
+        match self.0.ttree() {
+            Ok(table) => table.tree().total_bytes,
+            Err(_) => (0..self.0.column_count()).map(|column| uncompressed_bytes(&self.0, column)).sum(),
+        }
     }
 
     /// Finds the baskets of some branches of a dataset, in one round trip.

@@ -139,7 +139,7 @@ pub(crate) fn tree_table(
 }
 
 /// A parsed tree of a file, as a table of columns.
-pub(crate) fn file_table(file: &RootFile, path: &str, tree: TTree, streamers: &StreamerInfos) -> TreeTable {
+pub fn file_table(file: &RootFile, path: &str, tree: TTree, streamers: &StreamerInfos) -> TreeTable {
     let storage = Box::new(FileBaskets::new(file.clone()));
     TreeTable::new(path, tree, storage, vec![Compiler::new(streamers.clone())], Vec::new())
 }

@@ -1,16 +1,15 @@
 //! Items of a file: the trees and objects that its paths name.
 
 use crate::file::File;
+use crate::ntuple::is_ntuple;
 use crate::object::Object;
 use crate::root_file::KeyRecord;
 use crate::tree::Tree;
-use sapwood_core::{Call, Error, ErrorKind, Result};
-use sapwood_tfile::{Key, StreamerInfos};
+use sapwood_core::{Call, Error, Result};
+use sapwood_tfile::StreamerInfos;
 
 /// Classes of trees that need no class descriptions.
 const TREES: [&str; 3] = ["TTree", "TNtuple", "TNtupleD"];
-/// Classes of RNTuples.
-pub const RNTUPLES: [&str; 2] = ["ROOT::RNTuple", "ROOT::Experimental::RNTuple"];
 
 /// A tree or another object of a file.
 #[derive(Debug)]
@@ -25,27 +24,36 @@ impl File {
     /// The tree at a path, such as `Events` or `dir/Events`; of the highest cycle, unless one is given.
     ///
     /// # Errors
-    /// `Missing` if there is no such key; `Unsupported` if it is not a tree; those of the source; `Truncated`
-    /// or `Corrupt` if the record of the tree is broken.
+    /// `Missing` if there is no such key; `Unsupported` if it is not a TTree or an RNTuple, or one of a version that is
+    /// not known; those of the source; `Truncated`, `Checksum` or `Corrupt` if its metadata are broken.
     pub fn tree(&self, path: &str, cycle: Option<u16>, call: &mut Call<'_>) -> Result<Tree> {
         let (file, cycle) = self.holder(path, cycle, call)?;
         let found = file.root().find(path, cycle, call)?;
-        check_class(&found.key, &found.streamers).map_err(|error| error.url(file.url()))?;
-        Tree::open(file, &found)
+        let class = found.key.class_name.as_str();
+        match open_tree(&file, &found, call)? {
+            Some(tree) => Ok(tree),
+            None => {
+                let message = format!("'{}' is a {class}, not a tree", found.key.name);
+                Err(Error::unsupported(message).at(found.key.offset).url(file.url()))
+            }
+        }
     }
 
     /// The tree or the object at a path; of the highest cycle, unless one is given.
     ///
     /// # Errors
-    /// `Missing` if there is no such key; `Unsupported` if it is a directory, an RNTuple, or of a class that
-    /// cannot be read; those of the source; `Truncated` or `Corrupt` if its record is broken.
+    /// `Missing` if there is no such key; `Unsupported` if it is a directory, or of a class that cannot be read; those
+    /// of [`File::tree`].
     pub fn item(&self, path: &str, cycle: Option<u16>, call: &mut Call<'_>) -> Result<FileItem> {
         let (file, cycle) = self.holder(path, cycle, call)?;
         let found = file.root().find(path, cycle, call)?;
+        if let Some(tree) = open_tree(&file, &found, call)? {
+            return Ok(FileItem::Tree(tree));
+        }
         let KeyRecord { key, record, streamers, .. } = &found;
-        if is_tree(&key.class_name, streamers) || is_rntuple(&key.class_name) || key.is_directory() {
-            check_class(key, streamers).map_err(|error| error.url(file.url()))?;
-            return Tree::open(file, &found).map(FileItem::Tree);
+        if key.is_directory() {
+            let message = format!("'{}' is a directory, not a tree or an object", key.name);
+            return Err(Error::unsupported(message).at(key.offset).url(file.url()));
         }
         let object = Object::read(key, record, file.root().compiler(streamers));
         object.map(FileItem::Object).map_err(|error| error.url(file.url()))
@@ -75,16 +83,12 @@ pub fn is_tree(class: &str, streamers: &StreamerInfos) -> bool {
     TREES.contains(&class) || streamers.derives_from(class, "TTree")
 }
 
-fn is_rntuple(class: &str) -> bool {
-    RNTUPLES.contains(&class)
-}
-
-fn check_class(key: &Key, streamers: &StreamerInfos) -> Result<()> {
-    let class = key.class_name.as_str();
-    if is_tree(class, streamers) {
-        return Ok(());
+/// The tree or the RNTuple of a key; `None` if it is neither.
+fn open_tree(file: &File, found: &KeyRecord, call: &mut Call<'_>) -> Result<Option<Tree>> {
+    let class = found.key.class_name.as_str();
+    if is_ntuple(class) {
+        return Tree::open_ntuple(file.clone(), found, call).map(Some);
     }
-    let message = format!("'{}' is a {class}, not a tree", key.name);
-    let error = Error::new(ErrorKind::Unsupported, message).at(key.offset);
-    Err(if is_rntuple(class) { error.hint("RNTuple is not read yet") } else { error })
+    let tree = is_tree(class, &found.streamers).then(|| Tree::open(file.clone(), found));
+    tree.transpose()
 }

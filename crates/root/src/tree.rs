@@ -1,31 +1,40 @@
-//! A tree of an open file: its metadata, and the ways to read it.
+//! A tree of an open file, in either format: what it holds, and the ways to read it.
 
-use crate::contents::{file_table, tree_table};
+use crate::contents::tree_table;
 use crate::file::File;
+use crate::ntuple::{self, RNTUPLES};
 use crate::root_file::KeyRecord;
-use sapwood_core::{Call, Column, Form, Result};
+use sapwood_core::{Call, Column, Error, Form, Result};
+use sapwood_rntuple::RNTuple;
 use sapwood_table::{
-    CutOptions, CutScan, EntryRead, EntryStatistics, Lazy, LazyOptions, PassingEntries, Query, Scan,
-    Selection, Table, member_form, names, spelled_form,
+    Chunk, ColumnSchema, CutOptions, CutScan, EntryRead, EntryStatistics, Lazy, LazyOptions, PassingEntries,
+    Query, Scan, Selection, Table, member_form, names, spelled_form,
 };
 use sapwood_tfile::{Key, Record, StreamerInfos};
-use sapwood_ttree::{BasketRef, Branch, BranchKind, BranchType, TreeTable};
+use sapwood_ttree::{BranchKind, TreeTable};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
 
-/// A tree. Cheap to clone.
+/// A TTree or an RNTuple. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Tree(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     file: File,
-    table: Arc<TreeTable>,
-    /// Offset of its record.
+    format: Format,
+    /// Offset of its record, or of an RNTuple's anchor.
     record: u64,
     /// Offset of its key, if the list of keys has not confirmed it yet.
     assumed: Option<u64>,
+}
+
+#[derive(Debug)]
+enum Format {
+    TTree(Arc<TreeTable>),
+    RNTuple(Arc<RNTuple>),
 }
 
 /// Options of reading.
@@ -50,30 +59,25 @@ impl Tree {
     /// The tree of a key.
     pub(crate) fn open(file: File, found: &KeyRecord) -> Result<Tree> {
         let table = file.contents().table(file.root(), found)?;
-        Ok(Tree::of_table(file, found.record.offset, table, None))
+        Ok(Tree::of_format(file, found.record.offset, Format::TTree(Arc::new(table)), None))
+    }
+
+    /// The RNTuple of a key.
+    pub(crate) fn open_ntuple(file: File, found: &KeyRecord, call: &mut Call<'_>) -> Result<Tree> {
+        let table = ntuple::open(file.root(), found, call)?;
+        Ok(Tree::of_format(file, found.record.offset, Format::RNTuple(Arc::new(table)), None))
     }
 
     /// A tree that the list of keys has not confirmed yet; `None` if it is broken, or needs class descriptions.
     pub(crate) fn assumed(file: File, path: &str, key: &Key, record: &Record) -> Option<Tree> {
         let table = tree_table(file.root(), path, key, record, &StreamerInfos::default()).ok()?;
         let plain = table.tree().branches.iter().all(|branch| matches!(branch.kind, BranchKind::Plain));
-        plain.then(|| Tree::of_table(file, record.offset, table, Some(key.offset)))
+        let format = Format::TTree(Arc::new(table));
+        plain.then(|| Tree::of_format(file, record.offset, format, Some(key.offset)))
     }
 
-    /// A tree of a file whose record, at `offset`, was parsed by the caller.
-    pub fn of_record(
-        file: File,
-        path: &str,
-        offset: u64,
-        tree: sapwood_ttree::TTree,
-        streamers: &StreamerInfos,
-    ) -> Tree {
-        let table = file_table(file.root(), path, tree, streamers);
-        Tree::of_table(file, offset, table, None)
-    }
-
-    fn of_table(file: File, record: u64, table: TreeTable, assumed: Option<u64>) -> Tree {
-        Tree(Arc::new(Inner { file, table: Arc::new(table), record, assumed }))
+    fn of_format(file: File, record: u64, format: Format, assumed: Option<u64>) -> Tree {
+        Tree(Arc::new(Inner { file, format, record, assumed }))
     }
 
     /// Offset of the key that was assumed to name the tree.
@@ -88,17 +92,91 @@ impl Tree {
 
     /// The tree as a table of columns.
     pub fn table(&self) -> Arc<dyn Table> {
-        Arc::clone(&self.0.table) as Arc<dyn Table>
+        match &self.0.format {
+            Format::TTree(table) => Arc::clone(table) as Arc<dyn Table>,
+            Format::RNTuple(table) => Arc::clone(table) as Arc<dyn Table>,
+        }
+    }
+
+    fn borrowed(&self) -> &dyn Table {
+        match &self.0.format {
+            Format::TTree(table) => &**table,
+            Format::RNTuple(table) => &**table,
+        }
     }
 
     /// The same, with the methods that only a TTree has.
-    pub fn tree_table(&self) -> &Arc<TreeTable> {
-        &self.0.table
+    ///
+    /// # Errors
+    /// `Unsupported` if it is an RNTuple.
+    pub fn ttree(&self) -> Result<&Arc<TreeTable>> {
+        match &self.0.format {
+            Format::TTree(table) => Ok(table),
+            Format::RNTuple(_) => {
+                let message = format!("'{}' is an RNTuple; this works only with a TTree", self.path());
+                Err(Error::unsupported(message).url(self.file().url()))
+            }
+        }
     }
 
     /// Its path in the file, as requested.
     pub fn path(&self) -> &str {
-        self.0.table.path()
+        self.borrowed().path()
+    }
+
+    /// The name that its writer gave it.
+    pub fn name(&self) -> &str {
+        match &self.0.format {
+            Format::TTree(table) => &table.tree().name,
+            Format::RNTuple(table) => table.name(),
+        }
+    }
+
+    /// The title or description that its writer gave it.
+    pub fn title(&self) -> &str {
+        match &self.0.format {
+            Format::TTree(table) => &table.tree().title,
+            Format::RNTuple(table) => table.description(),
+        }
+    }
+
+    /// Its class, such as `TTree`, `TNtuple` or `ROOT::RNTuple`.
+    pub fn class_name(&self) -> &str {
+        match &self.0.format {
+            Format::TTree(table) => &table.tree().class_name,
+            Format::RNTuple(_) => RNTUPLES[0],
+        }
+    }
+
+    /// The first entry of each cluster, in order, then the number of entries; empty if none are recorded.
+    pub fn cluster_starts(&self) -> &[u64] {
+        self.borrowed().cluster_starts()
+    }
+
+    /// Number of columns: branches of a TTree, top-level fields of an RNTuple.
+    pub fn column_count(&self) -> usize {
+        self.borrowed().column_count()
+    }
+
+    /// The schema of a column; `None` beyond the last.
+    pub fn schema(&self, column: usize) -> Option<ColumnSchema<'_>> {
+        self.borrowed().schema(column)
+    }
+
+    /// The parts of a column's objects that cannot be read: path and reason.
+    pub fn skipped(&self, column: usize) -> Vec<(String, String)> {
+        self.borrowed().form(&Selection::whole(column)).map(|(_, skipped)| skipped).unwrap_or_default()
+    }
+
+    /// All chunks of a column, each once; an RNTuple's are known, a TTree's once its baskets are
+    /// [located](Table::locate).
+    ///
+    /// # Errors
+    /// `Usage` if there is no such column; `Unsupported` if it cannot be read.
+    pub fn chunks(&self, column: usize) -> Result<Vec<Chunk>> {
+        let plan = self.borrowed().plan(&Selection::whole(column), &(0..self.entries()))?;
+        let mut seen = HashSet::new();
+        Ok(plan.chunks().iter().filter(|chunk| seen.insert(chunk.id())).cloned().collect())
     }
 
     /// Whether reading has to wait for another machine.
@@ -106,63 +184,36 @@ impl Tree {
         !self.file().fetcher().source().cost_model().immediate
     }
 
-    /// Name, title, clusters, aliases and more, from the file.
-    pub fn metadata(&self) -> &sapwood_ttree::TTree {
-        self.0.table.tree()
-    }
-
-    /// Offset of its record.
+    /// Offset of its record, or of an RNTuple's anchor.
     pub fn record_offset(&self) -> u64 {
         self.0.record
     }
 
     /// Number of entries.
     pub fn entries(&self) -> u64 {
-        self.0.table.entries()
+        self.borrowed().entries()
     }
 
-    /// All branches, a branch before its sub-branches.
-    pub fn branches(&self) -> &[Branch] {
-        &self.metadata().branches
-    }
-
-    /// What each branch holds, in the order of [`Tree::branches`].
-    pub fn branch_types(&self) -> &[Arc<BranchType>] {
-        self.0.table.branch_types()
-    }
-
-    /// The baskets of a branch; empty for a dataset until they are [located](Tree::find_baskets).
-    pub fn baskets(&self, branch: usize) -> &[BasketRef] {
-        self.0.table.baskets(branch)
-    }
-
-    /// Locates the baskets of some branches, if that takes reading: for datasets, and for branches with baskets in other
-    /// files.
+    /// Stored statistics of a column's values, stripe by stripe; empty for a file.
     ///
     /// # Errors
-    /// Those of the store; `Corrupt` if a stripe list is lost or damaged; those of opening, which name both files.
-    pub fn find_baskets(&self, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
-        self.0.table.locate_baskets(branches, call)
+    /// Those of [`Table::statistics`].
+    pub fn known_values(&self, column: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
+        self.borrowed().statistics(column, call)
     }
 
-    /// Stored statistics of a branch's values, stripe by stripe; empty for a file.
-    ///
-    /// # Errors
-    /// Those of [`Tree::find_baskets`].
-    pub fn known_values(&self, branch: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
-        self.0.table.statistics(branch, call)
+    /// The product of a dataset that a column belongs to.
+    pub fn product(&self, column: usize) -> Option<&str> {
+        self.schema(column)?.group
     }
 
-    /// The product of a dataset that a branch belongs to.
-    pub fn product(&self, branch: usize) -> Option<&str> {
-        self.0.table.schema(branch)?.group
-    }
-
-    /// The index of a branch by its path or, if unique, by its name.
+    /// The index of a column by its path or, if unique, by its branch's name.
     pub fn find_branch(&self, name: &str) -> Option<usize> {
-        let by_path = self.branches().iter().position(|branch| branch.path == name);
+        let columns = 0..self.column_count();
+        let by_path = { columns }.find(|column| self.branch_path(*column) == name);
         by_path.or_else(|| {
-            let mut named = self.branches().iter().enumerate().filter(|(_, branch)| branch.name == name);
+            let branches = self.ttree().ok()?.branches().iter().enumerate();
+            let mut named = branches.filter(|(_, branch)| branch.name == name);
             let (index, _) = named.next()?;
             named.next().is_none().then_some(index)
         })
@@ -176,20 +227,20 @@ impl Tree {
     pub fn member(&self, branch: usize, path: &str) -> Result<MemberInfo> {
         let names = names(path);
         let selection = Selection::of_members(branch, slice::from_ref(&names));
-        let found = self.0.table.form(&selection).and_then(|(form, skipped)| {
+        let found = self.borrowed().form(&selection).and_then(|(form, skipped)| {
             let form = member_form(&form, &names)?;
             Ok(MemberInfo { typename: spelled_form(&form), form, skipped })
         });
         found.map_err(|error| error.branch(self.branch_path(branch)).url(self.file().url()))
     }
 
-    /// The path of a branch; empty beyond the last.
-    pub fn branch_path(&self, branch: usize) -> &str {
-        self.branches().get(branch).map_or("", |branch| &branch.path)
+    /// The path of a column; empty beyond the last.
+    pub fn branch_path(&self, column: usize) -> &str {
+        self.schema(column).map_or("", |schema| schema.name)
     }
 
-    /// The entries `entries` of branches, or of members of the objects in them; plain numbers are indices in
-    /// [`Tree::branches`].
+    /// The entries `entries` of branches, or of members of the objects in them; plain numbers are indices of
+    /// columns.
     ///
     /// A branch with fewer entries than the tree gives a shorter column. The baskets of a branch are read once, however
     /// many of its members are requested.
@@ -323,7 +374,7 @@ impl Tree {
     /// let mut call = Call::new(Deadline::default(), &mut never);
     /// # let file = File::open_root("https://example.org/data.root", OpenOptions::default(), &mut call)?;
     /// # let tree = file.tree("Events", None, &mut call)?;
-    /// let all: Vec<usize> = (0..tree.branches().len()).collect();
+    /// let all: Vec<usize> = (0..tree.column_count()).collect();
     /// let lazy = tree.lazy(&all, LazyOptions::default(), &mut call)?;
     /// for window in 0..lazy.windows().len() {
     ///     let column = lazy.column(3, window, &mut call)?;

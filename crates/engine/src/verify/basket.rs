@@ -93,7 +93,7 @@ impl StoredBasket<'_> {
                 key.nbytes, self.basket.len
             )));
         }
-        let branches = self.tree.tree.branches();
+        let branches = self.tree.table.branches();
         let own = branches.get(self.branch).is_none_or(|branch| branch.name == key.name);
         // Branches can be renamed after their baskets were written, so only the name of another branch is wrong.
         if !own && branches.iter().any(|branch| branch.name == key.name && !branch.baskets.is_empty()) {
@@ -106,7 +106,7 @@ impl StoredBasket<'_> {
     }
 
     fn interpretation(&self) -> Option<&Interpretation> {
-        match &self.tree.tree.branch_types().get(self.branch)?.meaning {
+        match &self.tree.table.branch_types().get(self.branch)?.meaning {
             Meaning::Column(interpretation) => Some(interpretation),
             Meaning::Group | Meaning::Unsupported(_) => None,
         }

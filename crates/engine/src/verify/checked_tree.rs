@@ -1,13 +1,14 @@
 //! A tree that is verified, with its report so far.
 
 use super::report::TreeReport;
-use sapwood_root::Tree;
-use sapwood_ttree::BasketRef;
+use sapwood_ttree::{BasketRef, TreeTable};
 
 /// A tree and its report.
 #[derive(Debug)]
 pub(super) struct CheckedTree {
-    pub(super) tree: Tree,
+    pub(super) table: TreeTable,
+    /// Offset of its record.
+    pub(super) record: u64,
     pub(super) report: TreeReport,
 }
 
@@ -18,10 +19,10 @@ impl CheckedTree {
     }
 
     pub(super) fn branch_path(&self, branch: usize) -> &str {
-        self.tree.metadata().stored_branch(branch).map_or("", |branch| &branch.path)
+        self.table.tree().stored_branch(branch).map_or("", |branch| &branch.path)
     }
 
     pub(super) fn basket(&self, branch: usize, basket: usize) -> Option<&BasketRef> {
-        self.tree.metadata().stored_branch(branch)?.baskets.get(basket)
+        self.table.tree().stored_branch(branch)?.baskets.get(basket)
     }
 }

@@ -96,7 +96,7 @@ fn values(
 }
 
 fn column(tree: &CheckedTree, branch: usize) -> Option<&Interpretation> {
-    match &tree.tree.branch_types().get(branch)?.meaning {
+    match &tree.table.branch_types().get(branch)?.meaning {
         Meaning::Column(interpretation) => Some(interpretation),
         Meaning::Group | Meaning::Unsupported(_) => None,
     }
@@ -105,11 +105,11 @@ fn column(tree: &CheckedTree, branch: usize) -> Option<&Interpretation> {
 /// The branch that counts the items of another, and whether the values of the other cannot be found without it.
 pub(super) fn counted_by(tree: &CheckedTree, branch: usize) -> Option<(usize, bool)> {
     let interpretation = column(tree, branch)?;
-    let features = tree.tree.branches().get(branch)?.io_bits != 0;
+    let features = tree.table.branches().get(branch)?.io_bits != 0;
     let needed = features || interpretation.counts_objects();
     let lists = matches!(interpretation.layout, Layout::Jagged { .. });
     let count = interpretation.count_branch.filter(|_| needed || lists)?;
-    let file = |branch: usize| tree.tree.branches().get(branch).map(|branch| branch.file_name.as_str());
+    let file = |branch: usize| tree.table.branches().get(branch).map(|branch| branch.file_name.as_str());
     (file(count) == file(branch)).then_some((count, needed))
 }
 
@@ -120,7 +120,7 @@ pub(super) fn baskets_of<'t>(
     entries: &Range<u64>,
 ) -> impl Iterator<Item = (usize, &'t BasketRef)> + use<'t> {
     let entries = entries.clone();
-    let baskets = tree.tree.branches().get(branch).map_or(&[][..], |branch| &branch.baskets);
+    let baskets = tree.table.branches().get(branch).map_or(&[][..], |branch| &branch.baskets);
     let from = baskets.partition_point(|basket| basket.end() <= entries.start);
     baskets.iter().enumerate().skip(from).take_while(move |(_, basket)| basket.first_entry < entries.end)
 }
@@ -138,7 +138,7 @@ pub(super) struct CountBasketCache {
 impl CountBasketCache {
     pub(super) fn new(index: &FileIndex) -> CountBasketCache {
         let counting = index.trees.iter().zip(0..).flat_map(|(tree, number)| {
-            let branches = 0..tree.tree.branches().len();
+            let branches = 0..tree.table.branches().len();
             let counts = branches.filter_map(|branch| counted_by(tree, branch));
             counts.filter_map(move |(count, _)| Some((number, u32::try_from(count).ok()?)))
         });

@@ -4,7 +4,7 @@ use super::checked_tree::CheckedTree;
 use super::report::{FindingList, FindingLocation, TreeReport, VerifyFinding};
 use super::structure::check_branches;
 use sapwood_core::{ByteRange, Call, Error, ErrorKind, ParseStep, Result, Segments};
-use sapwood_root::{File, Tree};
+use sapwood_root::{File, file_table};
 use sapwood_root::{RNTUPLES, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
@@ -263,8 +263,8 @@ impl<'f> IndexBuilder<'f> {
             baskets: baskets as u64,
             ..TreeReport::default()
         };
-        let tree = Tree::of_record(self.file.clone(), &entry.path, record.offset, meta, streamers);
-        Ok(CheckedTree { tree, report })
+        let table = file_table(self.file.root(), &entry.path, meta, streamers);
+        Ok(CheckedTree { table, record: record.offset, report })
     }
 }
 
@@ -275,7 +275,7 @@ fn baskets(
     items: &mut Vec<IndexItem>,
     elsewhere: &mut Vec<(String, Vec<IndexItem>)>,
 ) {
-    for (branch, described) in tree.tree.metadata().stored_branches().enumerate() {
+    for (branch, described) in tree.table.tree().stored_branches().enumerate() {
         let of_file = match described.file_name.as_str() {
             "" => &mut *items,
             name => {

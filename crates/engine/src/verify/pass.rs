@@ -313,7 +313,7 @@ impl Pass<'_> {
     ) -> Result<()> {
         let counters = self.fetcher.counters();
         for (number, tree) in (0..).zip(&self.index.trees) {
-            for (branch, listed) in tree.tree.branches().iter().enumerate() {
+            for (branch, listed) in tree.table.branches().iter().enumerate() {
                 for (place, basket) in listed.baskets.iter().enumerate() {
                     let Some(bytes) = &basket.embedded else { continue };
                     watch.call.check()?;
@@ -322,7 +322,7 @@ impl Pass<'_> {
                     let stored = StoredBasket { tree, branch, basket, bytes, counts: counts.as_ref() };
                     let [branch, place] = [branch, place].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
                     let kind = ItemKind::Basket { tree: number, branch, basket: place };
-                    let item = IndexItem { offset: tree.tree.record_offset(), len: 0, kind };
+                    let item = IndexItem { offset: tree.record, len: 0, kind };
                     let mut checked = RecordResult::default();
                     self.judge(&item, stored.check(counters), false, &mut checked);
                     self.add(checked, tally);

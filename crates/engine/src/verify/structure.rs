@@ -3,6 +3,7 @@
 use super::checked_tree::CheckedTree;
 use super::report::{FindingList, FindingLocation, Severity, VerifyFinding};
 use sapwood_core::{ByteRange, Error};
+use sapwood_table::Table;
 use sapwood_ttree::{Branch, Meaning};
 use std::ops::Range;
 
@@ -12,9 +13,9 @@ type BranchFault = (String, Range<u64>, Severity);
 /// Checks the record of a tree.
 pub(super) fn check_branches(tree: Option<&mut CheckedTree>, findings: &mut FindingList) {
     let Some(checked) = tree else { return };
-    let (name, entries, record) = (checked.name(), checked.tree.entries(), checked.tree.record_offset());
+    let (name, entries, record) = (checked.name(), checked.table.entries(), checked.record);
     let mut lost = Vec::new();
-    for (branch, outcome) in checked.tree.branches().iter().zip(checked.tree.branch_types()) {
+    for (branch, outcome) in checked.table.branches().iter().zip(checked.table.branch_types()) {
         let group = matches!(outcome.meaning, Meaning::Group) || !branch.children.is_empty();
         for (message, entries, severity) in faults(branch, entries, group) {
             let location =
@@ -42,8 +43,8 @@ pub(super) fn check_branches(tree: Option<&mut CheckedTree>, findings: &mut Find
 
 /// The number of entries of a tree must be that of one of its branches.
 fn check_entries(checked: &mut CheckedTree, findings: &mut FindingList) {
-    let entries = checked.tree.entries();
-    let with_data = checked.tree.branches().iter().filter(|branch| !branch.baskets.is_empty());
+    let entries = checked.table.entries();
+    let with_data = checked.table.branches().iter().filter(|branch| !branch.baskets.is_empty());
     let ends: Vec<u64> = with_data.map(end_of).collect();
     if ends.is_empty() || ends.contains(&entries) {
         return;
@@ -51,7 +52,7 @@ fn check_entries(checked: &mut CheckedTree, findings: &mut FindingList) {
     let most = ends.iter().copied().max().unwrap_or(0);
     let message =
         format!("the tree says {entries} entries, but none of its branches has as many (at most {most})");
-    let range = Some(ByteRange { start: checked.tree.record_offset(), len: 0 });
+    let range = Some(ByteRange { start: checked.record, len: 0 });
     let mut finding =
         VerifyFinding::damage(range, FindingLocation::of(checked.name()), &Error::corrupt(message));
     finding.entries = (most < entries).then_some(most..entries);

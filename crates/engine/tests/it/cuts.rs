@@ -108,7 +108,7 @@ fn only_baskets_with_passing_entries_are_read() {
         let tree = mixed(distant);
         let (cut, other) = (number(&tree), tree.find_branch("fixed").unwrap());
         let bytes = |branch: usize, passes: &dyn Fn(u64) -> bool| -> u64 {
-            let baskets = tree.branches()[branch].baskets.iter();
+            let baskets = tree.ttree().unwrap().branches()[branch].baskets.iter();
             let passing = baskets.filter(|basket| (basket.first_entry..basket.end()).any(passes));
             passing.map(|basket| basket.len).sum()
         };

@@ -126,7 +126,7 @@ fn no_single_flipped_bit_of_a_basket_goes_unseen_where_the_sizes_tell() {
     let file = open(MIXED).unwrap();
     let tree = trees(&file).remove(0);
     let branch = tree.find_branch("number").unwrap();
-    let offset = usize::try_from(tree.branches()[branch].baskets[0].offset).unwrap();
+    let offset = usize::try_from(tree.ttree().unwrap().branches()[branch].baskets[0].offset).unwrap();
     // fObjlen, fKeylen, fNevBuf and fLast of the basket's header (root-io-spec TBasket §2).
     let key_len = usize::from(u16::from_be_bytes([MIXED[offset + 14], MIXED[offset + 15]]));
     let header = offset + key_len - 9;

@@ -65,7 +65,7 @@ fn values(dataset: &Dataset) -> BTreeMap<String, Column> {
     let tree = file.tree("tree", None, call!()).unwrap();
     let columns = readable(&tree).into_iter().map(|branch| {
         let read = tree.read(&[branch], 0..tree.entries(), &ReadOptions::default(), call!());
-        (tree.branches()[branch].path.clone(), read.unwrap().remove(0))
+        (tree.ttree().unwrap().branches()[branch].path.clone(), read.unwrap().remove(0))
     });
     columns.collect()
 }

@@ -28,7 +28,7 @@ fn put(store: &InstrumentedStore, key: &str, content: Bytes) {
 
 /// Branches whose baskets can be copied.
 fn whole(tree: &Tree) -> Vec<usize> {
-    let branches = tree.branches().iter().enumerate().filter(|(_, branch)| {
+    let branches = tree.ttree().unwrap().branches().iter().enumerate().filter(|(_, branch)| {
         let copied = branch.baskets.iter().map(|basket| basket.entries).sum::<u64>();
         let here = branch.baskets.iter().all(|basket| basket.embedded.is_none());
         here && branch.file_name.is_empty() && (branch.baskets.is_empty() || copied == tree.entries())
@@ -39,15 +39,15 @@ fn whole(tree: &Tree) -> Vec<usize> {
 /// A branch whose baskets are too large for the list.
 fn large(tree: &Tree) -> String {
     let branches = readable(tree).into_iter().filter(|index| whole(tree).contains(index));
-    let sized = branches.map(|index| (tree.branches()[index].baskets[0].len, index));
+    let sized = branches.map(|index| (tree.ttree().unwrap().branches()[index].baskets[0].len, index));
     let (len, index) = sized.max().unwrap();
     assert!(len >= INLINE);
-    tree.branches()[index].path.clone()
+    tree.ttree().unwrap().branches()[index].path.clone()
 }
 
 /// The stripes of one branch: one for each of its baskets.
 fn stripes(store: &InstrumentedStore, tree: &Tree, content: &[u8], branch: usize) -> StripeList {
-    let branch = &tree.branches()[branch];
+    let branch = &tree.ttree().unwrap().branches()[branch];
     let mut list = StripeList::new(1);
     if branch.baskets.is_empty() {
         list.push_inline(tree.entries(), &[Bytes::new()], &[]).unwrap();
@@ -76,7 +76,11 @@ fn stripes(store: &InstrumentedStore, tree: &Tree, content: &[u8], branch: usize
 
 fn product(tree: &Tree, content: &[u8], branch: usize) -> NewProduct {
     let schema = Some(Bytes::copy_from_slice(content));
-    NewProduct { name: tree.branches()[branch].path.clone(), branches: vec![branch as u32], schema }
+    NewProduct {
+        name: tree.ttree().unwrap().branches()[branch].path.clone(),
+        branches: vec![branch as u32],
+        schema,
+    }
 }
 
 /// The entries of a tree, whose baskets are stored; each branch is a product.
@@ -85,7 +89,7 @@ fn segment(store: &InstrumentedStore, tree: &Tree, content: &[u8]) -> NewSegment
     let mut builder = ListBuilder::new(object);
     let lists = whole(tree).into_iter().map(|branch| {
         let list = stripes(store, tree, content, branch);
-        (tree.branches()[branch].path.clone(), builder.add(&list).unwrap())
+        (tree.ttree().unwrap().branches()[branch].path.clone(), builder.add(&list).unwrap())
     });
     let lists: BTreeMap<_, _> = lists.collect();
     put(store, &keys::list(object), builder.finish());
@@ -143,12 +147,20 @@ fn compare(name: &str, tree: &Tree, content: &[u8], url: &str) -> usize {
     assert_eq!(other.entries(), 2 * tree.entries());
     let mut compared = 0;
     for index in readable(tree).into_iter().filter(|index| whole(tree).contains(index)) {
-        let path = &tree.branches()[index].path;
-        let own = other.branches().iter().position(|branch| branch.path == *path).unwrap();
-        if other.branches()[own].broken.as_ref().is_some_and(|why| why.contains("is in no product")) {
+        let path = &tree.ttree().unwrap().branches()[index].path;
+        let own = other.ttree().unwrap().branches().iter().position(|branch| branch.path == *path).unwrap();
+        if other.ttree().unwrap().branches()[own]
+            .broken
+            .as_ref()
+            .is_some_and(|why| why.contains("is in no product"))
+        {
             continue;
         }
-        assert_eq!(other.branch_types()[own].typename, tree.branch_types()[index].typename, "{name}: {path}");
+        assert_eq!(
+            other.ttree().unwrap().branch_types()[own].typename,
+            tree.ttree().unwrap().branch_types()[index].typename,
+            "{name}: {path}"
+        );
         let (Ok(expected), found) = (read(tree, &[index]), read(&other, &[own])) else { continue };
         let expected = Column::concat(vec![expected[0].clone(), expected[0].clone()]).unwrap();
         assert_eq!(found.unwrap()[0], expected, "{name}: {path}");
@@ -189,7 +201,7 @@ fn a_read_asks_for_the_lists_once_and_for_each_stripe_once() {
     let other = open_tree(&latest);
     assert_eq!(store.take().len(), 3, "the hint, the next entry of the log, and the snapshot");
     let branch = other.find_branch(&large(&tree)).unwrap();
-    let tree_branch = &tree.branches()[tree.find_branch(&large(&tree)).unwrap()];
+    let tree_branch = &tree.ttree().unwrap().branches()[tree.find_branch(&large(&tree)).unwrap()];
     let part = |end| other.read(&[branch], 0..end, &ReadOptions::default(), call!()).unwrap();
     part(tree_branch.baskets[0].entries);
     let calls = store.take();
@@ -203,7 +215,7 @@ fn a_read_asks_for_the_lists_once_and_for_each_stripe_once() {
 
 /// The first stripe of a branch in the store: its key and content.
 fn first_object(store: &InstrumentedStore, tree: &Tree, content: &[u8], name: &str) -> (String, Vec<u8>) {
-    let basket = &tree.branches()[tree.find_branch(name).unwrap()].baskets[0];
+    let basket = &tree.ttree().unwrap().branches()[tree.find_branch(name).unwrap()].baskets[0];
     let record = &content[basket.offset as usize..(basket.offset + basket.len) as usize];
     let objects = now(store.list(keys::DATA, Deadline::default()));
     let mut objects = objects.into_iter().map(|object| {
@@ -277,12 +289,15 @@ fn products_of_other_schemas_stand_beside_those_of_the_first() {
     let all = |tree: &Tree| {
         let branches = readable(tree).into_iter().map(|index| {
             let column = read(tree, &[index]).unwrap().remove(0);
-            (tree.branches()[index].path.clone(), column)
+            (tree.ttree().unwrap().branches()[index].path.clone(), column)
         });
         branches.collect::<BTreeMap<_, _>>()
     };
     assert_eq!(all(&before), all(&after));
     let dropped = commit(&second, &Change::Drop { products: vec!["number".into()] });
-    let names: Vec<_> = open_tree(&dropped).branches().iter().map(|branch| branch.name.clone()).collect();
-    assert!(!names.contains(&"number".to_owned()) && names.len() + 1 == after.branches().len());
+    let names: Vec<_> =
+        open_tree(&dropped).ttree().unwrap().branches().iter().map(|branch| branch.name.clone()).collect();
+    assert!(
+        !names.contains(&"number".to_owned()) && names.len() + 1 == after.ttree().unwrap().branches().len()
+    );
 }

@@ -53,7 +53,7 @@ fn chosen_entries_are_those_of_the_whole_column() {
                 for tree in [&near, &far] {
                     let read = tree.read_entries(&branches, &entries, all.clone(), &options(), call!());
                     for (column, (branch, whole)) in read.unwrap().into_iter().zip(&wholes) {
-                        let path = &tree.branches()[*branch].path;
+                        let path = &tree.ttree().unwrap().branches()[*branch].path;
                         assert_same(column, whole, &entries, &format!("{name} {path} {}", entries.len()));
                     }
                 }
@@ -69,14 +69,17 @@ fn mixed(distant: bool) -> Tree {
 
 /// A branch of several baskets.
 fn in_baskets(tree: &Tree) -> usize {
-    readable(tree).into_iter().max_by_key(|branch| tree.branches()[*branch].baskets.len()).unwrap()
+    readable(tree)
+        .into_iter()
+        .max_by_key(|branch| tree.ttree().unwrap().branches()[*branch].baskets.len())
+        .unwrap()
 }
 
 #[test]
 fn only_baskets_with_chosen_entries_are_read() {
     for tree in [mixed(false), mixed(true)] {
         let branch = in_baskets(&tree);
-        let baskets = &tree.branches()[branch].baskets;
+        let baskets = &tree.ttree().unwrap().branches()[branch].baskets;
         assert!(baskets.len() > 2);
         let bytes = |number: usize| baskets[number].len;
         let (first, last) = (baskets[0].first_entry, baskets[baskets.len() - 1].first_entry);
@@ -97,7 +100,7 @@ fn a_started_read_is_fetched_in_the_background() {
     let branch = in_baskets(&tree);
     let started = tree.start_entries(&[branch], &[0], 0..tree.entries(), &options(), call!()).unwrap();
     let fetched = || tree.file().counters().snapshot().wanted_bytes;
-    let wanted = tree.branches()[branch].baskets[0].len;
+    let wanted = tree.ttree().unwrap().branches()[branch].baskets[0].len;
     let (before, deadline) = (fetched(), Deadline::after(std::time::Duration::from_secs(20)));
     while fetched() < wanted.min(before + 1) && !deadline.has_passed() {
         std::thread::sleep(std::time::Duration::from_millis(2));

@@ -56,7 +56,7 @@ pub(crate) fn trees(file: &File) -> Vec<Tree> {
 
 /// Indices of the branches that can be read.
 pub(crate) fn readable(tree: &Tree) -> Vec<usize> {
-    let outcomes = tree.branch_types().iter().enumerate();
+    let outcomes = tree.ttree().unwrap().branch_types().iter().enumerate();
     outcomes
         .filter(|(_, outcome)| matches!(outcome.meaning, Meaning::Column(_)))
         .map(|(index, _)| index)

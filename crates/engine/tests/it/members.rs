@@ -43,7 +43,7 @@ fn a_member_that_does_not_exist_is_missing() {
 fn baskets_in_another_file_are_found_there() {
     let tree = tree("away.root");
     let far = tree.find_branch("far").unwrap();
-    assert!(!tree.branches()[far].file_name.is_empty());
+    assert!(!tree.ttree().unwrap().branches()[far].file_name.is_empty());
     let columns = read(&tree, &[far.into()]).unwrap();
     let expected: Vec<f64> = (0..100).map(|entry| f64::from(entry) / 2.0).collect();
     assert_eq!(columns[0].buffers[0].view::<f64>(), expected);

@@ -38,7 +38,12 @@ fn for_each_column(work: impl Fn(&File, &Tree, usize, &Column)) {
 fn reading_in_parts_gives_what_reading_at_once_gives() {
     for_each_column(|_, tree, branch, whole| {
         let parts = cuts(tree.entries()).into_iter().map(|range| column(tree, branch, range).unwrap());
-        assert_eq!(&joined(&parts.collect::<Vec<_>>()), whole, "{}", tree.branches()[branch].path);
+        assert_eq!(
+            &joined(&parts.collect::<Vec<_>>()),
+            whole,
+            "{}",
+            tree.ttree().unwrap().branches()[branch].path
+        );
     });
 }
 

@@ -117,7 +117,8 @@ fn the_counters_say_what_was_read_and_nothing_was_unplanned() {
     let tree = file.tree("tree", None, call!()).unwrap();
     let columns = tree.read(&readable(&tree), 0..500, &ReadOptions::default(), call!()).unwrap();
     let counters = file.counters().snapshot();
-    let baskets: usize = readable(&tree).iter().map(|index| tree.branches()[*index].baskets.len()).sum();
+    let baskets: usize =
+        readable(&tree).iter().map(|index| tree.ttree().unwrap().branches()[*index].baskets.len()).sum();
     assert_eq!(counters.baskets, baskets as u64);
     assert_eq!(counters.unplanned_reads, 0);
     assert!(counters.requests > 0 && counters.fetched_bytes >= counters.requests);

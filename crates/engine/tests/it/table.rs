@@ -13,7 +13,7 @@ const ENTRIES: u64 = 3000;
 /// A tree, and some of its branches, read whole from memory.
 fn subject(name: &str, tree: &Tree) -> Subject {
     let mut branches = readable(tree);
-    branches.sort_by_key(|branch| std::cmp::Reverse(tree.branches()[*branch].baskets.len()));
+    branches.sort_by_key(|branch| std::cmp::Reverse(tree.ttree().unwrap().branches()[*branch].baskets.len()));
     let mut columns = Vec::new();
     for branch in branches {
         // Branches that only their data show to be unreadable are checked by the test of the corpus.

@@ -67,6 +67,11 @@ impl TreeTable {
         &self.tree
     }
 
+    /// All branches, a branch before its sub-branches.
+    pub fn branches(&self) -> &[Branch] {
+        &self.tree().branches
+    }
+
     /// The type of each branch, in the order of [`TTree::branches`].
     pub fn branch_types(&self) -> &[Arc<BranchType>] {
         &self.branch_types
