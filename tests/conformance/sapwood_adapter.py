@@ -8,8 +8,6 @@ import sapwood
 from sapwood.errors import SapwoodError
 from sapwood.model.directory import TREE_CLASSES
 
-RNTUPLES = {"ROOT::RNTuple", "ROOT::Experimental::RNTuple"}
-
 
 class Tree:
     """A tree: names of branches, and their arrays."""
@@ -36,7 +34,7 @@ class File:
     def __init__(self, path: str) -> None:
         self.file = sapwood.open({path: None})
         classes = self.file.classnames(cycle=False)
-        self.names = [name for name, kind in classes.items() if kind in TREE_CLASSES | RNTUPLES]
+        self.names = [name for name, kind in classes.items() if kind in TREE_CLASSES]
 
     def keys(self) -> list[str]:
         return self.names

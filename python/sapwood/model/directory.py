@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from .file import File
 
 T = TypeVar("T")
-TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"})
-"""The C++ classes of trees."""
+TTREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"})
+"""The C++ classes of TTrees."""
+TREE_CLASSES = TTREE_CLASSES | {"ROOT::RNTuple", "ROOT::Experimental::RNTuple"}
+"""The C++ classes of trees in either format."""
 
 
 class KeyFilters(TypedDict, total=False):
