@@ -5,6 +5,7 @@ use crate::detached::detached;
 use crate::error::exception;
 use pyo3::prelude::*;
 use sapwood::{BranchKind, Chunk, ColumnContent, MemberInfo};
+use std::ops::Range;
 
 /// A branch, or a member of the objects in it.
 #[pyclass(module = "sapwood._core", frozen)]
@@ -153,15 +154,15 @@ impl Branch {
 
     #[getter]
     fn uncompressed_bytes(&self) -> u64 {
-        self.branch().map_or_else(|| uncompressed_bytes(&self.tree, self.index), |branch| branch.total_bytes)
+        self.branch().map_or_else(
+            || uncompressed_bytes(&self.tree, self.index..self.index + 1),
+            |branch| branch.total_bytes,
+        )
     }
 
     #[getter]
     fn compression(&self) -> i64 {
-        match self.branch().map(|branch| branch.compression) {
-            None | Some(-1) => self.tree.file().header().compression.into(),
-            Some(own) => own.into(),
-        }
+        self.tree.compression(self.index)
     }
 
     #[getter]
@@ -208,7 +209,7 @@ fn chunks(tree: &sapwood::Tree, column: usize) -> Vec<ChunkRow> {
                 (basket.first_entry, basket.entries, basket.offset, basket.len, basket.embedded.is_some())
             })
             .collect(),
-        Err(_) => (tree.chunks(column).unwrap_or_default().into_iter())
+        Err(_) => (tree.chunks(column..column + 1).into_iter())
             .map(|Chunk { entries, range, .. }| {
                 (entries.start, entries.end - entries.start, range.start, range.len, false)
             })
@@ -221,8 +222,7 @@ pub(crate) fn stored_bytes(tree: &sapwood::Tree, column: usize) -> u64 {
     chunks(tree, column).iter().map(|(_, _, _, bytes, _)| bytes).sum()
 }
 
-/// Bytes of the pages of a field when uncompressed.
-pub(crate) fn uncompressed_bytes(tree: &sapwood::Tree, column: usize) -> u64 {
-    let chunks = tree.chunks(column).unwrap_or_default();
-    chunks.iter().map(|chunk| chunk.uncompressed_bytes).sum()
+/// Bytes of the pages of some fields when uncompressed.
+pub(crate) fn uncompressed_bytes(tree: &sapwood::Tree, columns: Range<usize>) -> u64 {
+    tree.chunks(columns).iter().map(|chunk| chunk.uncompressed_bytes).sum()
 }

@@ -103,10 +103,10 @@ impl Tree {
     #[getter]
     fn compressed_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         find_all(py, &self.0)?;
-        let stored = || (0..self.0.column_count()).map(|column| stored_bytes(&self.0, column)).sum();
         Ok(match (self.0.ttree(), self.0.file().dataset_tree()) {
             (Ok(table), None) => table.tree().zip_bytes,
-            _ => stored(),
+            (Ok(_), Some(_)) => (0..self.0.column_count()).map(|column| stored_bytes(&self.0, column)).sum(),
+            (Err(_), _) => self.0.chunks(0..self.0.column_count()).iter().map(|chunk| chunk.range.len).sum(),
         })
     }
 
@@ -114,7 +114,7 @@ impl Tree {
     fn uncompressed_bytes(&self) -> u64 {
         match self.0.ttree() {
             Ok(table) => table.tree().total_bytes,
-            Err(_) => (0..self.0.column_count()).map(|column| uncompressed_bytes(&self.0, column)).sum(),
+            Err(_) => uncompressed_bytes(&self.0, 0..self.0.column_count()),
         }
     }
 

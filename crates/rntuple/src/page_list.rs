@@ -30,6 +30,8 @@ pub(crate) struct ColumnPages {
     /// The column's first element in this cluster, counted over the RNTuple; `None` if it is suppressed or absent.
     pub(crate) offset: Option<u64>,
     pub(crate) pages: Vec<Page>,
+    /// How its pages are compressed, as ROOT codes it; pages say it themselves as well.
+    pub(crate) compression: u32,
 }
 
 impl ColumnPages {
@@ -120,7 +122,10 @@ fn column_pages(list: &mut Wire<'_>, bits: u16) -> Result<ColumnPages> {
     }
     let offset = frame.i64()?;
     match u64::try_from(offset) {
-        Ok(offset) => found.offset = Some(offset),
+        Ok(offset) => {
+            found.offset = Some(offset);
+            found.compression = frame.u32()?;
+        }
         Err(_) if !found.pages.is_empty() => return Err(frame.corrupt("has pages of a suppressed column")),
         Err(_) => {}
     }

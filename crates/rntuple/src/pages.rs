@@ -65,6 +65,13 @@ impl Pages {
         })
     }
 
+    /// How the pages of a column are compressed, as ROOT codes it; `None` if it has none.
+    pub(crate) fn compression(&self, columns: &Representations) -> Option<u32> {
+        let in_cluster = |cluster| self.active(columns, cluster).map(|(_, pages)| pages);
+        let stored = (0..self.clusters.len()).filter_map(in_cluster);
+        stored.filter(|pages| !pages.pages.is_empty()).map(|pages| pages.compression).next()
+    }
+
     /// The chunk of a page.
     ///
     /// # Errors

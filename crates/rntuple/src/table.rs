@@ -11,7 +11,9 @@ use crate::wire::uncompress;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Call, Error, Form, ParseStep, Result, Segments};
 use sapwood_fetch::Fetcher;
-use sapwood_table::{Chunk, ColumnContent, ColumnPlan, ColumnSchema, FileIndex, Selection, Table};
+use sapwood_table::{
+    Chunk, ColumnContent, ColumnPlan, ColumnSchema, FileIndex, Selection, Table, spelled_form,
+};
 use std::ops::Range;
 
 /// An RNTuple.
@@ -115,7 +117,7 @@ impl RNTuple {
             fields.push(TopField {
                 name: field.name.clone(),
                 title: field.description.clone(),
-                typename: field.type_name.clone(),
+                typename: typename(&field.type_name, &content),
                 content: content.map(|(form, node)| (node, form)).map_err(|error| error.message().to_owned()),
             });
         }
@@ -143,6 +145,15 @@ impl RNTuple {
         &self.description
     }
 
+    /// How the pages of a field are compressed, as ROOT codes it: 100 · algorithm + level. `None` if it has no pages.
+    pub fn compression(&self, field: usize) -> Option<u32> {
+        let mut found = None;
+        self.node(field).ok()?.visit(None, &mut |columns, _, _| {
+            found = found.or_else(|| self.pages.compression(columns));
+        });
+        found
+    }
+
     fn node(&self, column: usize) -> Result<&Node> {
         let field = self
             .fields
@@ -155,6 +166,14 @@ impl RNTuple {
     fn selected(&self, selection: &Selection) -> Result<Node> {
         let paths: Vec<&str> = selection.members.iter().map(String::as_str).collect();
         self.node(selection.column).map(|node| node.select(&paths))
+    }
+}
+
+/// The type that its writer gave a field, or what it holds if it gave none.
+fn typename(written: &str, content: &Result<(Form, Node)>) -> String {
+    match content {
+        Ok((form, _)) if written.is_empty() => spelled_form(form),
+        _ => written.to_owned(),
     }
 }
 
@@ -234,6 +253,10 @@ impl Table for RNTuple {
         let end = self.entries();
         let entries = entries.start.min(end)..entries.end.min(end);
         Ok(Box::new(FieldPlan::new(&self.pages, name, node, entries)?))
+    }
+
+    fn has_checksum(&self, chunk: &Chunk) -> bool {
+        self.pages.checksum_len(chunk.range.start) > 0
     }
 
     fn uncompressed_len(&self, chunk: &Chunk, stored: &Bytes) -> Option<usize> {

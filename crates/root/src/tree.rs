@@ -163,20 +163,30 @@ impl Tree {
         self.borrowed().schema(column)
     }
 
+    /// How a column is compressed, as ROOT codes it: 100 · algorithm + level.
+    pub fn compression(&self, column: usize) -> i64 {
+        let own = match &self.0.format {
+            Format::TTree(table) => {
+                let branch = table.branches().get(column);
+                branch.map(|branch| i64::from(branch.compression)).filter(|own| *own != -1)
+            }
+            Format::RNTuple(table) => table.compression(column).map(i64::from),
+        };
+        own.unwrap_or_else(|| self.file().header().compression.into())
+    }
+
     /// The parts of a column's objects that cannot be read: path and reason.
     pub fn skipped(&self, column: usize) -> Vec<(String, String)> {
         self.borrowed().form(&Selection::whole(column)).map(|(_, skipped)| skipped).unwrap_or_default()
     }
 
-    /// All chunks of a column, each once; an RNTuple's are known, a TTree's once its baskets are
+    /// All chunks of the columns that can be read, each once; an RNTuple's are known, a TTree's once its baskets are
     /// [located](Table::locate).
-    ///
-    /// # Errors
-    /// `Usage` if there is no such column; `Unsupported` if it cannot be read.
-    pub fn chunks(&self, column: usize) -> Result<Vec<Chunk>> {
-        let plan = self.borrowed().plan(&Selection::whole(column), &(0..self.entries()))?;
+    pub fn chunks(&self, columns: Range<usize>) -> Vec<Chunk> {
         let mut seen = HashSet::new();
-        Ok(plan.chunks().iter().filter(|chunk| seen.insert(chunk.id())).cloned().collect())
+        let plan = |column| self.borrowed().plan(&Selection::whole(column), &(0..self.entries())).ok();
+        let chunks = columns.filter_map(plan).flat_map(|plan| plan.chunks().to_vec());
+        chunks.filter(|chunk| seen.insert(chunk.id())).collect()
     }
 
     /// Whether reading has to wait for another machine.

@@ -66,6 +66,12 @@ pub trait Table: Debug + Send + Sync {
     /// `Corrupt`, `Checksum` or `Unsupported` if it is damaged.
     fn uncompress(&self, chunk: &Chunk, stored: &Bytes) -> Result<Bytes>;
 
+    /// True if a checksum of the format covers the stored bytes of a chunk. Default: false.
+    fn has_checksum(&self, chunk: &Chunk) -> bool {
+        let _ = chunk;
+        false
+    }
+
     /// Statistics of the values of a column that need no reading of them, in the order of entries. Default: none.
     ///
     /// # Errors

@@ -13,8 +13,7 @@ const MOST_FAILURES: usize = 1000;
 #[derive(Debug)]
 pub(super) struct VerifyTally {
     pub(super) findings: FindingList,
-    /// Lost entries: tree, branch and entries.
-    pub(super) lost: Vec<(u32, u32, Range<u64>)>,
+    pub(super) lost: Vec<LostEntries>,
     pub(super) not_decoded: Vec<(String, String)>,
     pub(super) attempts: AttemptsByGroup,
     pub(super) checked_bytes: u64,
@@ -36,6 +35,22 @@ impl VerifyTally {
             baskets: 0,
         }
     }
+}
+
+/// Entries that cannot be read.
+#[derive(Debug)]
+pub(super) struct LostEntries {
+    pub(super) item: LostItem,
+    pub(super) entries: Range<u64>,
+}
+
+/// What lacks them. Numbers are indices.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LostItem {
+    /// A tree and its branch.
+    Branch(u32, u32),
+    /// An RNTuple and its field.
+    Field(u32, usize),
 }
 
 /// Items of one type.

@@ -1,5 +1,6 @@
 //! The records that a file refers to: those of its header, directories, objects, trees and their baskets.
 
+use super::checked_ntuple::CheckedNtuple;
 use super::checked_tree::CheckedTree;
 use super::report::{FindingList, FindingLocation, TreeReport, VerifyFinding};
 use super::structure::check_branches;
@@ -33,6 +34,8 @@ pub(super) enum ItemKind {
     Object(u32),
     /// A basket.
     Basket { tree: u32, branch: u32, basket: u32 },
+    /// A page of an RNTuple, which is a part of a record.
+    Page { ntuple: u32, page: u32 },
 }
 
 /// All records that a file refers to.
@@ -41,6 +44,7 @@ pub(super) struct FileIndex {
     pub(super) entries: Vec<KeyEntry>,
     pub(super) key_lists: Vec<String>,
     pub(super) trees: Vec<CheckedTree>,
+    pub(super) ntuples: Vec<CheckedNtuple>,
     /// Offsets of the records of trees, including trees that cannot be read.
     pub(super) tree_records: HashSet<u64>,
     /// The items in the file, by offset.
@@ -55,7 +59,7 @@ pub(super) struct FileIndex {
     pub(super) not_decoded: Vec<(String, String)>,
     /// The bytes of the file that were read.
     pub(super) known: Segments,
-    /// True if nothing else is in use: all directories and trees were read, and there are no RNTuples.
+    /// True if nothing else is in use: all directories, trees and RNTuples were read.
     pub(super) is_complete: bool,
 }
 
@@ -130,8 +134,19 @@ impl<'f> IndexBuilder<'f> {
                 continue;
             }
             if RNTUPLES.contains(&class) {
-                index.is_complete = false;
-                index.not_decoded.push((name, format!("{class}: pages are not checked")));
+                let (path, cycle) = (&entry.path, Some(entry.key.cycle));
+                match damage(self.file.tree(path, cycle, call))? {
+                    Ok(tree) => {
+                        let ntuple = CheckedNtuple::new(&entry, tree);
+                        let number = u32::try_from(index.ntuples.len()).unwrap_or(u32::MAX);
+                        index.items.extend(ntuple.items(number));
+                        index.ntuples.push(ntuple);
+                    }
+                    Err(error) => {
+                        index.is_complete = false;
+                        self.unread(&entry, name, &error, &mut index, findings);
+                    }
+                }
             } else if holds_tree && index.tree_records.insert(entry.key.offset) {
                 // Records of a sound file do not overlap, so together they are smaller than the file.
                 let Some(rest) = left.checked_sub(u64::from(entry.key.nbytes)) else {
@@ -151,14 +166,9 @@ impl<'f> IndexBuilder<'f> {
                         index.trees.push(tree);
                         check_branches(index.trees.last_mut(), findings);
                     }
-                    Err(error) if error.kind() == ErrorKind::Unsupported => {
-                        index.is_complete = false;
-                        index.not_decoded.push((name, error.message().to_owned()));
-                    }
                     Err(error) => {
                         index.is_complete = false;
-                        let range = self.tfile.record_range(&entry.key).ok();
-                        findings.add(VerifyFinding::damage(range, FindingLocation::of(name), &error));
+                        self.unread(&entry, name, &error, &mut index, findings);
                     }
                 }
             }
@@ -175,6 +185,23 @@ impl<'f> IndexBuilder<'f> {
         index.known =
             if self.known.byte_count() <= MOST_HELD { self.known } else { self.file.root().known().clone() };
         Ok(index)
+    }
+
+    /// Notes a tree that could not be opened.
+    fn unread(
+        &self,
+        entry: &KeyEntry,
+        name: String,
+        error: &Error,
+        index: &mut FileIndex,
+        findings: &mut FindingList,
+    ) {
+        if error.kind() == ErrorKind::Unsupported {
+            index.not_decoded.push((name, error.message().to_owned()));
+            return;
+        }
+        let range = self.tfile.record_range(&entry.key).ok();
+        findings.add(VerifyFinding::damage(range, FindingLocation::of(name), error));
     }
 
     /// Adds the records named by the header and the directories, and the free segments.

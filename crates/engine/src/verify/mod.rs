@@ -8,6 +8,7 @@
 
 mod attempts;
 mod basket;
+mod checked_ntuple;
 mod checked_tree;
 mod counts;
 mod index;
@@ -24,7 +25,7 @@ pub use options::VerifyOptions;
 pub use progress::VerifyProgress;
 pub use report::{FindingLocation, Severity, TreeReport, VerifyFinding, VerifyReport};
 
-use attempts::VerifyTally;
+use attempts::{LostEntries, LostItem, VerifyTally};
 use index::{FileIndex, IndexBuilder, IndexItem, damage};
 use pass::Pass;
 use progress::ProgressWatch;
@@ -106,10 +107,18 @@ pub fn verify_open(
         Err(error) => Some(error),
         Ok(()) => None,
     };
-    for (tree, branch, entries) in std::mem::take(&mut tally.lost) {
-        if let Some(tree) = index.trees.get_mut(tree as usize) {
-            let branch = tree.branch_path(branch as usize).to_owned();
-            tree.report.lost.entry(branch).or_default().push(entries);
+    for LostEntries { item, entries } in std::mem::take(&mut tally.lost) {
+        match item {
+            LostItem::Branch(tree, branch) => {
+                let Some(tree) = index.trees.get_mut(tree as usize) else { continue };
+                let branch = tree.branch_path(branch as usize).to_owned();
+                tree.report.lost.entry(branch).or_default().push(entries);
+            }
+            LostItem::Field(ntuple, field) => {
+                let Some(ntuple) = index.ntuples.get_mut(ntuple as usize) else { continue };
+                let field = ntuple.field(field).to_owned();
+                ntuple.report.lost.entry(field).or_default().push(entries);
+            }
         }
     }
     Ok(report(file.url(), size, index, tally, file.counters().fetched_bytes.get(), error))
@@ -224,6 +233,7 @@ fn report(
     error: Option<Error>,
 ) -> VerifyReport {
     let mut trees: Vec<TreeReport> = index.trees.into_iter().map(|tree| tree.report).collect();
+    trees.extend(index.ntuples.into_iter().map(|ntuple| ntuple.report));
     trees.iter_mut().flat_map(|tree| tree.lost.values_mut()).for_each(merge);
     let mut not_decoded = index.not_decoded;
     not_decoded.extend(tally.not_decoded);

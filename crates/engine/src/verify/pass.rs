@@ -1,7 +1,8 @@
 //! One pass over a file: fetches windows of bytes in file order, and checks their records on all threads.
 
-use super::attempts::{DecodeAttempt, ItemGroup, VerifyTally};
+use super::attempts::{DecodeAttempt, ItemGroup, LostEntries, LostItem, VerifyTally};
 use super::basket::{StoredBasket, Verdict};
+use super::checked_ntuple::CheckedNtuple;
 use super::checked_tree::CheckedTree;
 use super::counts::{CountBasket, CountBasketCache, CountBaskets, baskets_of, counted_by, range_of};
 use super::index::{FileIndex, IndexItem, ItemKind};
@@ -40,7 +41,7 @@ struct RecordCheck {
 #[derive(Default)]
 struct RecordResult {
     findings: Vec<VerifyFinding>,
-    lost: Vec<(u32, u32, Range<u64>)>,
+    lost: Vec<LostEntries>,
     attempts: Vec<DecodeAttempt>,
     checksummed: u64,
 }
@@ -186,7 +187,9 @@ impl Pass<'_> {
         for (work, checked) in work.iter().zip(checked) {
             let items = self.items.get(work.items.clone()).unwrap_or_default();
             tally.records += 1;
-            tally.baskets += u64::from(items.iter().any(|item| matches!(item.kind, ItemKind::Basket { .. })));
+            let is_chunk =
+                |item: &IndexItem| matches!(item.kind, ItemKind::Basket { .. } | ItemKind::Page { .. });
+            tally.baskets += u64::from(items.iter().any(is_chunk));
             self.add(checked, tally);
         }
         Ok(overlapped)
@@ -210,7 +213,9 @@ impl Pass<'_> {
                 let entry = self.index.entries.get(number as usize);
                 ItemGroup::Class(entry.map(|entry| entry.key.class_name.clone()).unwrap_or_default())
             }
-            ItemKind::Bookkeeping(_) | ItemKind::KeyList(_) => ItemGroup::Class(String::new()),
+            ItemKind::Bookkeeping(_) | ItemKind::KeyList(_) | ItemKind::Page { .. } => {
+                ItemGroup::Class(String::new())
+            }
         }
     }
 
@@ -257,6 +262,13 @@ impl Pass<'_> {
             let len = usize::try_from(item.len).unwrap_or(usize::MAX).min(work.bytes.len());
             let bytes = work.bytes.slice(..len);
             let counts = work.counts.iter().find(|(other, _)| *other == place).map(|(_, counts)| counts);
+            if let ItemKind::Page { ntuple, page } = item.kind {
+                let Some(ntuple) = self.index.ntuples.get(ntuple as usize) else { continue };
+                let (verdict, covered) = ntuple.check(page, &bytes);
+                checked.checksummed += covered;
+                self.judge(item, verdict, covered > 0, &mut checked);
+                continue;
+            }
             let verdict = self.check_item(item, &bytes, counts, counters);
             self.judge(item, verdict, record::is_covered(item.offset, &bytes), &mut checked);
         }
@@ -288,6 +300,7 @@ impl Pass<'_> {
     ) -> Verdict {
         match item.kind {
             // Their content was checked when the index was made.
+            ItemKind::Page { .. } => Verdict::Opaque,
             ItemKind::Bookkeeping(_) | ItemKind::KeyList(_) => {
                 Key::parse_at(bytes, item.offset).map_or_else(Verdict::Damaged, |_| Verdict::Opaque)
             }
@@ -404,12 +417,24 @@ impl Pass<'_> {
     }
 
     /// Records that an item is lost; returns its entries.
-    fn lose(&self, item: &IndexItem, lost: &mut Vec<(u32, u32, Range<u64>)>) -> Option<Range<u64>> {
-        let ItemKind::Basket { tree, branch, basket } = item.kind else { return None };
-        let basket = self.index.trees.get(tree as usize)?.basket(branch as usize, basket as usize)?;
-        let entries = basket.first_entry..basket.end();
-        lost.push((tree, branch, entries.clone()));
-        Some(entries)
+    fn lose(&self, item: &IndexItem, lost: &mut Vec<LostEntries>) -> Option<Range<u64>> {
+        match item.kind {
+            ItemKind::Basket { tree, branch, basket } => {
+                let basket = self.index.trees.get(tree as usize)?.basket(branch as usize, basket as usize)?;
+                let entries = basket.first_entry..basket.end();
+                lost.push(LostEntries { item: LostItem::Branch(tree, branch), entries: entries.clone() });
+                Some(entries)
+            }
+            ItemKind::Page { ntuple: number, page } => {
+                let uses = self.index.ntuples.get(number as usize)?.uses(page);
+                lost.extend(uses.iter().map(|(field, entries)| LostEntries {
+                    item: LostItem::Field(number, *field),
+                    entries: entries.clone(),
+                }));
+                uses.first().map(|(_, entries)| entries.clone())
+            }
+            _ => None,
+        }
     }
 
     /// Reports items beyond the end of the file as lost, and returns the others. Items may share an offset, as the baskets
@@ -476,6 +501,18 @@ impl Pass<'_> {
                     path: tree.map(CheckedTree::name).unwrap_or_default(),
                     branch,
                     basket: Some(basket as usize),
+                }
+            }
+            ItemKind::Page { ntuple, page } => {
+                let ntuple = self.index.ntuples.get(ntuple as usize);
+                let field = ntuple.and_then(|ntuple| {
+                    let (field, _) = ntuple.uses(page).first()?;
+                    Some(ntuple.field(*field).to_owned())
+                });
+                FindingLocation {
+                    path: ntuple.map(CheckedNtuple::name).unwrap_or_default(),
+                    branch: field,
+                    basket: Some(page as usize),
                 }
             }
         }

@@ -168,14 +168,14 @@ impl<'a> Walk<'a> {
             return WalkStep::Skip(to.min(limit));
         }
         let len = u64::from(length.unsigned_abs());
-        if len > room || len < KEY_START as u64 {
+        if len < KEY_START as u64 {
             return WalkStep::Hole(limit);
         }
         let key_len = head.get(14..16).and_then(|bytes| bytes.first_chunk::<2>());
         let Some(key_len) = key_len.map(|word| usize::from(u16::from_be_bytes(*word))) else {
             return WalkStep::Unknown(KEY_START);
         };
-        if key_len as u64 > len || key_len > LARGEST_KEY {
+        if key_len as u64 > len.min(room) || key_len > LARGEST_KEY {
             return WalkStep::Hole(limit);
         }
         if head.len() < key_len {
@@ -183,6 +183,9 @@ impl<'a> Walk<'a> {
         }
         match Key::parse_at(head, self.at) {
             Err(_) => WalkStep::Hole(limit),
+            // Pages of RNTuples fill such a record.
+            Ok(key) if key.class_name == "RBlob" && len > room => WalkStep::Skip(self.at + key_len as u64),
+            Ok(_) if len > room => WalkStep::Hole(limit),
             Ok(_) if len > LARGEST_UNOWNED => WalkStep::Skip(self.at + len),
             Ok(_) => WalkStep::Record(len, self.next_item..self.next_item),
         }

@@ -1,0 +1,91 @@
+//! An RNTuple that is verified: its pages, and its report so far.
+
+use super::basket::Verdict;
+use super::index::{IndexItem, ItemKind};
+use super::report::TreeReport;
+use bytes::Bytes;
+use sapwood_core::Result;
+use sapwood_root::Tree;
+use sapwood_table::{Chunk, ColumnContent};
+use sapwood_tfile::KeyEntry;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// An RNTuple and its report. Its metadata, which have checksums, were checked when it was opened.
+#[derive(Debug)]
+pub(super) struct CheckedNtuple {
+    tree: Tree,
+    pages: Vec<CheckedPage>,
+    pub(super) report: TreeReport,
+}
+
+#[derive(Debug)]
+struct CheckedPage {
+    chunk: Chunk,
+    /// The fields that need it, each with the entries that are lost without it.
+    uses: Vec<(usize, Range<u64>)>,
+}
+
+impl CheckedNtuple {
+    pub(super) fn new(entry: &KeyEntry, tree: Tree) -> CheckedNtuple {
+        let mut pages: BTreeMap<u64, CheckedPage> = BTreeMap::new();
+        for field in 0..tree.column_count() {
+            for chunk in tree.chunks(field..field + 1).into_iter().filter(Chunk::is_stored) {
+                let used = (field, chunk.entries.clone());
+                let page = pages.entry(chunk.range.start);
+                page.or_insert_with(|| CheckedPage { chunk, uses: Vec::new() }).uses.push(used);
+            }
+        }
+        let not_decoded = (0..tree.column_count()).filter_map(|field| {
+            let schema = tree.schema(field)?;
+            match schema.content {
+                ColumnContent::Unreadable(why) => Some((schema.name.to_owned(), why.to_owned())),
+                _ => None,
+            }
+        });
+        let report = TreeReport {
+            path: entry.path.clone(),
+            cycle: entry.key.cycle,
+            entries: tree.entries(),
+            branches: tree.column_count(),
+            baskets: pages.len() as u64,
+            not_decoded: not_decoded.collect(),
+            ..TreeReport::default()
+        };
+        CheckedNtuple { tree, pages: pages.into_values().collect(), report }
+    }
+
+    /// The items of its pages.
+    pub(super) fn items(&self, number: u32) -> impl Iterator<Item = IndexItem> + '_ {
+        (0..).zip(&self.pages).map(move |(page, CheckedPage { chunk, .. })| IndexItem {
+            offset: chunk.range.start,
+            len: chunk.range.len,
+            kind: ItemKind::Page { ntuple: number, page },
+        })
+    }
+
+    /// Verifies and decompresses a page. Returns the verdict, and the bytes that its checksum covers.
+    pub(super) fn check(&self, page: u32, bytes: &Bytes) -> (Verdict, u64) {
+        let Some(CheckedPage { chunk, .. }) = self.pages.get(page as usize) else {
+            return (Verdict::Opaque, 0);
+        };
+        let table = self.tree.table();
+        let covered = if table.has_checksum(chunk) { bytes.len() as u64 } else { 0 };
+        let checked: Result<Bytes> = table.uncompress(chunk, bytes);
+        (checked.map_or_else(Verdict::Damaged, |_| Verdict::Opaque), covered)
+    }
+
+    /// The fields and entries that are lost with a page.
+    pub(super) fn uses(&self, page: u32) -> &[(usize, Range<u64>)] {
+        self.pages.get(page as usize).map_or(&[], |page| &page.uses)
+    }
+
+    pub(super) fn field(&self, field: usize) -> &str {
+        self.tree.branch_path(field)
+    }
+
+    /// Path and cycle.
+    pub(super) fn name(&self) -> String {
+        format!("{};{}", self.report.path, self.report.cycle)
+    }
+}
