@@ -40,7 +40,7 @@ def compare(folder: Path) -> list[Verdict]:
 
 
 def of_ntuples(verdicts: list[Verdict]) -> list[Verdict]:
-    """Only the fields of RNTuples, which are not read yet."""
+    """Only the fields of RNTuples."""
     return [one for one in verdicts if (one["family"] or "").startswith("RNTuple")]
 
 

@@ -56,7 +56,8 @@ impl Anchor {
             header_len: number(30),
             footer: blob(38),
             footer_len: number(54),
-            max_key_size: number(62),
+            // uproot, which never splits blobs, writes 0.
+            max_key_size: Some(number(62)).filter(|size| *size > 0).unwrap_or(u64::MAX),
         })
     }
 }
