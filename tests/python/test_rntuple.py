@@ -1,0 +1,209 @@
+"""RNTuples are trees like any other: read, cut, looped over, shown, verified, near and far."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import testkit
+from typer.testing import CliRunner
+
+import sapwood
+from sapwood.cli import app
+from sapwood.errors import KeyInFileError, UnsupportedTypeError
+from sapwood.report.layout import layout_of
+from sapwood.report.verifying import FileReport
+
+ak = pytest.importorskip("awkward")
+uproot = pytest.importorskip("uproot")
+
+ENTRIES = 3000
+
+
+def content(first: int = 0) -> dict[str, object]:
+    """Numbers, lists, texts and records that are told apart by their entry."""
+    number = np.arange(first, first + ENTRIES)
+    counts = number % 4
+    values = np.arange(counts.sum(), dtype="f4")
+    return {
+        "run": number.astype("u4"),
+        "good": number % 3 == 0,
+        "energy": number * 0.5,
+        "pt": ak.unflatten(values, counts),
+        "name": [f"event {i}é" for i in number],
+        "muon": ak.unflatten(ak.zip({"pt": values * 2, "charge": (values % 2).astype("i4")}), counts),
+    }
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An RNTuple of two clusters, with a histogram beside it."""
+    path = tmp_path_factory.mktemp("rntuple") / "events.root"
+    with uproot.recreate(path, compression=uproot.ZSTD(3)) as file:
+        events = file.mkrntuple("Events", content())
+        events.extend(content(ENTRIES))
+        file["h"] = np.histogram([1.0, 2.0])
+    return path
+
+
+@pytest.fixture(scope="module")
+def tree_path(path: Path) -> Path:
+    """The same entries as a TTree."""
+    tree_path = path.with_name("tree.root")
+    with sapwood.recreate(tree_path) as file:
+        tree = file.mktree("Events", content())
+        tree.extend(content(ENTRIES))
+    return tree_path
+
+
+def checked(path: Path) -> FileReport:
+    (report,) = sapwood.verify(path).files
+    return report
+
+
+@pytest.fixture
+def events(path: Path) -> sapwood.Tree:
+    tree = sapwood.open(f"{path}:Events")
+    assert isinstance(tree, sapwood.Tree)
+    return tree
+
+
+def test_all_values_are_those_that_uproot_wrote(events: sapwood.Tree) -> None:
+    expected = ak.concatenate([ak.Array(content()), ak.Array(content(ENTRIES))])
+    found = events.arrays()
+    assert events.num_entries == len(found) == 2 * ENTRIES
+    assert found.fields == list(content())
+    assert ak.array_equal(found, expected, check_parameters=False)
+    assert found.pt.type == expected.pt.type and found.run.type == expected.run.type
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 1), (ENTRIES - 7, ENTRIES + 5), (4000, 4001), (5999, 6000)])
+def test_entry_ranges_may_cut_clusters(events: sapwood.Tree, start: int, stop: int) -> None:
+    part = events.arrays(entry_start=start, entry_stop=stop)
+    assert part.to_list() == events.arrays()[start:stop].to_list()
+
+
+def test_parts_of_objects_are_read_by_dotted_paths(events: sapwood.Tree) -> None:
+    assert events["muon.pt"].array().to_list() == events.arrays().muon.pt.to_list()
+    assert events["muon.pt"].typename == "float[]"
+    with pytest.raises(KeyInFileError, match=r"muon\.pt"):
+        events["muon.ptt"]
+
+
+def test_libraries_queries_and_cuts(events: sapwood.Tree) -> None:
+    assert events.arrays(["run"], library="np")["run"].dtype == np.dtype("u4")
+    assert list(events.arrays(["run", "energy"], library="pd").columns) == ["run", "energy"]
+    cut = events.arrays(["run", "twice"], cut="good & (energy > 100)", aliases={"twice": "2 * energy"})
+    expected = [i for i in range(2 * ENTRIES) if i % 3 == 0 and i * 0.5 > 100]
+    assert cut.run.to_list() == expected and cut.twice.to_list() == expected
+    chosen = events.arrays(["name"], entries=[5, 5999, 7])
+    assert chosen.name.to_list() == ["event 5é", "event 5999é", "event 7é"]
+
+
+def test_loops_give_every_entry_once(events: sapwood.Tree) -> None:
+    steps = [chunk.run.to_list() for chunk in events.iterate(["run"], step_size=700)]
+    assert sum(steps, []) == list(range(2 * ENTRIES)) and len(steps) == 9
+    assert [event.run for event, _ in zip(events.events(), range(5), strict=False)] == list(range(5))
+    window = next(iter(events.lazy()))
+    assert window["muon"].pt[2].to_list() == events.arrays(entry_stop=3).muon.pt[2].to_list()
+
+
+def test_ntuples_and_trees_are_read_as_one(path: Path, tree_path: Path) -> None:
+    both = [f"{path}:Events", f"{tree_path}:Events"]
+    found = sapwood.concatenate(both, ["run", "pt", "name"])
+    assert len(found) == 4 * ENTRIES
+    assert found[: 2 * ENTRIES].to_list() == found[2 * ENTRIES :].to_list()
+    assert sum(map(len, sapwood.iterate(both, ["pt"], step_size=1000))) == 4 * ENTRIES
+
+
+def test_it_is_described_like_a_tree(events: sapwood.Tree, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (events.name, events.classname) == ("Events", "ROOT::RNTuple")
+    assert list(events.cluster_starts) == [0, ENTRIES, 2 * ENTRIES]
+    assert events.typenames()["pt"] == "std::vector<float>"
+    # Its writer gave it no type.
+    assert events.typenames()["muon"] == "struct[]"
+    assert 0 < events["pt"].compressed_bytes < events["pt"].uncompressed_bytes
+    assert sum(branch.compressed_bytes for branch in events.branches) == events.compressed_bytes
+    assert events["run"].compression.algorithm == "ZSTD"
+    events.show()
+    assert "std::vector<float>" in capsys.readouterr().out
+    again = pickle.loads(pickle.dumps(events))
+    assert again["run"].array(entry_stop=2).to_list() == [0, 1]
+
+
+def test_commands_take_it_as_a_tree(path: Path) -> None:
+    def run(*words: str) -> str:
+        result = CliRunner().invoke(app, list(words))
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    assert "6,000" in run("ls", str(path)) and "ROOT::RNTuple" in run("ls", str(path))
+    assert "std::vector<float>" in run("show", str(path))
+    assert run("head", "-n", "1", "--cut", "run > 10", str(path), "run").split() == ["run", "11"]
+
+
+def test_a_remote_field_takes_at_most_two_round_trips(path: Path) -> None:
+    with testkit.serving(path.parent, "--rtt-ms", "5") as server:
+        events = sapwood.open(f"{server.url}/{path.name}:Events")
+        found = events.arrays(["run", "energy"])
+        report = events.file.report()
+    assert found.run.to_list() == list(range(2 * ENTRIES))
+    assert report.round_trips <= 2
+    assert report.unplanned_reads == 0
+
+
+def test_damage_to_a_page_is_found(path: Path, tmp_path: Path) -> None:
+    whole = path.read_bytes()
+    assert checked(path).is_sound
+    with sapwood.open(f"{path}:Events") as events:
+        (energy,) = (one for one in layout_of(events).branches if one.name == "energy")
+    offset = energy.baskets[0].offset
+    damaged = tmp_path / "damaged.root"
+    damaged.write_bytes(whole[:offset] + b"?" + whole[offset + 1 :])
+    report = checked(damaged)
+    assert not report.is_sound
+    assert [finding.branch for finding in report.findings] == ["energy"]
+    assert report.trees[0].lost["energy"] == ((0, ENTRIES),)
+
+
+def test_what_only_a_ttree_has_is_refused_by_name(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedTypeError, match="RNTuple"):
+        sapwood.repack(path, tmp_path / "out.root")
+    assert not (tmp_path / "out.root").exists()
+
+
+@pytest.fixture(scope="module")
+def made(corpus: Path) -> Path:
+    """A folder of RNTuples that ROOT made."""
+    folder = corpus.parent.parent / "corpus-rntuple"
+    if not folder.is_dir():
+        pytest.skip(f"no RNTuples in {folder}")
+    return folder
+
+
+def test_unknown_features_of_the_format_are_refused(made: Path) -> None:
+    with pytest.raises(UnsupportedTypeError, match="feature number 137"):
+        sapwood.open(f"{made / 'gen640__feature_flag.root'}:ntpl")
+
+
+def test_any_damage_to_a_page_with_a_checksum_is_found(made: Path, tmp_path: Path) -> None:
+    sound = made / "gen640__comp505.root"
+    assert checked(sound).is_sound
+    whole, damaged = sound.read_bytes(), tmp_path / "damaged.root"
+    with sapwood.open(f"{sound}:t") as tree:
+        branches = layout_of(tree).branches
+    for branch in branches:
+        place = branch.baskets[-1].offset + branch.baskets[-1].nbytes // 2
+        damaged.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        report = checked(damaged)
+        assert [finding.code for finding in report.findings] == ["checksum"]
+        assert branch.name in report.trees[0].lost
+
+
+def test_fields_that_were_added_later_are_zero_before(made: Path) -> None:
+    late = sapwood.open(f"{made / 'gen640__late_record.root'}:t").arrays()
+    assert len(late) == 30
+    assert late.fields == ["i", "HLT", "late", "x", "y", "z"]
+    assert not any(late.late[:10]) and any(late.late)
