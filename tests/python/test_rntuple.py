@@ -11,7 +11,7 @@ import testkit
 from typer.testing import CliRunner
 
 import sapwood
-from sapwood.cli import app
+from sapwood.cli._app import app
 from sapwood.errors import KeyInFileError, UnsupportedTypeError
 from sapwood.report.layout import layout_of
 from sapwood.report.verifying import FileReport
@@ -156,14 +156,14 @@ def test_a_remote_field_takes_at_most_two_round_trips(path: Path) -> None:
 
 def test_damage_to_a_page_is_found(path: Path, tmp_path: Path) -> None:
     whole = path.read_bytes()
-    assert checked(path).is_sound
+    assert checked(path).sound
     with sapwood.open(f"{path}:Events") as events:
         (energy,) = (one for one in layout_of(events).branches if one.name == "energy")
     offset = energy.baskets[0].offset
     damaged = tmp_path / "damaged.root"
     damaged.write_bytes(whole[:offset] + b"?" + whole[offset + 1 :])
     report = checked(damaged)
-    assert not report.is_sound
+    assert not report.sound
     assert [finding.branch for finding in report.findings] == ["energy"]
     assert report.trees[0].lost["energy"] == ((0, ENTRIES),)
 
@@ -190,7 +190,7 @@ def test_unknown_features_of_the_format_are_refused(made: Path) -> None:
 
 def test_any_damage_to_a_page_with_a_checksum_is_found(made: Path, tmp_path: Path) -> None:
     sound = made / "gen640__comp505.root"
-    assert checked(sound).is_sound
+    assert checked(sound).sound
     whole, damaged = sound.read_bytes(), tmp_path / "damaged.root"
     with sapwood.open(f"{sound}:t") as tree:
         branches = layout_of(tree).branches
