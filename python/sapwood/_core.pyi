@@ -171,10 +171,13 @@ def replay_job(
     links: dict[str, tuple[float, int, float, int | None]] | None,
     urls: dict[str, str],
     replicas: list[tuple[float, int, float, int | None]],
+    *,
+    deadline: float | None = None,
+    options: OpenOptions | None = None,
 ) -> str:
     """The cost of a job under a policy, as JSON: over links (round trip in seconds, bytes per second, seconds
     for each request, concurrent requests) by server, "" for the others, with further replicas of each file;
-    without links, from these URLs."""
+    without links, from these URLs, reached with these options."""
 
 @final
 class CoreError(Exception):

@@ -1,7 +1,9 @@
 //! Records jobs, and replays them.
 
+use crate::arguments::seconds;
 use crate::detached::detached;
 use crate::error::exception;
+use crate::options::{PyOpenOptions, open_options};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use sapwood::replay::{self, LinkModel, Policy, RecordedJob, ReplayTarget};
@@ -13,6 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
+/// The most time that opening a file, or one step of reading, takes by default in a replay.
+const DEADLINE: Duration = Duration::from_secs(3600);
 /// How often a replay checks for interrupts.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
@@ -50,8 +54,11 @@ pub(crate) fn trace_summary(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 type LinkFigures = (f64, u64, f64, Option<usize>);
 
 /// The cost of a job with a policy, as JSON: over the links to servers, "" for all others, and to further
-/// replicas of each file; or, without links, from these URLs.
+/// replicas of each file; or, without links, from these URLs, where opening, and each step of reading, takes at
+/// most `deadline` seconds (by default, an hour).
 #[pyfunction]
+#[pyo3(signature = (path, policy, links, urls, replicas, *, deadline=None, options=None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments")]
 pub(crate) fn replay_job(
     py: Python<'_>,
     path: PathBuf,
@@ -59,9 +66,15 @@ pub(crate) fn replay_job(
     links: Option<HashMap<String, LinkFigures>>,
     urls: HashMap<String, String>,
     replicas: Vec<LinkFigures>,
+    deadline: Option<f64>,
+    options: Option<&Bound<'_, PyOpenOptions>>,
 ) -> PyResult<String> {
     let target = match links {
-        None => ReplayTarget::Real(urls),
+        None => {
+            let options = Box::new(open_options(None, options)?.source);
+            let deadline = deadline.map_or(Ok(DEADLINE), |time| seconds("deadline", time))?;
+            ReplayTarget::Real { urls, options, deadline }
+        }
         Some(links) => {
             let links = links.into_iter().map(|(server, figures)| Ok((server, link(figures)?)));
             let mut servers: HashMap<String, LinkModel> = links.collect::<PyResult<_>>()?;

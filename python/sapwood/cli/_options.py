@@ -36,6 +36,15 @@ Trees: TypeAlias = Annotated[
         "one.",
     ),
 ]
+TreesAndColumns: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE[:TREE]... [COLUMN...]",
+        help="Files, URLs or globs, and the tree inside; you can omit the tree if it is the only one. After "
+        "the first argument, names with .root and URLs are files; all others are branches or expressions, by "
+        "default all branches.",
+    ),
+]
 Columns: TypeAlias = Annotated[
     list[str] | None, typer.Argument(metavar="COLUMN...", help="Branches or expressions; by default all.")
 ]
@@ -60,7 +69,7 @@ Deadline: TypeAlias = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        help="Fail if opening, or one step of reading, takes longer.",
+        help="Fail if opening, or one step of the work, takes longer.",
         rich_help_panel=CONNECTION,
     ),
 ]
@@ -126,8 +135,8 @@ class StoreAccess:
 
 
 @dataclass(frozen=True)
-class Connection(StoreAccess):
-    """How servers are reached, and where their files are kept."""
+class ServerAccess(StoreAccess):
+    """How servers of all kinds are reached."""
 
     header: Annotated[
         list[str] | None,
@@ -138,6 +147,18 @@ class Connection(StoreAccess):
             rich_help_panel=CONNECTION,
         ),
     ] = None
+
+    @property
+    def open_options(self) -> dict[str, Any]:
+        """The arguments of :func:`sapwood.open`."""
+        headers = _headers(self.header or ())
+        return {**super().open_options, **({"headers": headers} if headers else {})}
+
+
+@dataclass(frozen=True)
+class Connection(ServerAccess):
+    """How files on servers are reached, and where they are kept."""
+
     cache: Annotated[
         str | None,
         typer.Option(
@@ -151,11 +172,7 @@ class Connection(StoreAccess):
     @property
     def open_options(self) -> dict[str, Any]:
         """The arguments of :func:`sapwood.open`."""
-        options = {
-            "headers": _headers(self.header or ()) or None,
-            "cache": self.cache,
-            "replicas": self.replica or None,
-        }
+        options = {"cache": self.cache, "replicas": self.replica or None}
         given = {name: value for name, value in options.items() if value is not None}
         return {**super().open_options, **given}
 

@@ -1,8 +1,10 @@
-"""Several files in one command: globs, one result after the other, and trees one after the other."""
+"""Several files in one command: globs, one result or output for each, and trees one after the other."""
 
 from __future__ import annotations
 
+import itertools
 import os
+import posixpath
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -39,6 +41,21 @@ def _has_glob(text: str) -> bool:
     return is_glob(split_object_path(text)[0])
 
 
+def trees_and_columns(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments FILE[:TREE]... and COLUMN..., told apart by their names.
+
+    >>> trees_and_columns(["data", "b.root:Events", "https://host/c", "run", "Muon_pt * 2"])
+    (['data', 'b.root:Events', 'https://host/c'], ['run', 'Muon_pt * 2'])
+    """
+    from ..options.paths import CATALOGUED, is_root_file, is_url
+
+    def is_file(text: str) -> bool:
+        return is_url(text) or is_root_file(text) or text.startswith(CATALOGUED)
+
+    files = list(itertools.takewhile(is_file, arguments[1:]))
+    return [arguments[0], *files], list(arguments[1 + len(files) :])
+
+
 def for_each(
     sources: Sequence[str],
     access: Any,
@@ -50,11 +67,58 @@ def for_each(
     A file that cannot be read is reported, and the others still follow. The command then exits with the
     code of the first failure; ``failures`` may hold others that the function reported itself.
     """
-    failures = [] if failures is None else failures
+    _each(expanded(sources, access), access, function, [] if failures is None else failures)
+
+
+def for_each_output(
+    sources: Sequence[str],
+    target: str,
+    access: Any,
+    suffix: str,
+    function: Callable[[str, str], dict[str, Any]],
+) -> None:
+    """Calls a function that writes the output of an input and returns its document, for each input.
+
+    The target is the output of one input, or a directory: outputs in it have the names of their inputs, with
+    this suffix. Failures are treated as in :func:`for_each`.
+
+    Raises:
+        UsageError: if several inputs have the same output.
+    """
+    from ..errors import UsageError
+    from ..options.paths import split_object_path
+    from ._target import is_directory
+
     names = expanded(sources, access)
+    if not is_directory(target):
+        if len(names) > 1:
+            raise UsageError(
+                f"each of the {len(names)} inputs has its own output: name an existing directory, or a URL "
+                f"that ends in '/', instead of {target!r}; 'sapwood merge' writes one file from several"
+            )
+        _each(names, access, lambda source: function(source, target), [])
+        return
+    outputs: dict[str, str] = {}
+    for name in names:
+        base = posixpath.basename(split_object_path(name)[0].partition("?")[0].rstrip("/"))
+        output = posixpath.join(target, base.removesuffix(".root") + suffix)
+        if output in outputs.values():
+            raise UsageError(f"several inputs are named {base!r}, but {output} can be the output of only one")
+        outputs[name] = output
+    _each(names, access, lambda source: function(source, outputs[source]), [], headings=False)
+
+
+def _each(
+    names: Sequence[str],
+    access: Any,
+    function: Callable[[str], dict[str, Any]],
+    failures: list[Exception],
+    headings: bool = True,
+) -> None:
+    """Calls a function for each file, with its name as a heading, as :func:`for_each` describes."""
     documents: list[dict[str, Any]] = []
     for place, source in enumerate(names):
-        if len(names) > 1 and not access.as_json:
+        if len(names) > 1 and headings and not access.as_json:
             if place > 0:
                 print_line()
             print_line(f"{source}:")
@@ -73,9 +137,9 @@ def for_each(
 
 
 def trees(
-    source: str, access: Access, entries: tuple[int | None, int | None] = (None, None)
+    sources: Sequence[str], access: Access, entries: tuple[int | None, int | None] = (None, None)
 ) -> Iterator[tuple[Any, int, int]]:
-    """The trees of FILE[:TREE] or of a glob, one after the other, each with its part of a range of entries.
+    """The trees of files and globs, one after the other, each with its part of a range of entries.
 
     The range is numbered across all files; negative numbers count from their end. A tree is open until the
     next one is requested.
@@ -83,7 +147,7 @@ def trees(
     from ..query.steps import entry_range
     from ._target import open_tree
 
-    names = expanded([source], access)
+    names = expanded(sources, access)
     start, stop = entries
     if len(names) > 1 and ((start or 0) < 0 or (stop or 0) < 0):
         start, stop = entry_range(sum(_num_entries(name, access) for name in names), start, stop)

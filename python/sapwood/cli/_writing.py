@@ -13,12 +13,21 @@ import typer
 
 from ..display.units import counted, human_bytes
 from ._options import Force, Reading
-from ._output import complain, print_json, print_line
+from ._output import complain, print_line
 
 if TYPE_CHECKING:
     from ..writing.repacking import RepackReport
 
-Source: TypeAlias = Annotated[str, typer.Argument(metavar="IN", help="A file, URL or dataset.")]
+Sources: TypeAlias = Annotated[
+    list[str], typer.Argument(metavar="IN...", help="Files, URLs, globs or datasets.")
+]
+Targets: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="OUT",
+        help="The new file, never an input; or a directory, for a file with the name of each input.",
+    ),
+]
 Target: TypeAlias = Annotated[str, typer.Argument(metavar="OUT", help="The new file; never an input.")]
 Compression: TypeAlias = Annotated[
     str | None,
@@ -83,15 +92,16 @@ class Output(Reading):
 
     force: Force = False
 
-    def write(self, target: str, function: Callable[..., RepackReport], *inputs: Any, **options: Any) -> None:
-        """Calls a function that writes a file, and prints its report."""
+    def write(
+        self, target: str, function: Callable[..., RepackReport], source: Any, **options: Any
+    ) -> dict[str, Any]:
+        """Calls a function that writes a file; prints its report, unless JSON is wanted, and returns it."""
         began = time.monotonic()
-        report = function(*inputs, overwrite=self.force, **self.open_options, **options)
+        report = function(source, target, overwrite=self.force, **self.open_options, **options)
         seconds = time.monotonic() - began
+        document = {"output": target, "seconds": seconds, **vars(report), "notes": list(report.notes)}
         if self.as_json:
-            document: dict[str, Any] = {"output": target, "seconds": seconds, **vars(report)}
-            print_json(document | {"notes": list(report.notes)})
-            return
+            return document
         for note in report.notes:
             complain(f"sapwood: {note}")
         if sys.stdout.isatty():
@@ -99,6 +109,7 @@ class Output(Reading):
                 f"{counted(entries, 'entry', 'entries')} of {path}" for path, entries in report.trees.items()
             )
             print_line(f"{target}: {trees or 'no trees'}, {human_bytes(report.bytes)} in {seconds:.1f} s")
+        return document
 
 
 def byte_size(text: str | None) -> int | str | None:

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from ._options import Force, Json
+from ._options import Connection, Force, Json
 from ._output import Column, numbers, print_json, print_table
 from ._run import command
 
@@ -64,6 +64,8 @@ def chain(
     ] = None,
     force: Force = False,
     as_json: Json = False,
+    *,
+    connection: Connection,
 ) -> None:
     """Measure the events per second of a processing chain.
 
@@ -79,7 +81,7 @@ def chain(
     from ..studies.chain.running import Chain
 
     if page is not None:
-        check_output(page, REPORT, inputs=[source, output], overwrite=force)
+        check_output(page, REPORT, inputs=[source, connection.replica, output], overwrite=force)
     found = chains.measure(
         source,
         output or ["none"],
@@ -93,6 +95,7 @@ def chain(
         compression=compression,
         repeats=repeats,
         overwrite=force,
+        **connection.open_options,
     )
     if page is not None:
         chains.save(found, page, overwrite=force)

@@ -70,7 +70,7 @@ def convert(
     read: list[Any] = []
 
     def batches() -> Iterator[Any]:
-        for tree, start, stop in trees(source, reading, entry_range(entries)):
+        for tree, start, stop in trees([source], reading, entry_range(entries)):
             read.append(tree)
             within = {"entry_start": start, "entry_stop": stop}
             with _progress(tree, start, stop, quiet=reading.as_json) as advance:

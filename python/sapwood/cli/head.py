@@ -9,7 +9,7 @@ import typer
 
 from ..display.table import GAP, LEAST_TEXT
 from ..display.units import counted
-from ._options import Columns, Cut, Entries, Filter, Reading, Trees, entry_range
+from ._options import Cut, Entries, Filter, Reading, TreesAndColumns, entry_range
 from ._output import (
     Column,
     fits_terminal,
@@ -21,7 +21,7 @@ from ._output import (
     terminal_width,
 )
 from ._run import command
-from ._several import trees
+from ._several import trees, trees_and_columns
 
 WIDEST = 40
 """The most characters of one value in a table."""
@@ -40,8 +40,7 @@ _CLOSING = {"[": "]", "{": "}"}
 
 @command
 def head(
-    source: Trees,
-    columns: Columns = None,
+    arguments: TreesAndColumns,
     count: Annotated[
         int, typer.Option("-n", "--number", metavar="N", min=0, help="The number of entries.")
     ] = 10,
@@ -59,10 +58,11 @@ def head(
     With a cut, these are the first entries that pass it. Without columns, only the first few columns of a
     wide tree are printed; `--json` prints all.
     """
+    sources, columns = trees_and_columns(arguments)
     names, more = columns or None, 0
     document: dict[str, Any] = {}
     values: dict[str, list[Any]] = {}
-    for tree, *within in trees(source, reading, entry_range(entries)):
+    for tree, *within in trees(sources, reading, entry_range(entries)):
         if not (document or names or filter_name or reading.as_json):
             names, more = _first_columns(tree)
         document = document or {"file": tree.file.file_path, "tree": tree.object_path}

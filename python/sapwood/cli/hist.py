@@ -14,7 +14,7 @@ from ..display.bars import short_number
 from ._options import Cut, Entries, Force, Reading, entry_range
 from ._output import print_json, print_line
 from ._run import command
-from ._several import expanded, trees
+from ._several import expanded, trees, trees_and_columns
 
 MOST_LABELS = 200
 """The most characters of the labels of bins."""
@@ -38,17 +38,14 @@ class Drawing:
 
 @command
 def hist(
-    source: Annotated[
-        str,
+    arguments: Annotated[
+        list[str],
         typer.Argument(
-            metavar="FILE[:PATH]",
-            help="A tree or a histogram in a file, a URL, or a glob in quotes. You can omit the only tree.",
+            metavar="FILE[:PATH]... [EXPRESSION]",
+            help="Files, URLs or globs, and the tree or histogram inside; you can omit the only tree. After "
+            "the first argument, names with .root and URLs are files. For trees, a branch or an expression.",
         ),
     ],
-    expression: Annotated[
-        str | None,
-        typer.Argument(metavar="EXPRESSION", help="A branch or an expression, if FILE:PATH is a tree."),
-    ] = None,
     cut: Cut = None,
     bins: Annotated[
         int | None, typer.Option("--bins", "-b", metavar="N", min=1, max=100_000, help="Bins; by default 50.")
@@ -82,8 +79,12 @@ def hist(
     """
     from ..errors import UsageError
 
+    sources, columns = trees_and_columns(arguments)
+    if len(columns) > 1:
+        raise UsageError(f"a histogram is of one expression, not of {len(columns)}: put it in quotes")
+    expression = columns[0] if columns else None
     if output is not None:
-        _check_picture(output, [source, reading.replica], force)
+        _check_picture(output, [sources, reading.replica], force)
     span = None if limits is None else _limits(limits)
     if expression is None:
         for name, given in {
@@ -95,9 +96,9 @@ def hist(
         }.items():
             if given is not None:
                 raise UsageError(f"{name} needs an expression: sapwood hist FILE:TREE EXPRESSION")
-        drawing = _stored(source, reading)
+        drawing = _stored(sources, reading)
     else:
-        drawing = _filled(source, expression, cut, weight, bins, span, entry_range(entries), reading)
+        drawing = _filled(sources, expression, cut, weight, bins, span, entry_range(entries), reading)
     if reading.as_json:
         print_json(drawing.document)
     if output is not None:
@@ -107,7 +108,7 @@ def hist(
 
 
 def _filled(
-    source: str,
+    sources: list[str],
     expression: str,
     cut: str | None,
     weight: str | None,
@@ -122,7 +123,7 @@ def _filled(
     names = [expression] if weight is None else [expression, weight]
 
     def read() -> Iterator[Any]:
-        for tree, start, stop in trees(source, reading, entries):
+        for tree, start, stop in trees(sources, reading, entries):
             within = {"entry_start": start, "entry_stop": stop, "step_size": "50 MB"}
             for columns in tree.iterate(list(dict.fromkeys(names)), cut, how=dict, **within):
                 given = None if weight is None else columns[weight]
@@ -137,7 +138,7 @@ def _filled(
     ]
     title = expression + (f"  [{cut}]" if cut else "")
     document = {
-        "source": source,
+        "source": " ".join(sources),
         "expression": expression,
         "cut": cut,
         "weight": weight,
@@ -151,7 +152,7 @@ def _filled(
     return Drawing(title, (expression,), found.values, (found.edges,), ", ".join(parts), document)
 
 
-def _stored(source: str, reading: Reading) -> Drawing:
+def _stored(sources: list[str], reading: Reading) -> Drawing:
     """A histogram from a file; from several files, the sum."""
     import numpy as np
 
@@ -160,7 +161,7 @@ def _stored(source: str, reading: Reading) -> Drawing:
     from .head import shorten
 
     total: Any = None
-    for name in expanded([source], reading):
+    for name in expanded(sources, reading):
         found = open_tree_or_object(name, reading)
         if hasattr(found, "num_entries"):
             raise UsageError(
@@ -190,7 +191,7 @@ def _stored(source: str, reading: Reading) -> Drawing:
         elif axis.variable:
             noted += f"; bins of {letter} have different widths, and are drawn equally wide in a terminal"
     document = {
-        "source": source,
+        "source": " ".join(sources),
         "class": first.class_name,
         "title": first.title,
         "edges": [one.tolist() for one in first_edges],

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..display.units import counted
-from ._options import Entries, Force, Reading, Tree, entry_range
-from ._output import output_or_standard, print_json, print_line, print_text
+from ._options import Entries, Files, Force, Reading, entry_range
+from ._output import output_or_standard, print_line, print_text
 from ._run import command
+from ._several import for_each_output
 
 
 @command
 def layout(
-    source: Tree,
+    sources: Files,
     output: Annotated[
-        str, typer.Argument(metavar="OUT.svg", help="The picture, or '-' for standard output.")
+        str,
+        typer.Argument(
+            metavar="OUT.svg",
+            help="The picture, '-' for standard output, or a directory, for a picture of each file.",
+        ),
     ],
     read: Annotated[
         str | None,
@@ -35,33 +40,45 @@ def layout(
 
     Entries run downwards and branches across. Each rectangle is a basket; the width of a branch is its bytes.
     """
+    columns = [name.strip() for name in read.split(",") if name.strip()] if read else []
+
+    def draw_one(source: str, place: str) -> dict[str, Any]:
+        return _draw(source, place, columns, entry_range(entries), force, reading)
+
+    for_each_output(sources, output, reading, ".svg", draw_one)
+
+
+def _draw(
+    source: str,
+    output: str,
+    columns: list[str],
+    entries: tuple[int | None, int | None],
+    force: bool,
+    reading: Reading,
+) -> dict[str, Any]:
+    """Draws one tree; returns what was drawn."""
     from ..options.outputs import SVG
     from ..options.whole_file import write_whole
     from ..report.layout import draw, layout_of
     from ._target import open_tree
 
     place = output_or_standard(output, SVG, [source, reading.replica], force, reading.as_json)
-    start, stop = entry_range(entries)
-    columns = [name.strip() for name in read.split(",") if name.strip()] if read else []
     with open_tree(source, reading) as tree:
-        picture = layout_of(tree, columns, start, stop)
+        picture = layout_of(tree, columns, *entries)
     if place is None:
         print_text(draw(picture))
     else:
         write_whole(place, draw(picture), overwrite=force)
-    if reading.as_json:
-        print_json(
-            {
-                "file": tree.file.file_path,
-                "tree": tree.object_path,
-                "output": output,
-                "branches": len(picture.branches),
-                "baskets": picture.num_baskets,
-                "read": sorted(picture.wanted),
-                "baskets_read": picture.num_read,
-                "bytes_fetched": sum(nbytes for _, nbytes in picture.fetched),
-            }
-        )
-    elif place is not None and sys.stdout.isatty():
+    if not reading.as_json and place is not None and sys.stdout.isatty():
         branches = counted(len(picture.branches), "branch", "branches")
         print_line(f"{output}: {counted(picture.num_baskets, 'basket')} of {branches}")
+    return {
+        "file": tree.file.file_path,
+        "tree": tree.object_path,
+        "output": output,
+        "branches": len(picture.branches),
+        "baskets": picture.num_baskets,
+        "read": sorted(picture.wanted),
+        "baskets_read": picture.num_read,
+        "bytes_fetched": sum(nbytes for _, nbytes in picture.fetched),
+    }

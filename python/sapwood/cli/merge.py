@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ._output import print_json
 from ._run import command
 from ._writing import Layout, Output, Target, Trees
 
@@ -37,5 +38,8 @@ def merge(
     """
     from ..writing.repacking import merge as write
 
-    trees = only_tree or None
-    output.write(target, write, sources, target, schema=schema.value, trees=trees, **layout.arguments())
+    written = output.write(
+        target, write, sources, schema=schema.value, trees=only_tree or None, **layout.arguments()
+    )
+    if output.as_json:
+        print_json(written)

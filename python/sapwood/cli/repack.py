@@ -8,13 +8,14 @@ import typer
 
 from ._options import Entries, entry_range
 from ._run import command
-from ._writing import Branches, Compression, Follow, Layout, MainTree, Output, Source, Target, Trees
+from ._several import for_each_output
+from ._writing import Branches, Compression, Follow, Layout, MainTree, Output, Sources, Targets, Trees
 
 
 @command
 def repack(
-    source: Source,
-    target: Target,
+    sources: Sources,
+    target: Targets,
     *,
     layout: Layout,
     branches: Branches,
@@ -29,15 +30,15 @@ def repack(
     sapwood repack in.root out.root --compression zstd:5 --basket-size 256k --cluster-size 20MB
 
     Everything in the file is copied, including classes of any experiment. Settings that you do not change
-    stay as they are.
+    stay as they are. If OUT is a directory, each input gets a file in it, as with `cp`.
     """
     options = {**layout.arguments(), "tree": tree, "trees": only_tree or None}
-    _write(source, target, output, branches, entries, **options)
+    _write(sources, target, output, branches, entries, **options)
 
 
 @command
 def slim(
-    source: Source, target: Target, *, branches: Branches, tree: MainTree = None, output: Output
+    sources: Sources, target: Targets, *, branches: Branches, tree: MainTree = None, output: Output
 ) -> None:
     """Write a file with fewer branches. Baskets are copied unchanged.
 
@@ -48,13 +49,13 @@ def slim(
 
     if not branches.keep and not branches.drop:
         raise UsageError("name the branches to --keep or to --drop")
-    _write(source, target, output, branches, tree=tree)
+    _write(sources, target, output, branches, tree=tree)
 
 
 @command
 def skim(
-    source: Source,
-    target: Target,
+    sources: Sources,
+    target: Targets,
     *,
     cut: Annotated[str, typer.Option(metavar="CUT", help="Only entries for which this expression is true.")],
     branches: Branches,
@@ -70,14 +71,23 @@ def skim(
     sapwood skim nano.root dimuons.root --cut 'nMuon >= 2'
     """
     options = {"cut": cut, "compression": compression, "follow": follow, "tree": tree}
-    _write(source, target, output, branches, entries, **options)
+    _write(sources, target, output, branches, entries, **options)
 
 
 def _write(
-    source: str, target: str, output: Output, branches: Branches, entries: str | None = None, **options: Any
+    sources: list[str],
+    target: str,
+    output: Output,
+    branches: Branches,
+    entries: str | None = None,
+    **options: Any,
 ) -> None:
     from ..writing.repacking import repack as write
 
     start, stop = entry_range(entries)
-    chosen = {"entry_start": start, "entry_stop": stop, **branches.arguments()}
-    output.write(target, write, source, target, **chosen, **options)
+    chosen = {"entry_start": start, "entry_stop": stop, **branches.arguments(), **options}
+
+    def write_one(source: str, place: str) -> dict[str, Any]:
+        return output.write(place, write, source, **chosen)
+
+    for_each_output(sources, target, output, ".root", write_one)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._options import Json, duration, quantity
+from ._options import Json, ServerAccess, duration, quantity
 from ._output import Column, numbers, print_json, print_table
 from ._run import command
 
@@ -58,13 +58,16 @@ def replay(
         typer.Option(metavar="URL", help="Read this file for real, instead of modelling the recorded one."),
     ] = None,
     as_json: Json = False,
+    *,
+    access: ServerAccess,
 ) -> None:
     """Estimate the cost of a recorded job over another link.
 
     \b
     sapwood replay job.swt --rtt 150ms --bandwidth 100MB/s --policy default --policy unmerged
 
-    The reads are replayed against a model of the link, with several policies.
+    The reads are replayed against a model of the link, with several policies. Connection options are those
+    for the server of --source.
     """
     from dataclasses import asdict
 
@@ -84,7 +87,15 @@ def replay(
         concurrency,
     )
     policies = policy or [one for one in PRESETS if source is None or one != "replicas"]
-    costs: list[Replay] = run(recording, policies, link=link, servers=others, replicas=further, source=source)
+    costs: list[Replay] = run(
+        recording,
+        policies,
+        link=link,
+        servers=others,
+        replicas=further,
+        source=source,
+        **access.open_options,
+    )
     if as_json:
         print_json({"policies": [asdict(one) for one in costs]})
         return

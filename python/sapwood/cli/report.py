@@ -6,16 +6,15 @@ from typing import Annotated
 
 import typer
 
-from ._options import Columns, Entries, Force, Reading, Trees, entry_range
+from ._options import Entries, Force, Reading, TreesAndColumns, entry_range
 from ._output import print_text
 from ._run import command
-from ._several import trees
+from ._several import trees, trees_and_columns
 
 
 @command
 def report(
-    source: Trees,
-    columns: Columns = None,
+    arguments: TreesAndColumns,
     svg: Annotated[
         str | None, typer.Option("--svg", metavar="OUT.svg", help="Also draw the requests over time.")
     ] = None,
@@ -33,10 +32,11 @@ def report(
     from ..query.reading import read_and_drop
     from ..query.select import select
 
+    sources, columns = trees_and_columns(arguments)
     if svg is not None:
-        check_picture(svg, [source, reading.replica], force)
+        check_picture(svg, [sources, reading.replica], force)
     files = []
-    for found, start, stop in trees(source, reading, entry_range(entries)):
+    for found, start, stop in trees(sources, reading, entry_range(entries)):
         read_and_drop(found.tree, select(found, columns or None).leaf_branches, start, stop)
         files.append(found.file)
     cost = sum(file.report() for file in files)

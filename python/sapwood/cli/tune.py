@@ -11,7 +11,7 @@ import typer
 
 from ..display.printable import printable
 from ..display.units import counted
-from ._options import Force, Json, Tree, duration
+from ._options import Connection, Force, Json, Tree, duration
 from ._output import Column, print_json, print_line, print_table
 from ._run import command
 
@@ -79,6 +79,8 @@ def tune(
         typer.Option(metavar="URL", help="The URL that serves OUT.work/layouts, to read over a real link."),
     ] = None,
     as_json: Json = False,
+    *,
+    connection: Connection,
 ) -> None:
     """Measure which layout is best for a file, and write a report.
 
@@ -92,7 +94,8 @@ def tune(
     from ..studies import tune as tuning
 
     seconds, variants = None if budget == "none" else duration(budget), _variants(variant or ())
-    place = check_output(output, REPORT, inputs=[source, variants.values()], overwrite=force)
+    inputs = [source, connection.replica, variants.values()]
+    place = check_output(output, REPORT, inputs=inputs, overwrite=force)
     with _progress() as progress:
         found = tuning.run(
             source,
@@ -108,6 +111,7 @@ def tune(
             study=study,
             variants=variants,
             tell=progress,
+            **connection.open_options,
         )
     tuning.save(found, place, overwrite=force)
     if as_json:

@@ -107,6 +107,15 @@ def is_url(text: str) -> bool:
     return _SCHEME.match(text) is not None
 
 
+def is_root_file(text: str) -> bool:
+    """Whether a text names a ROOT file, a glob of them, or an object in one, by its suffix.
+
+    >>> is_root_file("a/*.root"), is_root_file("a.root.1:Events"), is_root_file("sqrt(x)")
+    (True, True, False)
+    """
+    return _FILE_AND_OBJECT.fullmatch(f"{text}:") is not None
+
+
 def is_glob(path: str) -> bool:
     """Whether a path has wildcards: ``*``, ``?``, ``[ab]`` or ``{a,b}``."""
     return _GLOB.search(path) is not None

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _core
 from ..errors.core import core_errors
+from ..options.reading import open_options
 from .tracing import summary
 
 PRESETS = ("default", "unmerged", "gap-64k", "gap-1M", "shallow", "blocks", "replicas")
@@ -72,6 +73,8 @@ def replay(
     replicas: Iterable[Link] = (),
     source: str | Mapping[str, str] | None = None,
     line: Link | None = None,
+    deadline: float | None = None,
+    **options: Any,
 ) -> list[Replay]:
     """Replays a recorded job with each of some policies.
 
@@ -93,20 +96,30 @@ def replay(
         source: the URL of the job's only file, or a mapping from recorded URLs to new URLs. These files are
             really read.
         line: the former name of ``link``.
+        deadline: seconds that opening the source, or one step of reading it, may take. Default: an hour.
+        options: those of :func:`sapwood.open` that say how to reach the source: ``headers``, ``endpoint``,
+            ``profile``, ``read_timeout`` and others. Policies decide about replicas and blocks.
 
     Returns:
         The cost with each policy, in the given order.
 
     Raises:
-        UsageError: if a policy or a link is invalid.
+        UsageError: if a policy, a link or an option is invalid.
     """
     recording = summary(path)
     default = link or line or Link()
     links = None if source is not None else _links(recording["links"], default, servers or {})
     urls = _urls(recording, source)
     replica_links = [_figures(replica, Link(), {}) for replica in replicas]
+    opened = open_options(deadline, None, options)
+    reached = opened.for_core()
     with core_errors():
-        costs = [_core.replay_job(os.fspath(path), policy, links, urls, replica_links) for policy in policies]
+        costs = [
+            _core.replay_job(
+                os.fspath(path), policy, links, urls, replica_links, deadline=opened.deadline, options=reached
+            )
+            for policy in policies
+        ]
     return [Replay(**json.loads(cost)) for cost in costs]
 
 

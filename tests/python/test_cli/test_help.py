@@ -75,5 +75,5 @@ def test_commands_are_listed_by_topic(sapwood: Callable[..., Any]) -> None:
 
 
 def test_usage_names_arguments_as_other_tools_do(sapwood: Callable[..., Any]) -> None:
-    assert " head [OPTIONS] FILE[:TREE] [COLUMN...]\n" in sapwood("head", "--help").out
+    assert " head [OPTIONS] FILE[:TREE]... [COLUMN...]\n" in sapwood("head", "--help").out
     assert " merge [OPTIONS] OUT IN...\n" in sapwood("merge", "--help").out

@@ -421,7 +421,7 @@ def test_devices_and_directories_are_no_files(
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
     for out in ("/dev/null", tmp_path / "pipe", tmp_path, tmp_path / "none" / "out"):
-        for words in ("layout SOURCE:Events OUT --force", "repack SOURCE OUT --force"):
+        for words in ("convert SOURCE:Events OUT --to csv --force", "merge OUT SOURCE --force"):
             done = sapwood(*Output(words, "").line(source, out))
             assert done.code == (3 if "none" in str(out) else 2), done.err
     assert Path("/dev/null").is_char_device()

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from http_fake import FakeServer, answer
 
-from sapwood import recreate
+from sapwood import open as open_file
+from sapwood import recreate, trace
 
 KEY = "x-key"
 
@@ -30,7 +31,15 @@ COMMANDS = {
     "slim": ["URL", "OUT.root", "--keep", "run"],
     "skim": ["URL", "OUT.root", "--cut", "run < 5"],
     "merge": ["OUT.root", "URL"],
+    "tune": [
+        *("URL:Events", "-o", "OUT.html", "--sample", "20", "--repeats", "1", "--budget", "1s"),
+        *("--dimension", "event-skipping", "--goal", "disk"),
+    ],
+    "bench chain": ["URL:Events", "--chain", "read"],
+    "replay": ["RECORDING", "--source", "URL", "--policy", "default"],
 }
+KEEPS_NOTHING = {"doctor", "verify", "replay"}
+"""Commands that read a file past its cache, to check or measure its server."""
 
 
 @pytest.fixture
@@ -41,32 +50,49 @@ def server(path: Path) -> Iterator[FakeServer]:
         yield server
 
 
-def words(name: str, server: FakeServer, folder: Path) -> list[str]:
-    given = [
-        one.replace("URL", f"{server.url}/a.root").replace("OUT", str(folder / "out"))
-        for one in COMMANDS[name]
-    ]
-    return [name, *given]
+@pytest.fixture
+def recording(path: Path, tmp_path: Path) -> Path:
+    with trace(tmp_path / "job.swt") as place:
+        open_file(f"{path}:Events").arrays(["run"])
+    return place
+
+
+@pytest.fixture
+def words(server: FakeServer, tmp_path: Path, recording: Path) -> Callable[[str], list[str]]:
+    """The arguments of a command."""
+    places = {"URL": f"{server.url}/a.root", "OUT": str(tmp_path / "out"), "RECORDING": str(recording)}
+
+    def given(name: str) -> list[str]:
+        found = name.split()
+        for word in COMMANDS[name]:
+            for placeholder, place in places.items():
+                word = word.replace(placeholder, place)
+            found.append(word)
+        return found
+
+    return given
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_headers_and_caches_reach_the_server(
-    sapwood: Callable[..., Any], server: FakeServer, tmp_path: Path, name: str
+    sapwood: Callable[..., Any], words: Callable[[str], list[str]], tmp_path: Path, name: str
 ) -> None:
-    assert sapwood(*words(name, server, tmp_path)).code != 0
+    assert sapwood(*words(name)).code != 0
     cache = tmp_path / "cache"
-    done = sapwood(*words(name, server, tmp_path), "--header", f"{KEY}: a:b", "--cache", cache)
+    keep = [] if name == "replay" else ["--cache", cache]
+    done = sapwood(*words(name), "--header", f"{KEY}: a:b", *keep)
     assert done.code == 0, done.err
-    if name not in ("verify", "doctor"):
+    if name not in KEEPS_NOTHING:
         assert sapwood("cache", "ls", "-d", cache, "--json").json["files"]
 
 
-# Doctor tries the given location, two files have no common replica, and those of a list are prefixes.
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"doctor", "diff", "merge"}))
+# Doctor tries the given location, two files have no common replica, those of a list are prefixes, and the
+# replicas of a replay are links.
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"doctor", "diff", "merge", "replay"}))
 def test_replicas_serve_where_the_first_location_does_not(
-    sapwood: Callable[..., Any], server: FakeServer, path: Path, tmp_path: Path, name: str
+    sapwood: Callable[..., Any], words: Callable[[str], list[str]], path: Path, name: str
 ) -> None:
-    done = sapwood(*words(name, server, tmp_path), "--replica", path)
+    done = sapwood(*words(name), "--replica", path)
     assert done.code == 0, done.err
 
 
@@ -93,6 +119,53 @@ def test_globs_stand_for_files(sapwood: Callable[..., Any], folder: Path, comman
     assert len(sapwood(*command, f"{folder}/a*.root{inside}", "--json").json["files"]) == 2
     missing = sapwood(*command, f"{folder}/b*.root{inside}")
     assert missing.code == 3 and "no file matches" in missing.err
+
+
+def test_several_files_precede_the_columns(sapwood: Callable[..., Any], folder: Path) -> None:
+    files = [f"{folder}/a1.root:Events", f"{folder}/a2.root:Events"]
+    shown = sapwood("head", *files, "run", "run + 1", "--entries", "999:1001", "--json").json
+    assert shown["columns"] == {"run": [999, 0], "run + 1": [1000, 1]}
+    assert sapwood("report", *files, "run", "--json").json["baskets"] == 8
+    assert sapwood("hist", *files, "run", "--json").json["entries"] == 2000
+    two = sapwood("hist", *files, "run", "MET_pt")
+    assert two.code == 2 and "one expression" in two.err
+
+
+@pytest.mark.parametrize("command", ["repack", "slim", "skim", "layout"])
+def test_a_directory_gets_an_output_for_each_file(
+    sapwood: Callable[..., Any], folder: Path, command: str
+) -> None:
+    inside = ":Events" if command == "layout" else ""
+    more = {"slim": ["--keep", "run"], "skim": ["--cut", "run < 5"]}.get(command, [])
+    place = folder / "new"
+    missing = sapwood(command, f"{folder}/a*.root{inside}", place, *more)
+    assert missing.code == 2 and "directory" in missing.err and not place.exists()
+    place.mkdir()
+    done = sapwood(
+        command, *(f"{folder}/{name}.root{inside}" for name in ("a1", "a2")), place, "--json", *more
+    )
+    assert done.code == 0, done.err
+    suffix = ".svg" if command == "layout" else ".root"
+    outputs = [str(place / f"{name}{suffix}") for name in ("a1", "a2")]
+    assert [one["output"] for one in done.json["files"]] == outputs
+    assert sorted(map(str, place.iterdir())) == outputs
+    again = sapwood(command, f"{folder}/a*.root{inside}", place, *more)
+    assert again.code == 2 and again.err.count("exists") == 2
+
+
+def test_inputs_with_the_same_name_are_refused(sapwood: Callable[..., Any], folder: Path) -> None:
+    (folder / "b").mkdir()
+    (folder / "new").mkdir()
+    shutil.copy(folder / "a1.root", folder / "b" / "a1.root")
+    done = sapwood("repack", folder / "a1.root", folder / "b" / "a1.root", folder / "new")
+    assert done.code == 2 and "a1.root" in done.err
+    assert list((folder / "new").iterdir()) == []
+
+
+def test_a_directory_of_inputs_is_not_written_over(sapwood: Callable[..., Any], folder: Path) -> None:
+    before = (folder / "a1.root").read_bytes()
+    assert sapwood("repack", folder / "a1.root", folder, "--force").code == 2
+    assert (folder / "a1.root").read_bytes() == before
 
 
 def test_ranges_of_entries_go_across_files(sapwood: Callable[..., Any], folder: Path) -> None:

@@ -41,8 +41,15 @@ pub enum ReplayTarget {
         /// one more, at the same distance as the first.
         replicas: Vec<LinkModel>,
     },
-    /// At these URLs instead of the recorded ones; other files keep their URLs.
-    Real(HashMap<String, String>),
+    /// On real servers.
+    Real {
+        /// URLs to read instead of recorded ones; other files keep their URLs.
+        urls: HashMap<String, String>,
+        /// How the servers are reached; deadline and counters are those of the replay.
+        options: Box<SourceOptions>,
+        /// The most time that opening a file, or one step of reading, may take.
+        deadline: Duration,
+    },
 }
 
 /// The cost of a replay.
@@ -143,13 +150,21 @@ impl ReplayContext {
         }
     }
 
+    /// When opening a file, or a step of reading that begins now, fails.
+    fn deadline(&self) -> Deadline {
+        Deadline::after(match &self.place {
+            ReplayTarget::Real { deadline, .. } => *deadline,
+            ReplayTarget::Model { .. } => Deadline::LONGEST,
+        })
+    }
+
     /// Opens a file, which takes as many round trips as in the recording.
     async fn open(self: &Arc<Self>, file: &RecordedFile) -> Result<Fetcher> {
         let opened = match &self.place {
-            ReplayTarget::Real(urls) => {
+            ReplayTarget::Real { urls, options, .. } => {
                 let url = urls.get(&file.url).unwrap_or(&file.url);
-                let counters = Arc::clone(&self.counters);
-                open(url, &SourceOptions { counters, ..SourceOptions::default() }).await?
+                let (counters, deadline) = (Arc::clone(&self.counters), self.deadline());
+                open(url, &SourceOptions { counters, deadline, ..(**options).clone() }).await?
             }
             ReplayTarget::Model { .. } => match self.policy.sources {
                 Some(sources) => self.open_places(file, sources).await?,
@@ -238,7 +253,7 @@ impl ReplayContext {
 fn further(place: &ReplayTarget) -> Vec<Arc<ModelLink>> {
     match place {
         ReplayTarget::Model { replicas, .. } => replicas.iter().map(|&model| ModelLink::new(model)).collect(),
-        ReplayTarget::Real(_) => Vec::new(),
+        ReplayTarget::Real { .. } => Vec::new(),
     }
 }
 
@@ -338,7 +353,7 @@ impl<'j> ProcessReplay<'j> {
             }
             Action::Structure(file, ranges) => {
                 if let Some(fetcher) = self.fetcher(*file) {
-                    fetcher.fetch(ranges, Deadline::after(Deadline::LONGEST)).await?;
+                    fetcher.fetch(ranges, self.world.deadline()).await?;
                 }
             }
             Action::Begin(read) => {
@@ -358,7 +373,7 @@ impl<'j> ProcessReplay<'j> {
             Action::Fetch(baskets) => {
                 let fetches = by_file(baskets).into_iter().filter_map(|(file, ranges)| {
                     let fetcher = self.fetcher(file)?;
-                    let deadline = Deadline::after(Deadline::LONGEST);
+                    let deadline = self.world.deadline();
                     Some(Handle::current().spawn(async move { fetcher.fetch(&ranges, deadline).await }))
                 });
                 let fetches = fetches.collect();

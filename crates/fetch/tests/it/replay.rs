@@ -182,7 +182,12 @@ fn a_file_with_several_replicas_is_read_from_all() {
 
 #[test]
 fn several_replicas_need_a_model() {
-    let (job, place) = (job([scan(1, 1, 1, Duration::ZERO)]), ReplayTarget::Real(HashMap::new()));
+    let place = ReplayTarget::Real {
+        urls: HashMap::new(),
+        options: Box::default(),
+        deadline: Duration::from_secs(10),
+    };
+    let job = job([scan(1, 1, 1, Duration::ZERO)]);
     let error = replay(&job, &place, &Policy::parse("replicas").unwrap(), &AtomicBool::new(false));
     assert_eq!(error.unwrap_err().kind(), sapwood_core::ErrorKind::Usage);
 }

@@ -14,6 +14,7 @@ from typing import Any
 from ...errors import UsageError
 from ...options.memory import memory_size
 from ...options.paths import is_url
+from ...options.reading import open_options
 from ..process import MeasurementError, run_module
 from ..report import machine, save_report
 from .page import page
@@ -94,6 +95,8 @@ def measure(
     repeats: int = 1,
     overwrite: bool = False,
     tell: Callable[[int, int], None] = lambda done, total: None,
+    deadline: float | None = None,
+    **options: Any,
 ) -> Sweep:
     """Runs the chain at all points, each run in a separate process.
 
@@ -119,20 +122,23 @@ def measure(
         repeats: runs of each point.
         overwrite: whether a file that exists before the first run is replaced.
         tell: called with the number of finished runs and the number of all runs.
+        deadline: seconds that one run may take; at most, and by default, an hour.
+        options: those of :func:`sapwood.open` that JSON can hold, for sources and outputs.
 
     Returns:
         A measurement for each point; a failed one contains the error.
 
     Raises:
-        UsageError: an output is a source, or an existing file without ``overwrite``.
+        UsageError: an output is a source, or an existing file without ``overwrite``; an option is invalid.
     """
     sizes = [memory_size(size) for size in stripe_sizes]
     every = itertools.product(sources, outputs, chains, batches, sizes, group, lanes, threads)
     points = _distinct(itertools.starmap(ChainPoint, every))
     if not points:
         raise UsageError("there is nothing to measure: give at least one value of each setting")
+    open_options(deadline, None, options)
     for output in dict.fromkeys(point.output for point in points):
-        check_place(output, sources, overwrite, None)
+        check_place(output, [*sources, options.get("replicas")], overwrite, deadline)
     if repeats < 1:
         raise UsageError(f"repeats must be at least 1, not {repeats}")
     runs: dict[ChainPoint, list[ChainReport]] = {point: [] for point in points}
@@ -142,8 +148,8 @@ def measure(
         if point not in errors:
             place = _place(point.output, names)
             # Any existing output was written by this sweep, or may be replaced.
-            shared = {"entries": entries, "compression": compression, "overwrite": True}
-            task = {**asdict(point), **shared, "output": place}
+            shared = {"entries": entries, "compression": compression, "overwrite": True, "deadline": deadline}
+            task = {**options, **asdict(point), **shared, "output": place}
             try:
                 result = run_module("sapwood.studies.chain.child", task, _DEADLINE)
                 runs[point].append(ChainReport(**result))

@@ -128,6 +128,8 @@ def run(
     variants: Mapping[str, str | os.PathLike[str]] | None = None,
     study: str | None = None,
     tell: Callable[[Progress], None] = lambda _: None,
+    deadline: float | None = None,
+    **options: Any,
 ) -> Tuning:
     """Measures layouts of a sample of a file, and recommends one for each goal.
 
@@ -152,6 +154,8 @@ def run(
         study: the name of one of :data:`STUDIES`, for its sweeps instead of the usual ones; there are no
             recommendations unless you name goals.
         tell: called with the progress.
+        deadline: seconds that opening the source, or taking a sample of it, may take.
+        options: those of :func:`sapwood.open`, for the source; variants have the same, except ``replicas``.
 
     Raises:
         UsageError: for an unknown or repeated goal, dimension or study, and for a tree without entries.
@@ -162,7 +166,7 @@ def run(
     folder, variants, columns = Path(work), variants or {}, tuple(columns)
     if "" in variants:
         raise UsageError("a variant has no name; write, for example, split=FILE")
-    with only_tree(open_object(os.fspath(source))) as tree:
+    with only_tree(open_object(os.fspath(source), deadline=deadline, **options)) as tree:
         if planned_study and sample is None:
             sample = min(planned_study.entries, tree.num_entries)
         chosen_columns(tree, columns)
@@ -186,7 +190,9 @@ def run(
             if variant not in used:
                 continue
             samples[variant] = folder / SAMPLES / f"{len(samples)}.root"
-            _take_sample(os.fspath(file), name, samples[variant], subject["entries"], tell)
+            tell(Progress(label=f"taking a sample of {counted(subject['entries'], 'entry', 'entries')}"))
+            reached = options if file is path else {**options, "replicas": None}
+            _take_sample(file, name, samples[variant], subject["entries"], deadline=deadline, **reached)
         harness = Harness(samples, name, layouts, journal, repeats, threads, budget, via, tell=tell)
         harness.expansion = expansion
         found = measure(path, subject, base, columns, chosen, planned, harness)
@@ -295,12 +301,13 @@ def _subject(
 
 
 def _take_sample(
-    source: str, tree: str, target: Path, entries: int, tell: Callable[[Progress], None]
+    source: str | os.PathLike[str], tree: str, target: Path, entries: int, **options: Any
 ) -> None:
     """Writes the first entries without compression, so that writing layouts needs no decompression."""
-    tell(Progress(label=f"taking a sample of {counted(entries, 'entry', 'entries')}"))
     target.parent.mkdir(exist_ok=True)
-    repack(source, target, compression="none", entry_stop=entries, tree=tree, trees=[tree])
+    repack(
+        os.fspath(source), target, compression="none", entry_stop=entries, tree=tree, trees=[tree], **options
+    )
 
 
 def _check_folder(folder: Path, inputs: Sequence[Any]) -> None:
