@@ -5,6 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+LATER = [
+    *("catalog", "history", "integrations", "lazy", "monitoring", "objects", "report", "stripe", "studies"),
+    *("writing", "query.excluding"),
+]
+"""Packages and modules that a plain read does not need; each is imported when it is first used."""
 OPTIONAL = ["awkward", "pandas", "pyarrow", "typer", "rich", "uproot", "sqlalchemy"]
 
 
@@ -22,6 +27,18 @@ tree.arrays(["met", "Jet_pt"], "met > 10", library="np")
 print([name for name in {OPTIONAL!r} if name in sys.modules])
 """
     assert run(code).strip() == "[]"
+
+
+def test_opening_and_reading_import_only_what_they_use(events_file: object) -> None:
+    code = f"""
+import sys, sapwood
+tree = sapwood.open({str(events_file)!r} + ":Events")
+tree.arrays(["met", "Jet_pt"], library="np")
+print([name for name in {LATER!r} if f"sapwood.{{name}}" in sys.modules])
+tree.file.report()
+print("sapwood.report" in sys.modules)
+"""
+    assert run(code).splitlines() == ["[]", "True"]
 
 
 def test_without_the_optional_packages_numpy_still_works(events_file: object) -> None:

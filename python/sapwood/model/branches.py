@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, TypedDict, TypeVar
 
 from ..arrays.libraries import library_named
-from ..display.notebook import notebook_table, table_or_text
 from ..display.printable import printable
 from ..display.units import counted, human_compression
 from ..errors import ArgumentTypeError, KeyInFileError, SapwoodError, UsageError
-from ..lazy.chunks import whole_array
-from ..lazy.reader import lazy_options, open_reader
 from ..query.filters import Filter, Filters
 from ..query.query import Query
 from ..query.reading import read_arrays, read_steps
@@ -189,6 +186,8 @@ class HasBranches(ABC):
         return True
 
     def _repr_html_(self) -> str:
+        from ..display.notebook import notebook_table, table_or_text
+
         def table() -> str:
             branches = [*self._itself(), *self._below()]
             rows = [
@@ -339,6 +338,9 @@ class HasBranches(ABC):
             _refuse("cannot be combined with virtual=True", **combined)
             if library_named(library) is not library_named("ak"):
                 raise UsageError(f'virtual=True requires library="ak", not {library!r}')
+            from ..lazy.chunks import whole_array
+            from ..lazy.reader import lazy_options, open_reader
+
             options = lazy_options((), profile, None, threads, deadline)
             filters = Filters(filter_name, filter_typename, filter_branch)
             reader = open_reader(self, "virtual", entry_start, entry_stop, options, filters)

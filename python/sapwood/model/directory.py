@@ -8,7 +8,6 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from ..display.notebook import notebook_table, table_or_text
 from ..display.printable import shows_printable
 from ..display.units import counted
 from ..errors import ArgumentTypeError, KeyInFileError, SapwoodError, UnsupportedTypeError, UsageError
@@ -195,6 +194,8 @@ class Directory(ABC):
         return f"<Directory {self.object_path!r} of {self.file_path!r}>"
 
     def _repr_html_(self) -> str:
+        from ..display.notebook import notebook_table, table_or_text
+
         def table() -> str:
             highest: dict[str, tuple[str, str, str, int]] = {}
             for path, key in sorted(self._listed(cycle=False), key=lambda one: one[1].cycle):

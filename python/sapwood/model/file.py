@@ -17,19 +17,16 @@ from ..display.units import human_bytes
 from ..errors import ClosedFileError, SapwoodWarning, UnsupportedTypeError, UsageError
 from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
-from ..history.logs import log_of, without_version
-from ..objects.reading import value_of
 from ..options.compression import Compression
-from ..options.outputs import is_same
 from ..options.paths import check_exists, is_url
 from ..options.reading import WITHOUT_SECRETS, OpenOptions
-from ..report import ReadReport
 from .directory import Directory, SubDirectory
 from .tree import Tree
 from .watching import watch
 
 if TYPE_CHECKING:
     from ..lazy.reader import Ledger
+    from ..report.cost import ReadReport
 
 
 _OPENED: weakref.WeakSet[File] = weakref.WeakSet()
@@ -38,6 +35,7 @@ _OPENED: weakref.WeakSet[File] = weakref.WeakSet()
 
 def open_files(path: str) -> list[File]:
     """The files at a local path that this process has open."""
+    from ..options.outputs import is_same
 
     def found() -> list[File]:
         return [file for file in list(_OPENED) if not file.closed and is_same(path, file.file_path)]
@@ -181,6 +179,8 @@ class File(Directory, ClosingContext):
         with core_errors():
             core = self._core.item(path, cycle, deadline=self._options.deadline_or(deadline))
         if isinstance(core, _core.Object):
+            from ..objects.reading import value_of
+
             return value_of(core, self)
         directory = tuple(path.split("/")[:-1])
         return Tree(SubDirectory(self, directory) if directory else self, path, cycle, core)
@@ -220,6 +220,8 @@ class File(Directory, ClosingContext):
 
     def report(self) -> ReadReport:
         """What reading this file has cost so far. This also works after the file was closed."""
+        from ..report.cost import ReadReport
+
         return ReadReport.from_counters(
             self.file_path,
             self._core.counters(),
@@ -293,6 +295,8 @@ class File(Directory, ClosingContext):
 
 def _log_of(where: str, options: OpenOptions) -> Any:
     """The log of the dataset at a path or URL, which may name a version."""
+    from ..history.logs import log_of, without_version
+
     return log_of(options.log, without_version(where), options)
 
 

@@ -13,9 +13,6 @@ from ..display.units import counted
 from ..errors import DeadlineError, SapwoodError
 from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
-from ..lazy.chunks import LazyChunks
-from ..lazy.events import Events
-from ..lazy.reader import Caching, lazy_options, open_reader
 from ..query.assemble import member_of
 from ..query.filters import Filter, Filters
 from .branch import Branch
@@ -25,7 +22,10 @@ if TYPE_CHECKING:
     import os
 
     from .. import _core
+    from ..lazy.chunks import LazyChunks
+    from ..lazy.events import Events
     from ..lazy.profile import Profile
+    from ..lazy.reader import Caching
     from .directory import Directory
     from .file import File
 
@@ -257,6 +257,9 @@ class Tree(HasBranches, ClosingContext):
         Raises:
             KeyInFileError: one of ``columns`` does not exist; the message suggests similar names.
         """
+        from ..lazy.events import Events
+        from ..lazy.reader import lazy_options, open_reader
+
         options = lazy_options(columns, profile, caching, threads, deadline)
         filters = Filters(filter_name, filter_typename, filter_branch)
         reader = open_reader(self, "events", entry_start, entry_stop, options, filters)
@@ -289,6 +292,9 @@ class Tree(HasBranches, ClosingContext):
 
         The other arguments are those of :meth:`events`.
         """
+        from ..lazy.chunks import LazyChunks
+        from ..lazy.reader import lazy_options, open_reader
+
         options = lazy_options(columns, profile, caching, threads, deadline)
         filters = Filters(filter_name, filter_typename, filter_branch)
         reader = open_reader(self, "lazy", entry_start, entry_stop, options, filters)

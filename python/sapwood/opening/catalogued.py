@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ..history.logs import Log
+from typing import TYPE_CHECKING
+
 from ..options.paths import CATALOGUED
+
+if TYPE_CHECKING:
+    from ..history.logs import Log
 
 
 def catalogued(name: str) -> tuple[str, Log]:

@@ -14,7 +14,6 @@ from ..errors import SapwoodError
 from ..errors.core import core_errors
 from .assemble import readable_leaves
 from .compute import Result
-from .excluding import excluded_ranges
 from .query import Query
 from .select import branches_among
 
@@ -39,7 +38,11 @@ def start_read(
     leaves, tree = query.leaves, query.source.tree
     ends = (min(start for start, _ in ranges), max(stop for _, stop in ranges)) if ranges else (0, 0)
     in_stages = ends[0] < ends[1] and drops_entries(query)
-    excluded = excluded_ranges(query, *ends, deadline) if in_stages else []
+    excluded: list[tuple[int, int]] = []
+    if in_stages:
+        from .excluding import excluded_ranges
+
+        excluded = excluded_ranges(query, *ends, deadline)
     trees = {id(one): one for one in (tree, *(leaf.tree for leaf in leaves))}
     tree_index = {key: index for index, key in enumerate(trees)}
     leaf_index = {leaf.key: index for index, leaf in enumerate(leaves)}
