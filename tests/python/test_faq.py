@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 import uproot
 
 import sapwood
+from sapwood import stripe
+from sapwood.cli.main import main
 from sapwood.errors import SapwoodError
 
 ROOT = Path(__file__).parents[2]
@@ -33,25 +36,55 @@ CALLS: list[Call] = [
     lambda tree: tree.arrays(["nMuon"], library="xx"),
     lambda tree: tree.arrays(["nMuon"], library="pd", how="zip"),
     lambda tree: sapwood.example("nano.root"),
+    lambda tree: stripe.open("none"),
+    lambda tree: stripe.create("set", "nano.root:Events"),
+    lambda tree: sapwood.open("set@v99"),
+    lambda tree: stripe.open("set").append("other.root:Events"),
+    lambda tree: sapwood.open("catalog:ttbar"),
 ]
-BY_SERVERS = ("the server answered 403", "pip install 'sapwood[xrootd]'")
-"""Messages that the tests of credentials and of the wheel provoke."""
+BY_SERVERS = (
+    *("tests/python/test_credentials.py", "tests/python/test_wheel.py"),
+    *("crates/credentials/src/access.rs", "crates/credentials/src/finding.rs"),
+    "crates/source/src/http/client.rs",
+)
+"""Where the messages are that only servers provoke: their tests, and the code of rare ones."""
+NAMES = {"ConflictError"}
 
 
-def test_the_quoted_messages_are_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def without_packages(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
+    """The messages for those who have not installed pandas, Typer and Rich."""
+    with monkeypatch.context() as context:
+        context.setattr(importlib.util, "find_spec", lambda name, package=None: None)
+        with sapwood.open("nano.root:Events") as tree, pytest.raises(ImportError) as raised:
+            tree.arrays(["nMuon"], library="pd")
+        yield str(raised.value)
+        with pytest.raises(SystemExit):
+            main()
+        yield capsys.readouterr().err
+
+
+def test_the_quoted_messages_are_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     content = Path(sapwood.example("nano.root")).read_bytes()
     Path("short.root").write_bytes(content[: len(content) // 2])
     Path("notes.txt").write_text("not a file of ROOT\n" * 100)
     with uproot.recreate("tuple.root") as file:
         file.mkrntuple("t", {"x": np.arange(3)})
-    messages = []
+    with sapwood.recreate("other.root") as new:
+        new["Events"] = {"x": np.arange(3)}
+    stripe.create("set", "nano.root:Events", cut="nMuon > 5")
+    monkeypatch.setenv("SAPWOOD_CATALOG", str(tmp_path / "catalog.sqlite"))
+    messages = [*without_packages(monkeypatch, capsys)]
     with sapwood.open("nano.root:Events") as tree:
         for call in CALLS:
             with pytest.raises(SapwoodError) as raised:
                 call(tree)
             messages.append(str(raised.value))
-    for quoted in QUOTED.findall((ROOT / "docs" / "faq.md").read_text()):
-        if not quoted.startswith(BY_SERVERS):
-            pattern = re.escape(quoted).replace("…", ".*")
-            assert any(re.search(pattern, message) for message in messages), quoted
+    elsewhere = [(ROOT / name).read_text() for name in BY_SERVERS]
+    quotes = QUOTED.findall((ROOT / "docs" / "faq.md").read_text())
+    assert len(quotes) > 25
+    for quoted in quotes:
+        pattern = re.escape(quoted).replace("…", ".*")
+        assert quoted in NAMES or any(re.search(pattern, text) for text in [*messages, *elsewhere]), quoted
