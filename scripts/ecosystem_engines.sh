@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests sapwood with DuckDB, Polars, graphed, and dask of two years, each in an environment of its own:
+# Tests sapwood with DuckDB, Polars, graphed, dask of two years, and coffea, each in an environment of its own:
 #   ecosystem_engines.sh [PYTHON]
 # Arguments of pytest come from the variable PYTEST_ARGUMENTS.
 set -eu
@@ -19,10 +19,11 @@ run_tests() {
     # The checkout itself, with the core that `make build` compiled for every Python.
     site=$("$folder/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     echo "$PWD/python" >"$site/sapwood-checkout.pth"
-    "$folder/bin/python" -m pip list 2>/dev/null | grep -iE '^(duckdb|polars|distributed|graphed|pyarrow) ' || true
+    "$folder/bin/python" -m pip list 2>/dev/null | grep -iE '^(duckdb|polars|distributed|graphed|pyarrow|coffea) ' || true
     # shellcheck disable=SC2086 # names of tests, arguments of pytest
     "$folder/bin/python" -m pytest -q -p no:cacheprovider -o filterwarnings=default $3 ${PYTEST_ARGUMENTS:-}
 }
 
 run_tests engines "duckdb polars distributed graphed graphed-executors" tests/engines
+run_tests coffea "coffea" "tests/engines/test_guides.py tests/python/test_nanoevents.py"
 run_tests dask2025 "distributed==2025.3.1 dask==2025.3.1" tests/engines/test_dask.py
