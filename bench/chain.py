@@ -36,6 +36,9 @@ POOLS = {COPIES: "", CODED: ":ec"}
 """The name of each pool in the gateway's location constraints."""
 NOTHING = "nothing: events without columns"
 """The overhead of the chain itself, which is not drawn: it is much smaller than everything else."""
+PANELS = {"read": "Reading events from", "full": "Reading, encoding and writing events to"}
+"""What the two kinds of chains do, as the titles of their panels."""
+FROM_DISK = "full, file on disk to: "
 COLOURS = ("#1f6fb3", "#d1892a", "#2c7a3f", "#b3401f", "#6b4fa0", "#777777", "#1b9e9e", "#c2599a")
 NUMBERS = itertools.count(1)
 
@@ -84,11 +87,11 @@ def measure(options: argparse.Namespace, folder: Path) -> Record:
         how: dict[str, Any] = {"entries": options.entries, "lanes": LANES, "threads": THREADS}
         series = [run(f"read {name}", it, "none", chains=["read"], **how) for name, it in sources.items()]
         how["chains"] = ["full"]
-        for name, output in {"nothing": "none", "accepted, discarded": "sink", **kept}.items():
-            series.append(run(f"full, file on disk to: {name}", local, output, **how))
+        for name, output in {"nothing": "none", "stripes, discarded": "sink", **kept}.items():
+            series.append(run(f"{FROM_DISK}{name}", local, output, **how))
         for pool in POOLS:
             with output_bucket(cluster, pool) as bucket:
-                series.append(run(f"full, file on disk to: stripes, {pool}", local, bucket, **how))
+                series.append(run(f"{FROM_DISK}stripes, {pool}", local, bucket, **how))
         with output_bucket(cluster, CODED) as bucket:
             series.append(run("full, stripes to stripes, coded", coded, bucket, **how))
         how |= {"lanes": [2], "threads": [2], "batches": BATCHES, "stripe_sizes": STRIPES}
@@ -137,7 +140,7 @@ def draw(found: Record, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
-    for panel, kind in zip(panels, ("read", "full"), strict=True):
+    for panel, (kind, title) in zip(panels, PANELS.items(), strict=True):
         chosen = [
             members
             for members in found["series"]
@@ -148,9 +151,9 @@ def draw(found: Record, path: Path) -> None:
                 max(events_per_second(one) for one in members if one["point"]["threads"] == threads)
                 for threads in THREADS
             ]
-            label = members[0]["name"].removeprefix(f"{kind} ").removeprefix("full, ")
+            label = members[0]["name"].removeprefix(FROM_DISK).removeprefix("read ").removeprefix("full, ")
             panel.plot(THREADS, best, marker="o", color=colour, label=label)
-        panel.set(title=f"{kind}", xlabel="threads", ylabel="events per second", xticks=THREADS)
+        panel.set(title=title, xlabel="threads", ylabel="events per second", xticks=THREADS)
         panel.set_ylim(bottom=0)
         panel.legend(fontsize=7, loc="best")
         figures.style(panel)
