@@ -128,8 +128,6 @@ def test_other_libraries(pool: Path, library: str) -> None:
         found = events.take(90)
         as_list = found["number"].to_pylist() if library == "arrow" else found["number"].tolist()
         assert as_list == numbers(expected)
-        with pytest.raises(errors.UsageError):
-            events.overlay(1, number=1)
 
 
 def test_the_next_clusters_are_read_before_they_are_asked_for(served: str) -> None:

@@ -16,6 +16,17 @@ Form: TypeAlias = tuple[Any, ...]
 ``("union", [form, …])`` or ``("empty",)``."""
 
 
+def counter_names(name: str) -> Iterator[str]:
+    """The names that a counter of the items of a list may have, the most specific one first.
+
+    >>> list(counter_names("Muon_pt"))
+    ['nMuon_pt', 'nMuon']
+    """
+    while name:
+        yield f"n{name}"
+        name = name.rpartition("_")[0]
+
+
 class Column(Protocol):
     """A column as the core returns it.
 

@@ -55,6 +55,10 @@ class Library(ABC):
     def concatenate_arrays(self, arrays: Sequence[Any]) -> Any:
         """Concatenates arrays, or the tables that ``how=None`` makes."""
 
+    @abstractmethod
+    def lists(self, table: Any, counts: NDArray[np.int64], axes: Mapping[str, Sequence[int]]) -> Any:
+        """The items of a table in lists of so many; ``axes`` names and labels the axes of ``counts``."""
+
     def group(
         self, arrays: dict[str, Any], how: Any, index: Any, docs: Mapping[str, Doc], title: Doc | None
     ) -> Any:
@@ -110,6 +114,14 @@ class AwkwardLibrary(Library):
 
         return arrays[0] if len(arrays) == 1 else ak.concatenate(arrays)
 
+    def lists(self, table: Any, counts: NDArray[np.int64], axes: Mapping[str, Sequence[int]]) -> Any:
+        import awkward as ak
+
+        found = ak.Array(ak.unflatten(table, counts.ravel()))
+        for size in counts.shape[:0:-1]:
+            found = ak.to_regular(ak.unflatten(found, np.full(len(found) // max(size, 1), size)))
+        return found
+
     def group(
         self, arrays: dict[str, Any], how: Any, index: Any, docs: Mapping[str, Doc], title: Doc | None
     ) -> Any:
@@ -149,6 +161,15 @@ class NumPyLibrary(Library):
     def concatenate_arrays(self, arrays: Sequence[Any]) -> Any:
         return arrays[0] if len(arrays) == 1 else _numpy.concatenate(arrays)
 
+    def lists(self, table: Any, counts: NDArray[np.int64], axes: Mapping[str, Sequence[int]]) -> Any:
+        edges = np.cumsum(counts)[:-1]
+
+        def split(column: NDArray[Any]) -> NDArray[Any]:
+            parts = np.split(column, edges) if counts.size else []
+            return _numpy.objects(parts).reshape(counts.shape)
+
+        return {name: split(column) for name, column in table.items()}
+
 
 class PandasLibrary(Library):
     """pandas Series; a table is a DataFrame. The index is the entry number."""
@@ -177,6 +198,16 @@ class PandasLibrary(Library):
 
     def table(self, arrays: dict[str, Any], index: Any, docs: Mapping[str, Doc], title: Doc | None) -> Any:
         return _pandas.frame(arrays, self._index(index))
+
+    def lists(self, table: Any, counts: NDArray[np.int64], axes: Mapping[str, Sequence[int]]) -> Any:
+        import pandas as pd
+
+        sizes = counts.ravel()
+        labels = np.meshgrid(*axes.values(), indexing="ij")
+        levels = [np.repeat(one.ravel(), sizes) for one in labels]
+        levels.append(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))
+        index = pd.MultiIndex.from_arrays(levels, names=[*axes, "event"])
+        return table.set_axis(index)
 
     @staticmethod
     def _index(index: NDArray[np.int64] | range) -> Any:
@@ -213,6 +244,15 @@ class ArrowLibrary(Library):
         if isinstance(arrays[0], pa.Table):
             return _arrow.concatenate_tables(arrays)
         return arrays[0] if len(arrays) == 1 else _arrow.concatenate_arrays(arrays)
+
+    def lists(self, table: Any, counts: NDArray[np.int64], axes: Mapping[str, Sequence[int]]) -> Any:
+        import pyarrow as pa
+
+        items = table.to_struct_array().combine_chunks()
+        found = pa.LargeListArray.from_arrays(np.concatenate([[0], np.cumsum(counts)]), items)
+        for size in counts.shape[:0:-1]:
+            found = pa.FixedSizeListArray.from_arrays(found, size)
+        return found
 
     def table(self, arrays: dict[str, Any], index: Any, docs: Mapping[str, Doc], title: Doc | None) -> Any:
         return _arrow.table(arrays, len(index), docs)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass
-from itertools import count, pairwise
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays.libraries import library_named
 from ..display.printable import shows_printable
@@ -15,28 +15,20 @@ from ..display.units import counted
 from ..errors import ArgumentTypeError, UsageError
 from ..errors.closing import ClosingContext
 from ..model.branches import BranchFilter, HasBranches
-from ..options.checks import check_whole_number
-from ..options.paths import FileSpec, several_files
+from ..options.checks import check_text, check_whole_number
+from ..options.paths import several_files, single_file
 from ..options.reading import open_options
 from ..query.batch import Report
 from ..query.filters import Filter, Filters
 from ..query.query import Query
-from ..query.reading import Steps
 from ..query.select import select
-from .many import opened_files
+from .interactions import interactions
+from .mixing import merged, premixed
+from .single import open_with_file
+from .supply import MODES, OVERLAID, OpenTrees, Order, Supply
 
-MODES = ("sequential", "random-clusters")
-
-# Purposes of random numbers: the order of files, the entries in them, the number of overlaid events. They are
-# part of the seed, so changing one would change the events that every existing seed selects.
-_FILES, _ENTRIES, _OVERLAID = 1, 2, 3
-
-
-@dataclass(frozen=True)
-class _Visit(FileSpec):
-    """One visit to a file of the pool; ``number`` counts visits from 0."""
-
-    number: int = 0
+PART = 1000
+"""Numbered primary events get their background by parts of this length. It belongs to the seed, too."""
 
 
 class Background(ClosingContext):
@@ -44,7 +36,8 @@ class Background(ClosingContext):
 
     The sequence of events depends only on ``seed``, ``mode``, ``most_entries``, and the files and their
     order. It is the same on every machine, whichever columns you read and however many events you take at a
-    time. The next clusters and files are fetched while you use the current events.
+    time. The next clusters and files are fetched while you use the current events. Memory does not depend on
+    the size of the pool.
 
     >>> with sapwood.Background("minbias/*.root:Events", ["Track_pt"], seed=7) as pool:      # doctest: +SKIP
     ...     pile_up = pool.overlay(len(events), mean=35.0)
@@ -53,7 +46,8 @@ class Background(ClosingContext):
         files: the pool, as in :func:`sapwood.iterate`.
         expressions: names or expressions, as in :meth:`sapwood.Tree.arrays`. Default: all branches that can
             be read.
-        seed: an integer of at least 0. Give each job a different one.
+        seed: an integer of at least 0. Give each job a different one, unless jobs number their primary events
+            (see :meth:`overlay`).
         mode: ``"sequential"`` starts at a random entry of a random file and continues through all files, in
             an endless cycle. ``"random-clusters"`` reads the files in random order, and the clusters of each
             file in random order; after the last file it starts again in another order.
@@ -92,18 +86,20 @@ class Background(ClosingContext):
             raise UsageError(f"seed must not be negative, but is {seed}")
         if mode not in MODES:
             raise UsageError(f"mode must be {' or '.join(map(repr, MODES))}, not {mode!r}")
-        most_entries = check_whole_number("most_entries", most_entries, 1)
-        self._seed, self._mode, self._most_entries = check_whole_number("seed", seed), mode, most_entries
+        self._order = Order(int(seed), mode, check_whole_number("most_entries", most_entries, 1))
         self._wanted = expressions
         self._filters = Filters(filter_name, filter_typename, filter_branch)
         self._library = library_named(library)
         self._options = open_options(deadline, threads, options)
         self._pool = several_files(files, self._options.deadline, self._options.for_core())
-        self._numbers = self._random(_OVERLAID)
-        self._blocks = self._read()
-        self._block: Any = None
-        self._left = range(0)
-        self._report: Report | None = None
+        self._numbers = self._order.random(OVERLAID)
+        self._trees = OpenTrees(self._options)
+        self._endless = Supply(self._pool, self._options, self._order, self._query)
+        self._part: Supply | None = None
+        self._next: tuple[Order, int, int] | None = (
+            None  # the part that is open, its next event, and its last
+        )
+        self._histograms: dict[str, Any] = {}
 
     def take(self, count: int, *, report: bool = False) -> Any:
         """Returns the next ``count`` events, as :meth:`sapwood.Tree.arrays` does.
@@ -118,112 +114,184 @@ class Background(ClosingContext):
         """
         if count < 0:
             raise UsageError(f"the number of events must not be negative, but is {count}")
-        parts: list[Any] = []
-        reports: list[Report] = []
-        while count > 0 or not parts:
-            if not self._left:
-                self._block = None
-                self._block, self._report = next(self._blocks)
-                self._left = range(self._report.tree_entry_stop - self._report.tree_entry_start)
-            here, self._left = self._left[:count], self._left[count:]
-            assert self._report is not None
-            parts.append(_part(self._block, here.start, here.stop))
-            first = self._report.tree_entry_start
-            reports.append(Report(self._report.tree, first + here.start, first + here.stop))
-            count -= len(here)
+        parts, reports = self._endless.take(count)
         events = self._library.concatenate(parts)
-        return (events, [one for one in reports if one.start < one.stop]) if report else events
+        return (events, reports) if report else events
 
-    def overlay(self, primaries: int, *, number: int | None = None, mean: float | None = None) -> Any:
-        """Returns the next events, grouped into one list per primary event.
+    def overlay(
+        self,
+        primaries: int | range,
+        *,
+        number: Any = None,
+        mean: Any = None,
+        bunches: Sequence[int] | None = None,
+        report: bool = False,
+    ) -> Any:
+        """Returns background events, grouped into one list per primary event.
 
         Args:
-            primaries: number of primary events.
-            number: number of background events for each primary event.
-            mean: mean of a Poisson distribution from which that number is drawn, instead of ``number``.
+            primaries: how many primary events. They get the next events of the sequence. Or the numbers of
+                the primary events in the whole sample, as a ``range``: the background of each then depends
+                only on ``seed``, ``mode``, ``most_entries``, the pool, the distribution, and its number. It
+                is the same in any job, whatever other events that job works on.
+            number: number of background events of each primary event, or of each bunch: an integer, or a
+                distribution, from which each bunch draws its own. It can be a list of the probabilities of
+                0, 1, 2, …; a histogram (of sapwood, hist, boost-histogram or uproot); the name of one in a
+                file, ``"pileup.root:pileup"``; or a function of a ``numpy.random.RandomState`` and the shape
+                (primaries, bunches) that returns whole numbers of this shape.
+            mean: instead of ``number``, the mean of a Poisson distribution from which each bunch draws its
+                number: a number, or a distribution, as above, from which each primary event draws the mean
+                for all of its bunches. A function gets the shape (primaries, 1), and returns numbers of a
+                shape that fits (primaries, bunches).
+            bunches: bunches that leave their traces in the primary event, such as ``range(-12, 4)``; 0 is its
+                own. Default: only that, and no level of nesting for bunches.
+            report: True to return a pair, as from :meth:`take`.
 
         Returns:
-            An ``ak.Array`` of ``primaries`` lists of events. This requires ``library="ak"``.
+            With the library ``"ak"``, an array of one list of events per primary event; with ``bunches``, of
+            one list per bunch of each. With ``"arrow"``, the same as an array. With ``"np"``, a dict with an
+            array of objects for each column, of shape (primaries,) or (primaries, bunches), whose items are
+            the arrays of :meth:`take`. With ``"pd"``, a DataFrame of all events whose index has the levels
+            ``primary``, ``bunch`` (if you give ``bunches``) and ``event``.
+
+        Raises:
+            UsageError: the distribution is impossible, or the files of the pool contain no events.
         """
-        if (number is None) == (mean is None):
-            raise UsageError("give either 'number' or 'mean' to overlay")
+        counts, parts, reports = self._overlaid(primaries, number, mean, bunches)
+        numbers = primaries if isinstance(primaries, range) else range(primaries)
+        axes: dict[str, Sequence[int]] = {"primary": numbers}
+        if bunches is not None:
+            axes["bunch"] = list(bunches)
+        shape = tuple(len(axis) for axis in axes.values())
+        events = self._library.lists(self._library.concatenate(parts), counts.reshape(shape), axes)
+        return (events, reports) if report else events
+
+    def mix(
+        self,
+        events: Any,
+        first: int | None = None,
+        *,
+        number: Any = None,
+        mean: Any = None,
+        bunches: Sequence[int] | None = None,
+        prefix: str = "pileup",
+    ) -> Any:
+        """Returns primary events with their background in further columns.
+
+        >>> for events, report in sapwood.iterate("signal.root:Events", step_size=100, report=True):
+        ...     mixed = pool.mix(events, report.start, mean="pileup.root:pileup")      # doctest: +SKIP
+
+        Lists (``Hit_time``, ``var * float``) become one list per primary event, with the items of all of its
+        background events: ``pileup_Hit_time``. Beside it, ``npileup_Hit`` is their number, and
+        ``pileup_Hit_event`` the place of the background event of each item. All other columns become lists
+        with a value for each background event, such as ``pileup_vertex``; so do ``pileup_bunch``, the bunches
+        of the background events, and ``npileup`` is their number.
+
+        Without ``number`` and ``mean``, the pool is premixed: its events are those that this method returned
+        before, from any primary events, and each primary event gets the background of one of them.
+
+        Args:
+            events: primary events, an array of records; or how many, without columns of their own.
+            first: the number of the first primary event in the whole sample, for a background that is the
+                same in any job. Default: the next events of the sequence.
+            number, mean, bunches: as in :meth:`overlay`.
+            prefix: the beginning of the names of the new columns.
+
+        Returns:
+            An ``ak.Array`` of records.
+
+        Raises:
+            UsageError: the library is not ``"ak"``, a column exists on both sides, or a premixed pool has no
+                such columns.
+        """
         if self._library.name != "ak":
-            raise UsageError('overlay requires library="ak"; with other libraries, use take')
+            raise UsageError('mix requires library="ak"; with other libraries, use overlay')
         import awkward as ak
 
-        counts = np.full(primaries, number) if mean is None else self._numbers.poisson(mean, primaries)
-        return ak.unflatten(ak.Array(self.take(int(counts.sum()))), counts)
+        own = {} if isinstance(events, int) else _columns(events)
+        length = events if isinstance(events, int) else len(events)
+        primaries = length if first is None else range(first, first + length)
+        is_premixed = number is None and mean is None
+        if is_premixed and bunches is not None:
+            raise UsageError("'bunches' are those with which the pool was premixed; give 'number' or 'mean'")
+        counts, parts, _ = self._overlaid(primaries, 1 if is_premixed else number, mean, bunches)
+        background = ak.Array(self._library.concatenate(parts))
+        check_text("prefix", prefix)
+        columns = (
+            premixed(background, prefix)
+            if is_premixed
+            else merged(background, counts, [0] if bunches is None else list(bunches), prefix)
+        )
+        if twice := sorted(own.keys() & columns):
+            raise UsageError(f"the column {twice[0]!r} exists on both sides: choose another prefix")
+        return ak.zip({**own, **columns}, depth_limit=1)
 
     def close(self) -> None:
         """Closes the files."""
-        self._blocks.close()
-        self._left, self._block = range(0), None
+        self._endless.close()
+        if self._part is not None:
+            self._part.close()
+        self._trees.close()
 
     @shows_printable
     def __repr__(self) -> str:
-        return f"<Background of {counted(len(self._pool), 'file')}, {self._mode}, seed {self._seed}>"
-
-    def _random(self, purpose: int, number: int = 0) -> np.random.RandomState:
-        """A random generator for one purpose: NumPy's legacy one, whose stream never changes."""
-        words = [self._seed >> shift & 0xFFFFFFFF for shift in range(0, max(self._seed.bit_length(), 1), 32)]
-        return np.random.RandomState([purpose, number, *words])
-
-    def _visits(self) -> Iterator[_Visit]:
-        files = len(self._pool)
-        first = int(self._random(_FILES).randint(files))
-        order = np.arange(files)
-        for number in count():
-            place = number % files
-            if self._mode == "sequential":
-                spec = self._pool[(first + place) % files]
-            else:
-                order = self._random(_FILES, number).permutation(files) if place == 0 else order
-                spec = self._pool[order[place]]
-            yield _Visit(spec.file, spec.object_path, spec.steps, number)
-
-    def _ranges(self, visit: FileSpec, source: HasBranches) -> list[tuple[int, int]]:
-        """The entries of one visit: clusters, split where they are too long."""
-        assert isinstance(visit, _Visit)
-        # Clusters of the whole tree: the sequence of events must not depend on the columns that are read.
-        entries, starts = (
-            source.tree.num_entries,
-            source.tree.cluster_starts or source.tree.common_entry_offsets(),
+        return (
+            f"<Background of {counted(len(self._pool), 'file')}, {self._order.mode}, seed {self._order.seed}>"
         )
-        random = self._random(_ENTRIES, visit.number)
-        first = 0
-        if self._mode == "sequential" and visit.number == 0 and entries:
-            first = int(random.randint(entries))
-        edges = [first, *(start for start in starts if first < start < entries), entries]
-        ranges = [
-            (begin, min(begin + self._most_entries, stop))
-            for start, stop in pairwise(edges)
-            for begin in range(start, stop, self._most_entries)
-        ]
-        if self._mode == "random-clusters":
-            ranges = [ranges[index] for index in random.permutation(len(ranges))]
-        return ranges
 
-    def _begin(self, visit: FileSpec, source: HasBranches) -> Steps:
-        selection = select(source, self._wanted, filters=self._filters)
-        query = Query(source, selection, self._library)
-        return Steps(query, self._ranges(visit, source))
+    def _query(self, source: HasBranches) -> Query:
+        return Query(source, select(source, self._wanted, filters=self._filters), self._library)
 
-    def _read(self) -> Generator[tuple[Any, Report], None, None]:
-        empty = 0
-        for file in opened_files(self._visits(), self._options, False, self._begin):
-            steps = file.steps()
-            empty = 0 if steps.ranges else empty + 1
-            if empty == len(self._pool):
-                raise UsageError("the background files contain no events")
-            yield from steps.results(report=True)
+    def _histogram(self, name: str) -> Any:
+        """An object in a file, which is read once."""
+        if name not in self._histograms:
+            file, self._histograms[name] = open_with_file(single_file(name), self._options)
+            file.close()
+        return self._histograms[name]
+
+    def _overlaid(
+        self, primaries: int | range, number: Any, mean: Any, bunches: Sequence[int] | None
+    ) -> tuple[NDArray[np.int64], list[Any], list[Report]]:
+        """How many events each bunch of each primary event gets; these in pieces; their origin."""
+        draw = interactions(number, mean, self._histogram)
+        width = 1 if bunches is None else len(bunches)
+        if not isinstance(primaries, range):
+            counts = draw(self._numbers, (check_whole_number("primaries", primaries), width))
+            return counts, *self._endless.take(int(counts.sum()))
+        if primaries.step != 1 or primaries.start < 0:
+            raise UsageError(f"the numbers of primary events must be consecutive, from 0, not {primaries}")
+        found, parts, reports = [np.empty((0, width), np.int64)], [], []
+        for start in range(primaries.start // PART * PART, max(primaries.stop, primaries.start + 1), PART):
+            order = replace(self._order, part=start // PART)
+            counts = draw(order.random(OVERLAID), (PART, width))
+            inside = slice(max(primaries.start - start, 0), max(primaries.stop - start, 0))
+            found.append(counts[inside])
+            pieces, origins = self._take_of_part(order, counts, inside)
+            parts += pieces
+            reports += origins
+        return np.concatenate(found), parts, reports
+
+    def _take_of_part(
+        self, order: Order, counts: NDArray[np.int64], inside: slice
+    ) -> tuple[list[Any], list[Report]]:
+        """The events of some primary events of a part; the next ones continue where the last ones ended."""
+        before, total = int(counts[: inside.start].sum()), int(counts.sum())
+        wanted = int(counts[inside].sum())
+        if self._next != (order, before, total) or self._part is None:
+            if self._part is not None:
+                self._part.close()
+            # At least one event, which gives the types where no primary event has any.
+            window = before, max(total, before + 1)
+            self._part = Supply(self._pool, self._options, order, self._query, window, self._trees)
+        taken = self._part.take(wanted)
+        self._next = order, before + wanted, total
+        return taken
 
 
-def _part(block: Any, start: int, stop: int) -> Any:
-    """A range of events in an array or table of any library."""
-    if isinstance(block, dict):
-        return {name: _part(column, start, stop) for name, column in block.items()}
-    if hasattr(block, "iloc"):
-        return block.iloc[start:stop]
-    if hasattr(block, "column_names"):
-        return block.slice(start, stop - start)
-    return block[start:stop]
+def _columns(events: Any) -> dict[str, Any]:
+    """The fields of an array of records."""
+    import awkward as ak
+
+    if not isinstance(events, ak.Array) or not events.fields:
+        raise ArgumentTypeError(f"'events' must be an ak.Array of records, or a number, not {type(events)}")
+    return {name: events[name] for name in events.fields}

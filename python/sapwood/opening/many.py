@@ -263,14 +263,18 @@ class _File:
 
 
 def opened_files(
-    specs: Iterable[FileSpec], options: OpenOptions, allow_missing: bool, begin: _Begin | None = None
+    specs: Iterable[FileSpec],
+    options: OpenOptions,
+    allow_missing: bool,
+    begin: _Begin | None = None,
+    ahead: int = _AHEAD,
 ) -> Generator[_File, None, None]:
     """Iterates over files in order, while the next ones open and start reading; closes those it opened."""
     files: deque[_File] = deque()
     remaining = iter(specs)
     try:
         while True:
-            files.extend(_File(spec, options) for spec in islice(remaining, _AHEAD + 1 - len(files)))
+            files.extend(_File(spec, options) for spec in islice(remaining, ahead + 1 - len(files)))
             if not files:
                 return
             with _skipping(allow_missing):
@@ -292,7 +296,7 @@ def _opening(spec: FileSpec, options: OpenOptions) -> Future[HasBranches]:
 
     def work() -> None:
         try:
-            opened = _open_tree(spec, options)
+            opened = open_tree(spec, options)
         except BaseException as error:
             future.set_exception(error)
         else:
@@ -310,7 +314,8 @@ def _close_result(future: Future[HasBranches]) -> None:
         future.result().file.close()
 
 
-def _open_tree(spec: FileSpec, options: OpenOptions) -> HasBranches:
+def open_tree(spec: FileSpec, options: OpenOptions) -> HasBranches:
+    """Opens the tree or branch that a :class:`FileSpec` describes; without a name, the only tree."""
     file, opened = open_with_file(spec, options)
     if isinstance(opened, (Tree, Branch)):
         return opened

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.column import BuiltColumn, Form, empty_column, type_string
+from ..arrays.column import BuiltColumn, Form, counter_names, empty_column, type_string
 from ..display.units import counted
 from ..errors import KeyInFileError, UsageError
 from .columns import Offsets, Path, as_vector, column_of, fit, is_block, is_plain, leaves, storable
@@ -206,7 +206,7 @@ class Schema:
     def _counter_of(self, group: str) -> str:
         if self._counter_name is not None:
             return self._counter_name(group)
-        return next((f"n{name}" for name in _beginnings(group) if self._can_count(f"n{name}")), f"n{group}")
+        return next(filter(self._can_count, counter_names(group)), f"n{group}")
 
     def _can_count(self, name: str) -> bool:
         kind = self.columns.get(name)
@@ -222,13 +222,6 @@ class Schema:
 def columns_of(data: Mapping[str, Any]) -> dict[str, ColumnType]:
     """The types of the columns of a table."""
     return {name: ColumnType(column_of(name, array).form) for name, array in data.items()}
-
-
-def _beginnings(name: str) -> Iterator[str]:
-    """Iterates over the name and its beginnings: ``a_b_c``, ``a_b``, ``a``."""
-    while name:
-        yield name
-        name = name.rpartition("_")[0]
 
 
 def _depth(form: Form, path: Path) -> int:
