@@ -1,5 +1,5 @@
 """Makes the inputs of the benchmarks with real ROOT: NanoAOD-like (four compressions), H1-like (two layouts),
-MiniAOD-like (`edm_…`) and xAOD-like.
+MiniAOD-like (`edm_…`) and xAOD-like, and a pool of background events (`minbias_…`) with signal for them.
 
     python bench/generate.py --out DIR [--events 100000] [--only nano_zstd5,h1_new]
 
@@ -35,6 +35,10 @@ OBJECTS = {
 }
 
 
+# Name: the seed, the events, and the mean number of hits of an event.
+POOL = {"signal": (8, 2000, 400), **{f"minbias_{number}": (number, 10_000, 150) for number in range(8)}}
+
+
 def command_for(name: str, out: Path, events: int, build: Path) -> list[str]:
     """The command that writes the input `name` to `out`."""
     generators = HERE / "generators"
@@ -45,6 +49,9 @@ def command_for(name: str, out: Path, events: int, build: Path) -> list[str]:
         generator, *arguments = map(str, OBJECTS[name])
         program = object_program(generator, generator, build)
         return [str(program), str(out), *arguments]
+    if name in POOL:
+        program = compiled(generators / "minbias.cpp", build)
+        return [str(program), str(out), *map(str, POOL[name])]
     program = compiled(generators / "h1.cpp", build)
     return [str(program), str(out), LAYOUTS[name], str(H1_ENTRIES)]
 
@@ -57,7 +64,7 @@ def object_program(name: str, classes: str, build: Path) -> Path:
 
 
 def main() -> None:
-    names = [*COMPRESSIONS, *LAYOUTS, *OBJECTS]
+    names = [*COMPRESSIONS, *LAYOUTS, *OBJECTS, *POOL]
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     default = os.environ.get("SAPWOOD_BENCH_DATA")

@@ -24,6 +24,7 @@ from .hist import hist
 from .layout import layout
 from .ls import ls
 from .merge import merge
+from .mix import mix
 from .monitor import monitor
 from .profile import app as profile
 from .repack import repack, skim, slim
@@ -107,7 +108,7 @@ def common(
 
 _SECTIONS: dict[str, tuple[Callable[..., None], ...]] = {
     "Look": (ls, show, head, hist, diff),
-    "Convert and rewrite": (convert, repack, slim, skim, merge, example),
+    "Convert and rewrite": (convert, repack, slim, skim, merge, mix, example),
     "Measure": (report, layout, trace, replay, tune, monitor),
     "Find faults": (doctor, verify),
 }

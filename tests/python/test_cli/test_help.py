@@ -11,7 +11,7 @@ import typer
 from sapwood.cli._app import app
 
 READ = ("ls", "show", "head", "hist", "diff", "convert", "report", "layout", "doctor", "verify")
-WRITE = ("repack", "slim", "skim", "merge")
+WRITE = ("repack", "slim", "skim", "merge", "mix")
 CONNECTION = {"--header", "--profile", "--endpoint", "--anonymous", "--cache", "--replica", "--deadline"}
 
 

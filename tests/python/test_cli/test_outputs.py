@@ -72,6 +72,9 @@ OUTPUTS = {
     ("slim", "target"): Output("slim SOURCE OUT --keep run", ".root", wrong=".parquet"),
     ("skim", "target"): Output("skim SOURCE OUT --cut run<10", ".root", wrong=".csv"),
     ("merge", "target"): Output("merge OUT SOURCE", ".root", wrong=".json"),
+    ("mix", "target"): Output(
+        "mix SOURCE:Events OUT --seed 1 --entries 0:9 --number 2", ".root", wrong=".svg"
+    ),
     ("stripe export", "target"): Output("stripe export DATASET OUT", ".root", wrong=".html"),
     ("stripe append", "receipt"): Output("stripe append DATASET --from SOURCE:Events --receipt OUT", ".json"),
     ("trace", "output"): Output("trace -o OUT", ".swt"),

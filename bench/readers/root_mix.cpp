@@ -1,0 +1,108 @@
+// Mixes background events into signal events with ROOT, and prints a line of JSON.
+//
+// root_mix random|sequential CACHE SECONDS SIGNALS NUMBER SEED TREE SIGNAL POOL...
+//
+// Each signal event is read with NUMBER background events: entries of the pool that are drawn at random, or, from a random entry on, one after
+// the other. CACHE is the size of the TTreeCache in bytes: 0 for none, -1 for what ROOT takes by itself. Files stay open. After so many
+// SECONDS the loop ends early, and the result says what share it did.
+#include <TBranch.h>
+#include <TClass.h>
+#include <TEnv.h>
+#include <TFile.h>
+#include <TLeaf.h>
+#include <TPluginManager.h>
+#include <TSystem.h>
+#include <TTree.h>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+using Clock = std::chrono::steady_clock;
+
+// Starts the interpreter and loads the dictionaries, like `import` for the readers in Python.
+void WarmUp()
+{
+   // By default, ROOT treats a server on this machine as a local file.
+   gEnv->SetValue("TFile.ForceRemote", 1);
+   // The wheel has no other HTTP client, and TFile::Open does not find this one.
+   gPluginMgr->AddHandler("TFile", "^http:", "ROOT::Deprecated::TWebFile", "Net", "TWebFile(const char*,Option_t*)");
+   gSystem->Load("libNet");
+   gSystem->Load("libNetxNG");
+   for (const char *name : {"TFile", "TTree", "TBranch", "TLeafF", "TLeafI", "TLeafL"})
+      TClass::GetClass(name);
+}
+
+struct Input {
+   std::string fUrl;
+   std::unique_ptr<TFile> fFile = nullptr;
+   TTree *fTree = nullptr;
+
+   TTree &Open(const char *name, long cache)
+   {
+      if (!fTree) {
+         fFile.reset(TFile::Open(fUrl.c_str()));
+         fTree = fFile ? fFile->Get<TTree>(name) : nullptr;
+         if (!fTree) {
+            std::fprintf(stderr, "no tree %s in %s\n", name, fUrl.c_str());
+            std::exit(1);
+         }
+         if (cache >= 0)
+            fTree->SetCacheSize(cache);
+      }
+      return *fTree;
+   }
+};
+
+int main(int argc, char **argv)
+{
+   if (argc < 10) {
+      std::fprintf(stderr, "usage: root_mix random|sequential CACHE SECONDS SIGNALS NUMBER SEED TREE SIGNAL POOL...\n");
+      return 2;
+   }
+   WarmUp();
+   const bool isRandom = std::string(argv[1]) == "random";
+   const long cache = std::atol(argv[2]), signals = std::atol(argv[4]), number = std::atol(argv[5]);
+   const double limit = std::atof(argv[3]);
+   const char *name = argv[7];
+   std::mt19937_64 random(std::atol(argv[6]));
+   Input signal{argv[8]};
+   std::vector<Input> pool;
+   for (int i = 9; i < argc; i++)
+      pool.push_back(Input{argv[i]});
+
+   const auto begin = Clock::now();
+   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+   double first = 0;
+   long done = 0;
+   std::size_t place = random() % pool.size();
+   Long64_t entry = -1;
+   TTree &primary = signal.Open(name, -1);
+   for (long event = 0; event < signals && seconds() < limit; event++) {
+      primary.GetEntry(event);
+      for (long i = 0; i < number && seconds() < limit; i++, done++) {
+         if (isRandom)
+            place = random() % pool.size();
+         TTree *tree = &pool[place].Open(name, cache);
+         if (isRandom || entry < 0) {
+            entry = random() % tree->GetEntries();
+         } else if (++entry == tree->GetEntries()) {
+            place = (place + 1) % pool.size();
+            tree = &pool[place].Open(name, cache);
+            entry = 0;
+         }
+         tree->GetEntry(entry);
+      }
+      if (event == 0)
+         first = seconds();
+   }
+   const double all = seconds();
+   long requests = signal.fFile->GetReadCalls();
+   for (auto &one : pool)
+      requests += one.fFile ? one.fFile->GetReadCalls() : 0;
+   std::printf("{\"seconds\": %.6f, \"first\": %.6f, \"share\": %.6f, \"requests\": %ld}\n", all, first,
+               double(done) / double(signals * number), requests);
+}
