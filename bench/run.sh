@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs all benchmarks, or the named ones (local, memory, objects, remote, learned, sources, write, repack, stripe, studies): installs the
+# Runs all benchmarks, or the named ones (local, memory, objects, remote, learned, mix, sources, write, repack, stripe, studies): installs the
 # peers, makes missing inputs, measures, and writes tables to docs/benchmarks/results and raw figures to build/bench.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
 tables=docs/benchmarks/results
-parts=${*:-local memory objects remote learned sources write repack stripe studies}
+parts=${*:-local memory objects remote learned mix sources write repack stripe studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # Another Python than that of .venv also needs this package.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
@@ -48,6 +48,10 @@ for part in $parts; do
         install XRootD xrootd fsspec-xrootd
         install matplotlib matplotlib
         ;;
+    mix)
+        inputs=$inputs,signal,minbias_0,minbias_1,minbias_2,minbias_3,minbias_4,minbias_5,minbias_6,minbias_7
+        install matplotlib matplotlib
+        ;;
     learned)
         inputs=$inputs,nano_zstd5
         install XRootD xrootd fsspec-xrootd
@@ -66,6 +70,7 @@ done
 for part in $parts; do
     plot=
     [ "$part" != learned ] || plot="--plot docs/images/learned.svg"
+    [ "$part" != mix ] || plot="--plot docs/images/mixing.svg"
     [ "$part" != studies ] || plot="--plots docs/images --only ${STUDIES:-nano,cms2015,atlas2018}"
     "$python" "bench/$part.py" $plot --markdown "$tables/$part.md" --json "$results/$part.json"
 done

@@ -271,8 +271,13 @@ def test_what_cannot_be_mixed_is_refused(pool: Path) -> None:
             events.mix(10, bunches=range(3))
         with pytest.raises(errors.UsageError, match="both sides"):
             events.mix(ak.Array({"npileup": [1, 2]}), number=1)
+        with pytest.raises(errors.UsageError, match="empty"):
+            events.mix(10, number=1, prefix="")
         with pytest.raises(errors.ArgumentTypeError):
             events.mix({"x": [1, 2]}, number=1)
+    part = {f"{pool}/0.root": {"object_path": "Events", "steps": [[0, 10]]}}
+    with pytest.raises(errors.UsageError, match="whole trees"):
+        sapwood.Background(part, seed=1)
     with background(pool, library="np") as events, pytest.raises(errors.UsageError, match="overlay"):
         events.mix(10, number=1)
 

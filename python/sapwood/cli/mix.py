@@ -82,7 +82,7 @@ def mix(
     *,
     output: Output,
 ) -> None:
-    """Write signal events with background events of a pool, in bounded memory.
+    """Mix background events of a pool into signal events.
 
     \b
     sapwood mix 'minbias/*.root:Events' out.root --signal ttbar.root:Events --seed 1 --mean 35

@@ -92,6 +92,8 @@ class Background(ClosingContext):
         self._library = library_named(library)
         self._options = open_options(deadline, threads, options)
         self._pool = several_files(files, self._options.deadline, self._options.for_core())
+        if any(spec.steps is not None for spec in self._pool):
+            raise UsageError("'steps' are only for iterate and concatenate: a pool consists of whole trees")
         self._numbers = self._order.random(OVERLAID)
         self._trees = OpenTrees(self._options)
         self._endless = Supply(self._pool, self._options, self._order, self._query)
@@ -208,15 +210,17 @@ class Background(ClosingContext):
             raise UsageError('mix requires library="ak"; with other libraries, use overlay')
         import awkward as ak
 
-        own = {} if isinstance(events, int) else _columns(events)
-        length = events if isinstance(events, int) else len(events)
+        if not check_text("prefix", prefix):
+            raise UsageError("'prefix' must not be empty")
+        is_number = isinstance(events, (int, np.integer))
+        own = {} if is_number else _columns(events)
+        length = check_whole_number("events", events) if is_number else len(events)
         primaries = length if first is None else range(first, first + length)
         is_premixed = number is None and mean is None
         if is_premixed and bunches is not None:
             raise UsageError("'bunches' are those with which the pool was premixed; give 'number' or 'mean'")
         counts, parts, _ = self._overlaid(primaries, 1 if is_premixed else number, mean, bunches)
         background = ak.Array(self._library.concatenate(parts))
-        check_text("prefix", prefix)
         columns = (
             premixed(background, prefix)
             if is_premixed

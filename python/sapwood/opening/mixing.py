@@ -54,10 +54,11 @@ def merged(events: Any, counts: NDArray[np.int64], bunches: Sequence[int], prefi
 
 def premixed(events: Any, prefix: str) -> dict[str, Any]:
     """The columns of events that :func:`merged` made before."""
-    found = {name: events[name] for name in events.fields if name.startswith((f"{prefix}_", f"n{prefix}"))}
-    if f"n{prefix}" not in found:
+    count, beginnings = f"n{prefix}", (f"{prefix}_", f"n{prefix}_")
+    found = {name: events[name] for name in events.fields if name == count or name.startswith(beginnings)}
+    if count not in found:
         raise UsageError(
-            f"the pool is not premixed: it has no column 'n{prefix}'; give 'number' or 'mean', or the prefix "
+            f"the pool is not premixed: it has no column {count!r}; give 'number' or 'mean', or the prefix "
             "with which it was made"
         )
     return found

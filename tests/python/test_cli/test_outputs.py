@@ -139,6 +139,7 @@ NO_FILE = {
     *("sample", "schema", "server", "sort", "source", "sources", "step_size", "stripe_size", "study"),
     *("threads", "to", "tree", "url", "urls", "variant", "version", "via", "web", "who"),
     *("after", "alone", "as_json", "at_least", "events", "log", "longest", "seed"),
+    *("bunches", "mean", "mode", "number", "pool", "prefix", "signal", "signal_filter", "step", "tree_name"),
 }
 """Names of parameters that are read, or are no files. 'log' and 'database' name the log of a dataset."""
 SIZES = {("stripe consolidate", "target"), ("bench chain", "target"), ("stripe log", "database")}
