@@ -34,7 +34,7 @@ from rootbuild import HERE, compiled
 
 ROUND_TRIPS = [0, 22, 100]
 NUMBERS = [40, 200]
-SIGNALS, SEED, TREE = 200, 7, "Events"
+SIGNALS, SEED, TREE = 400, 7, "Events"
 FILES = [f"{name}.root" for name in POOL if name != "signal"]
 # Seconds: readers stop themselves after LIMIT, and are killed after DEADLINE.
 LIMIT, DEADLINE = 8.0, 90.0
@@ -86,6 +86,7 @@ def run(client: Client, far: Far, number: int, data: Path) -> Record:
     counted = far.counts()
     signals = max(found["share"], 1e-9) * SIGNALS
     each = {name: counted[name] / signals for name in ("round_trips", "bytes_sent")}
+    each["requests"] = found["requests"] / signals
     return {**found, **each, "milliseconds": found["seconds"] / signals * 1e3}
 
 
@@ -161,12 +162,11 @@ def reading_table(records: list[Record], number: int) -> str:
             if runs[-1] is None or own[-1] is None
             else f"{runs[-1]['milliseconds'] / own[-1]['milliseconds']:.1f}"
         )
-        costs = (
-            ["", ""] if last is None else [f"{last['round_trips']:.3g}", f"{last['bytes_sent'] / 1e6:.3g}"]
-        )
+        names = {"round_trips": 1.0, "requests": 1.0, "bytes_sent": 1e6}
+        costs = ["" if last is None else f"{last[name] / unit:.3g}" for name, unit in names.items()]
         rows.append([client.name, *cells, factor, *costs])
     head = [f"signal + {number}", *(f"{trip:g} ms: ms" for trip in trips), f"x {OWN.name}"]
-    return table([*head, "round trips", "MB"], rows)
+    return table([*head, "round trips", "requests", "MB"], rows)
 
 
 def use_table(records: list[Record], number: int) -> str:

@@ -18,6 +18,7 @@ import awkward as ak
 import numpy as np
 
 import sapwood
+from sapwood.query.batch import Report
 
 STEP = 100
 
@@ -29,8 +30,8 @@ class Entries:
         self.trees = [sapwood.open(url) for url in pool]
         self.random = np.random.RandomState(seed)
 
-    def overlay(self, primaries: range, number: int) -> Any:
-        """Lists of events, as of :meth:`sapwood.Background.overlay`."""
+    def overlay(self, primaries: range, number: int, report: bool) -> tuple[Any, list[Any]]:
+        """Lists of events and where they come from, as of :meth:`sapwood.Background.overlay`."""
         drawn = len(primaries) * number
         files = self.random.randint(len(self.trees), size=drawn)
         parts, places = [], []
@@ -42,12 +43,7 @@ class Entries:
             parts.append(tree.arrays(entries=entries)[back])
             places.append(here)
         events = ak.concatenate(parts)[np.argsort(np.concatenate(places))]
-        return ak.unflatten(events, number)
-
-    @property
-    def report(self) -> Any:
-        """The cost of reading."""
-        return sum(tree.file.report() for tree in self.trees)
+        return ak.unflatten(events, number), [Report(tree, 0, tree.num_entries) for tree in self.trees]
 
     def close(self) -> None:
         """Closes the files."""
@@ -65,18 +61,23 @@ def main() -> None:
         else sapwood.Background(pool, seed=int(seed), mode=order)
     )
     first, done, events = 0.0, 0, 0
+    files: set[Any] = set()
     for primaries, report in sapwood.iterate(f"{signal}:{tree}", step_size=STEP, report=True):
         numbers = range(report.start, min(report.stop, int(signals)))
-        lists = supply.overlay(numbers, number=int(number))
+        lists, origin = supply.overlay(numbers, number=int(number), report=True)
+        files |= {one.file for one in (report, *origin)}
         events += int(ak.sum(ak.num(lists)))
         done += min(len(primaries), len(numbers))
         first = first or time.perf_counter() - begin
         if done == int(signals) or time.perf_counter() - begin > float(limit):
             break
     seconds = time.perf_counter() - begin
+    requests = sum(file.report().requests for file in files)
     supply.close()
     assert events == done * int(number)
-    print(json.dumps({"seconds": seconds, "first": first, "share": done / int(signals)}))
+    print(
+        json.dumps({"seconds": seconds, "first": first, "share": done / int(signals), "requests": requests})
+    )
 
 
 if __name__ == "__main__":

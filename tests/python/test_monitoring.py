@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import json
@@ -266,6 +267,8 @@ NAMES = {
     "unique_id": str,
     "file_lfn": str,
     "file_size": int,
+    "cmssw_version": str,
+    "read_type": str,
     "read_bytes": int,
     "read_bytes_at_close": int,
     "read_single_operations": int,
@@ -332,6 +335,33 @@ class TestPackets:
         assert (second["server_host"], second["server_domain"]) == ("::1", "unknown")
         assert "read_vector_average" not in second
         assert first["unique_id"] != second["unique_id"] and first["file_id"] == second["file_id"]
+
+    def test_what_a_file_is_to_the_job(self, tmp_path: Path, collector: socket.socket) -> None:
+        for name in ("main", "friend"):
+            with sapwood.recreate(tmp_path / f"{name}.root") as file:
+                file["Events"] = {name: np.arange(3)}
+        monitoring.udp(place(collector))
+        kinds: dict[str, set[str]] = {}
+        with sapwood.open(tmp_path / "main.root") as main:
+            main.beside("friend.root").close()
+        with sapwood.Background(f"{tmp_path}/friend.root:Events", seed=1) as pool:
+            pool.take(1)
+        assert monitoring.flush(20)
+        collector.settimeout(0.5)
+        with contextlib.suppress(TimeoutError):
+            while True:
+                packet = json.loads(collector.recv(1 << 16))
+                kinds.setdefault(Path(packet["file_lfn"]).stem, set()).add(packet["read_type"])
+        assert kinds == {"main": {"primary"}, "friend": {"secondary", "embedded"}}
+
+    def test_the_version_of_the_application(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        packets = Packets("h:1", user=False, site=None, extra=False)
+        monkeypatch.delenv("CMSSW_VERSION", raising=False)
+        (packet,) = packets.packets(record(use("a:1", [10])))
+        assert packet["cmssw_version"] == f"sapwood/{sapwood.__version__}"
+        monkeypatch.setenv("CMSSW_VERSION", "CMSSW_14_0_0")
+        (packet,) = packets.packets(record(use("a:1", [10])))
+        assert packet["cmssw_version"] == "CMSSW_14_0_0"
 
     def test_packets_of_one_file_add_up(self) -> None:
         packets = Packets("h:1", user=False, site=None, extra=False)

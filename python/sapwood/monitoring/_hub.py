@@ -39,6 +39,7 @@ class OpenFile:
     def __init__(self, file: File, core: _core.File, began: float, exporters: list[Exporter]) -> None:
         self.core = core
         self.path = file.file_path
+        self.read_type = file.options.read_type
         self.number = next(numbers)
         self.began = time.time() - (time.monotonic() - began)
         self.ended: float | None = None
@@ -63,6 +64,7 @@ class OpenFile:
             figures=figures,
             sources=tuple(sources_of(self.core, log)),
             log=log,
+            read_type=self.read_type,
         )
 
 

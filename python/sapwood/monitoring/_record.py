@@ -31,6 +31,8 @@ class FileRecord:
         log: the events at the servers.
         before: the previous record of the same file, or None.
         context: the result of the exporter's ``opened``.
+        read_type: "primary", "secondary" (a file that another one refers to) or "embedded" (of a pool of
+            background events).
     """
 
     file: str
@@ -44,6 +46,7 @@ class FileRecord:
     log: Sequence[SourceEvent] = ()
     before: FileRecord | None = None
     context: Any = field(default=None, compare=False)
+    read_type: str = "primary"
 
     @property
     def story(self) -> Sequence[SourceEvent]:

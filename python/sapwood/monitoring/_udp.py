@@ -22,6 +22,7 @@ DEFAULT_PORT = 3334
 """The default port of CMSSW."""
 LONGEST_TEXT = 1024
 UNKNOWN = "unknown"
+APPLICATION = f"sapwood/{_core.__version__}"
 
 
 class Packets(Exporter):
@@ -46,6 +47,8 @@ class Packets(Exporter):
             start = record.before.end if record.before else record.start
             yield {
                 **self._place(),
+                "cmssw_version": os.environ.get("CMSSW_VERSION") or APPLICATION,
+                "read_type": record.read_type,
                 **({"fallback": True} if use.server != first else {}),
                 "user_dn": self._user_name(),
                 **_names("client", client()),
@@ -123,7 +126,7 @@ def extra_figures(use: SourceUse, record: FileRecord) -> dict[str, Any]:
         "server_port": _split(use.server)[1],
         "closed": record.closed,
         "file_id": record.unique_id,
-        "app": f"sapwood/{_core.__version__}",
+        "app": APPLICATION,
     }
 
 

@@ -90,7 +90,7 @@ class Background(ClosingContext):
         self._wanted = expressions
         self._filters = Filters(filter_name, filter_typename, filter_branch)
         self._library = library_named(library)
-        self._options = open_options(deadline, threads, options)
+        self._options = replace(open_options(deadline, threads, options), read_type="embedded")
         self._pool = several_files(files, self._options.deadline, self._options.for_core())
         if any(spec.steps is not None for spec in self._pool):
             raise UsageError("'steps' are only for iterate and concatenate: a pool consists of whole trees")

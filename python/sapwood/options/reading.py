@@ -77,6 +77,8 @@ class OpenOptions:
             are not shown, and never pickled.
         read_timeout: seconds after which a request to a silent server is repeated; None for 30.
         retry: how failed requests are repeated; None for four tries.
+        read_type: for monitoring, what the file is to the job, in CMSSW's words: "primary", "secondary" (one
+            that another file refers to) or "embedded" (of a pool of background events).
     """
 
     deadline: float | None = None
@@ -90,6 +92,7 @@ class OpenOptions:
     storage_rules: tuple[tuple[str, StorageOptions], ...] = field(default=(), repr=False)
     read_timeout: float | None = None
     retry: RetryPolicy | None = None
+    read_type: str = "primary"
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         # Two fields had other names in older pickles.
@@ -116,7 +119,9 @@ class OpenOptions:
 
     def beside(self, name: str) -> OpenOptions:
         """The options for the file that this one refers to by ``name``, relative to itself."""
-        return self if self.replicas is None else replace(self, replicas=self.replicas.beside(name))
+        found = None if self.replicas is None else self.replicas.beside(name)
+        kind = "secondary" if self.read_type == "primary" else self.read_type
+        return replace(self, replicas=found, read_type=kind)
 
     def pickled(self, name: str) -> OpenOptions:
         """The options for the copy of a file of this name."""
