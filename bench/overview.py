@@ -22,6 +22,20 @@ LOCAL = ["sapwood", "sapwood, 2 threads", "ROOT bulk I/O", "ROOT branch loop", "
 FAR = ["sapwood", "uproot", "ROOT, 10 MB"]
 WRITING = ["sapwood, 1 thread", "sapwood, 2 threads", "ROOT TTree, 1 thread", "ROOT TTree, 2 threads"]
 WRITING += ["uproot at level 10, 1 thread", "uproot, 1 thread"]
+LADDER = [
+    "ROOT, no cache",
+    "ROOT",
+    "sapwood, no cache",
+    "sapwood, trained only",
+    "sapwood, + startup",
+    "sapwood",
+]
+PATTERNS = {
+    "startup": "## Startup",
+    "1 %, from 7,500 on": "### Trigger 1 %, from 7,500 on",
+    "random access": "## Random access",
+}
+PAGES = ("benchmarks/index.md", "benchmarks/learned.md", "guides/remote.md")
 TITLE_HEIGHT = 28.0
 
 
@@ -98,12 +112,30 @@ def markdown(rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def ladder(folder: Path) -> list[list[str]]:
+    """Seconds at 100 ms as a multiple of those of sapwood without latency, by reader and pattern."""
+    found = {name: part(folder, "learned", heading) for name, heading in PATTERNS.items()}
+    rows = [["reader, at 100 ms", *found], ["---", *["---:"] * len(found)]]
+    for reader in LADDER:
+        cells = []
+        for pattern in found.values():
+            near, far = (pattern[0].index(f"{trip} ms: s") for trip in (0, 100))
+            best = next(float(row[near]) for row in pattern if row[0] == "sapwood")
+            cell = next((row[far] for row in pattern if row[0] == reader), "")
+            mark = "~" * cell.startswith("~")
+            times = float(cell.strip("~")) / best if cell else 0.0
+            cells.append(f"{mark}{times:,.{1 if times < 10 else 0}f}" if cell else "")
+        rows.append([reader, *cells])
+    return rows
+
+
 def tables(folder: Path) -> dict[str, str]:
     """The tables of the pages, by the name of their place."""
     return {
         "local": markdown(part(folder, "local", "### nano_zstd5, all columns")),
         "far": markdown(part(folder, "remote", "### root://, h1_new, no limit")),
         "writing": markdown(part(folder, "write", "| writer |")),
+        "ladder": markdown(ladder(folder)),
         "memory": markdown(part(folder, "memory")),
         "opening": markdown(part(folder, "opening")),
     }
@@ -112,7 +144,7 @@ def tables(folder: Path) -> dict[str, str]:
 def main() -> None:
     for name, plot in PLOTS.items():
         (DOCS / "images" / f"{name}.svg").write_text(plot(RESULTS), encoding="utf-8")
-    for page in ("benchmarks/index.md", "guides/remote.md"):
+    for page in PAGES:
         path = DOCS / page
         path.write_text(paste.paste(path.read_text(encoding="utf-8"), tables(RESULTS)), encoding="utf-8")
 

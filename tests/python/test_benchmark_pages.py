@@ -17,11 +17,22 @@ DOCS = REPOSITORY / "docs"
 FOLDER = DOCS / "benchmarks" / "results"
 
 
-@pytest.mark.parametrize("page", ["benchmarks/index.md", "guides/remote.md"])
+@pytest.mark.parametrize("page", overview.PAGES)
 def test_pasting_the_tables_again_changes_no_page(page: str) -> None:
     text = (DOCS / page).read_text()
     assert paste.paste(text, overview.tables(FOLDER)) == text
     assert "<!-- begin " in text
+
+
+def test_the_ladder_compares_far_away_with_everything_on_and_near() -> None:
+    rows = {row[0]: row[1:] for row in overview.ladder(FOLDER)}
+    startup = overview.part(FOLDER, "learned", "## Startup")
+    seconds = {row[0]: row for row in startup}
+    far, near = startup[0].index("100 ms: s"), startup[0].index("0 ms: s")
+    expected = float(seconds["ROOT, no cache"][far].strip("~")) / float(seconds["sapwood"][near])
+    assert float(rows["ROOT, no cache"][0].strip("~")) == pytest.approx(expected, rel=0.01)
+    assert list(rows)[2:] == overview.LADDER
+    assert rows["sapwood, trained only"][0] == "", "this was not measured"
 
 
 @pytest.mark.parametrize("name", list(overview.PLOTS))
