@@ -40,6 +40,7 @@ FILES = [f"{name}.root" for name in POOL if name != "signal"]
 LIMIT, DEADLINE = 8.0, 90.0
 # The signal events over which the use of events is counted.
 SAMPLE = 2000
+AT_ONCE = 4000
 LEAST_FACTOR = 10
 FAR_MS = 22
 
@@ -121,11 +122,14 @@ def used(taken: NDArray[np.int64], size: int) -> Record:
     """Counts the uses of events; ``taken`` has the numbers of the background events of each signal event."""
     uses = np.bincount(taken.ravel(), minlength=size)
     common = np.zeros((len(taken), len(taken)), np.float32)
-    rows = np.repeat(np.arange(len(taken)), taken.shape[1])
-    for start in range(0, size, 5000):
-        inside = (taken.ravel() >= start) & (taken.ravel() < start + 5000)
-        matrix = np.zeros((len(taken), 5000), np.float32)
-        np.add.at(matrix, (rows[inside], taken.ravel()[inside] - start), 1)
+    # Each event of the pool, and the signal event that uses it, in the order of the pool.
+    order = np.argsort(taken.ravel(), kind="stable")
+    events, rows = taken.ravel()[order], order // taken.shape[1]
+    for start in range(0, size, AT_ONCE):
+        inside = slice(*np.searchsorted(events, (start, start + AT_ONCE)))
+        places = rows[inside] * AT_ONCE + events[inside] - start
+        matrix = np.bincount(places, minlength=len(taken) * AT_ONCE).reshape(len(taken), AT_ONCE)
+        matrix = matrix.astype(np.float32)
         common += matrix @ matrix.T
     pairs = common[np.triu_indices(len(taken), 1)]
     return {
@@ -178,7 +182,7 @@ def use_table(records: list[Record], number: int) -> str:
             f"{one['unused']:.1%}",
             f"{one['most_uses']}",
             f"{one['variance']:.2f}",
-            f"{one['pairs_in_common']:.1%}",
+            f"{one['pairs_in_common']:.2%}",
             f"{one['most_in_common']}",
         ]
         for one in records

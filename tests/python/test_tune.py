@@ -192,6 +192,15 @@ def test_bars_are_as_long_as_their_parts() -> None:
     assert widths[2] == widths[3] == 0
 
 
+def test_the_study_of_atlas_varies_all_levels_of_the_original() -> None:
+    sweep = next(one for one in study_named("atlas2018").sweeps([]) if one.name == "compression")
+    levels: dict[str, list[int]] = {}
+    for point in sweep.points:
+        name, level = str(point.compression).split(":")
+        levels.setdefault(name, []).append(int(level))
+    assert levels == {"zlib": [1, 3, 5, 7, 9], "lzma": [1, 2, 3, 5], "lz4": [1, 3, 5, 7, 9]}
+
+
 def study_run(name: str, cost: Callable[[Point, Workload], float]) -> Tuning:
     """A study as if it had been run, `cost` being the time of reading."""
     study, points = study_named(name), []

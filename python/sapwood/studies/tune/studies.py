@@ -66,7 +66,11 @@ CMS_COMPRESSIONS = (
 )
 
 ATLAS = Point("zlib:5", basket_size=32_000, cluster_entries=100)
-ATLAS_COMPRESSIONS = ("zlib:1", "zlib:5", "zlib:9", "lzma:1", "lzma:5", "lz4:1", "lz4:5", "lz4:9")
+ATLAS_COMPRESSIONS = (
+    *(f"zlib:{level}" for level in (1, 3, 5, 7, 9)),
+    *(f"lzma:{level}" for level in (1, 2, 3, 5)),
+    *(f"lz4:{level}" for level in (1, 3, 5, 7, 9)),
+)
 ATLAS_BASKETS = (16_000, 32_000, 64_000)
 ATLAS_CLUSTERS = (10, 30, 100, 300, 1000)
 ATLAS_SMALLER = 2000
