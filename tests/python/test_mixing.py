@@ -143,6 +143,8 @@ def test_functions(pool: Path) -> None:
         counts = ak.num(events.overlay(range(50), number=train, bunches=range(3)).number, axis=2).to_numpy()
         assert set(counts[:, 0]) == {1, 2}
         assert (counts[:, 1:] == 2 * counts[:, :-1]).all()
+        own = np.array([3, 0, 7])
+        assert ak.num(events.overlay(3, number=lambda _, __: own[:, np.newaxis])).tolist() == own.tolist()
         means = ak.num(events.overlay(300, mean=lambda random, shape: np.full(shape, 7.0)))
         assert abs(ak.mean(means) - 7) < 1
 
