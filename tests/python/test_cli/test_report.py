@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
+
 
 def test_text(sapwood: Callable[..., Any], path: Path) -> None:
     done = sapwood("report", f"{path}:Events", "MET_pt", "Muon_pt")
@@ -24,6 +26,18 @@ def test_json(sapwood: Callable[..., Any], path: Path) -> None:
     assert document["servers"].keys() == {"local"}
     fetched = sum(nbytes for request in document["timeline"] for _, nbytes in request["ranges"])
     assert fetched == document["fetched_bytes"]
+
+
+def test_rates(sapwood: Callable[..., Any], path: Path) -> None:
+    done = sapwood("report", f"{path}:Events", "MET_pt", "--entries", "100:400", "--json").json
+    assert done["entries"] == 300
+    assert done["entries_per_second"] == 300 / done["wall_seconds"]
+    assert done["fetched_bytes_per_second"] == done["fetched_bytes"] / done["wall_seconds"]
+    rate = done["decompressed_bytes_per_cpu_second"]
+    assert rate * done["cpu_seconds"] == pytest.approx(done["decompressed_bytes"])
+    shown = sapwood("report", f"{path}:Events", "MET_pt", "--entries", "100:400").out
+    assert "  300 entries in " in shown and " entries/s" in shown
+    assert " MB decompressed per CPU second" in shown.splitlines()[-1]
 
 
 def test_expressions_read_the_branches_that_they_use(sapwood: Callable[..., Any], path: Path) -> None:
