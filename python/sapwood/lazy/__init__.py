@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .chunks import LazyChunks
-from .events import Event, Events
+from .event import Event
+from .events import Events
 from .profile import Profile
 from .reader import Caching
 

@@ -2,77 +2,22 @@
 
 from __future__ import annotations
 
-import keyword
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.awkward import column_to_awkward
-from ..arrays.column import BuiltColumn, Column, is_flat
-from ..arrays.libraries import library_named
-from ..arrays.numpy import column_to_numpy, read_only
 from ..display.printable import shows_printable
 from ..display.units import counted
-from ..errors import ArgumentTypeError, KeyInFileError
-from .reader import HeldWindow, LazyReader
+from ..errors import ArgumentTypeError
+from .ahead import Visit, visits_of
+from .event import Event as Event
+from .event import WindowValues
+from .event_chunk import EventChunk
+from .reader import LazyReader
 from .view import LazyView
-
-Getter = Callable[[int], Any]
-
-
-class Event:
-    """One entry of a tree. Its fields are attributes (``event.Muon_pt``) and items (``event["Muon_pt"]``).
-
-    Numbers are NumPy scalars, lists of numbers are read-only NumPy views, and text is ``str``. Any other
-    value is an Awkward Array or record. You can keep an event: the data of its window, the entries that were
-    fetched together, then stay in memory.
-
-    Attributes:
-        entry: the number of the entry in the tree. A branch called ``entry`` or ``fields`` is only an item.
-    """
-
-    __slots__ = ("_position", "_values")
-
-    def __init__(self, values: _WindowValues, position: int) -> None:
-        self._values = values
-        self._position = position
-
-    @property
-    def entry(self) -> int:
-        """The number of the entry in the tree."""
-        return self._values.window.start + self._position
-
-    @property
-    def fields(self) -> list[str]:
-        """The names of all fields."""
-        return list(self._values.window.reader.fields)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name](self._position)
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self._values[name](self._position)
-        except KeyInFileError as error:
-            raise AttributeError(str(error), name=name, obj=self) from None
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._values.window.reader
-
-    def __dir__(self) -> list[str]:
-        names = [name for name in self.fields if name.isidentifier() and not keyword.iskeyword(name)]
-        return [*super().__dir__(), *names]
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return self.fields
-
-    @shows_printable
-    def __repr__(self) -> str:
-        reader = self._values.window.reader
-        return f"<Event {self.entry} of {reader.tree.name!r}: {counted(len(reader.fields), 'field')}>"
 
 
 class Events(LazyView, Sequence[Event]):
@@ -111,8 +56,8 @@ class Events(LazyView, Sequence[Event]):
             return Events(self._reader, self._entries[where])
         if isinstance(where, (int, np.integer)):
             entry = int(self._entries[where])
-            values = self._values(self._reader.window_of(entry))
-            return Event(values, entry - values.window.start)
+            window = self._reader.hold(self._reader.window_of(entry))
+            return Event(WindowValues(window), entry - window.start)
         positions = np.asarray(where)
         if positions.ndim != 1 or (len(positions) and positions.dtype.kind not in "iub"):
             raise ArgumentTypeError(
@@ -123,21 +68,35 @@ class Events(LazyView, Sequence[Event]):
         return Events(self._reader, np.asarray(self._entries, dtype=np.int64)[positions])
 
     def __iter__(self) -> Iterator[Event]:
-        shares, visits = self._visits()
-        with self._reader.visiting(shares):
-            for index, positions in visits:
-                values = self._values(index)
-                for position in positions:
-                    yield Event(values, position)
-                del values
+        for window, positions, read_next in self._visiting():
+            values = WindowValues(window)
+            del window
+            yield from values.events(positions, read_next)
+            del values
+
+    def chunks(self) -> Iterator[EventChunk]:
+        """The same entries in chunks, whose fields are whole arrays, for loops without one over events.
+
+        >>> for chunk in tree.events().chunks():          # doctest: +SKIP
+        ...     histogram.fill(chunk.MET_pt[chunk.nMuon > 1])
+
+        A chunk holds the entries of one window: one or more whole clusters.
+        """
+        for window, positions, read_next in self._visiting():
+            read_next()
+            chunk = [EventChunk(window, positions)]
+            del window
+            yield chunk.pop()
 
     @shows_printable
     def __repr__(self) -> str:
         sizes = f"{counted(len(self), 'event')}, {counted(len(self._reader.fields), 'field')}"
         return f"<Events of {self.tree.name!r}: {sizes}>"
 
-    def _values(self, index: int) -> _WindowValues:
-        return _WindowValues(self._reader.hold(index))
+    def _visiting(self) -> Iterator[Visit]:
+        shares, visits = self._visits()
+        with self._reader.visiting(shares):
+            yield from visits_of(self._reader, visits, at_last=lambda: None)
 
     def _visits(self) -> tuple[dict[int, float], Iterable[tuple[int, Sequence[int]]]]:
         """The share of entries used in each window, in order of first visits; and all visits.
@@ -169,60 +128,3 @@ def _groups(windows: NDArray[Any], positions: NDArray[Any]) -> Iterator[tuple[in
     ends = [*(np.flatnonzero(np.diff(windows)) + 1).tolist(), len(windows)]
     for start, end in pairwise([0, *ends] if len(windows) else []):
         yield int(windows[start]), positions[start:end].tolist()
-
-
-class _WindowValues(dict[str, Getter]):
-    """For each field, a function from a position in a window to its value; created on first use."""
-
-    __slots__ = ("window",)
-
-    def __init__(self, window: HeldWindow) -> None:
-        self.window = window
-
-    def __missing__(self, name: str) -> Getter:
-        column = self.window.column(name)
-        getter = _getter(column)
-        if column.length < self.window.stop - self.window.start:
-            getter = _short(getter, name, column.length, self.window)
-        self[name] = getter
-        return getter
-
-
-def _getter(column: Column) -> Getter:
-    """A function from a position to the item of a column. Items are read-only and not copied."""
-    kind = column.form[0]
-    if is_flat(column.form):
-        getter: Getter = read_only(column_to_numpy(column)).__getitem__
-        return getter
-    if kind == "list" and is_flat(column.form[1]):
-        return _lists(column)
-    if kind == "string":
-        return _texts(column)
-    library_named("ak")
-    array = column_to_awkward(column)
-    return lambda position: array[position]
-
-
-def _lists(column: Column) -> Getter:
-    offsets, *buffers = column.buffers
-    content = read_only(column_to_numpy(BuiltColumn(column.form[1], int(offsets[-1]), buffers)))
-    # Items of a memoryview are Python integers, which slice faster than NumPy's.
-    edges: Sequence[int] = memoryview(offsets)  # type: ignore[arg-type]
-    return lambda position: content[edges[position] : edges[position + 1]]
-
-
-def _texts(column: Column) -> Getter:
-    edges: Any
-    text: Any
-    edges, text = (memoryview(buffer) for buffer in column.buffers)  # type: ignore[arg-type]
-    return lambda position: str(text[edges[position] : edges[position + 1]], "utf-8", "surrogateescape")
-
-
-def _short(getter: Getter, name: str, length: int, window: HeldWindow) -> Getter:
-    def get(position: int) -> Any:
-        if position >= length:
-            entry = window.start + position
-            raise IndexError(f"{name!r} has no entry {entry}: it has fewer entries than its tree")
-        return getter(position)
-
-    return get

@@ -20,6 +20,7 @@ from ..query.filters import ALL, Filters
 from ..query.select import require_readable, select
 from ..query.steps import entry_range
 from ..report.lazy_use import LazyUse
+from .background import in_background
 from .profile import Profile, profile_of, schema_digest
 
 if TYPE_CHECKING:
@@ -98,6 +99,10 @@ class LazyReader:
         self._named = {name: (branch, _leaves_of(tree, branch)) for name, branch in self.fields.items()}
         self.leaves = list({leaf.key: leaf for _, leaves in self._named.values() for leaf in leaves}.values())
         self._request_index = {leaf.key: index for index, leaf in enumerate(self.leaves)}
+        # From a server, the core fetches ahead. Without learning, exactly what is touched is read.
+        self._reads_ahead = options.caching.learn and not tree.core.is_distant
+        self._used: dict[str, set[int]] = {}
+        self._seen: set[int] = set()
         with core_errors():
             self._core = tree.core.lazy(
                 [leaf.request for leaf in self.leaves],
@@ -143,6 +148,8 @@ class LazyReader:
                 self._core.touch(requests, window, deadline=self._deadline)
             columns = [self._core.column(request, window, deadline=self._deadline) for request in requests]
         self.ledger.touched.update((request, window) for request in requests)
+        self._used.setdefault(name, set()).add(window)
+        self._seen.add(window)
         return column_of(branch, dict(zip((leaf.key for leaf in leaves), columns, strict=True)))
 
     def form(self, name: str) -> Form:
@@ -154,6 +161,17 @@ class LazyReader:
         requests = [self._request_index[leaf.key] for name in names for leaf in self._branch(name)[1]]
         with core_errors():
             self._core.touch(requests, window, deadline=self._deadline)
+
+    def read_ahead(self, window: int) -> HeldWindow:
+        """Holds a window, and reads the columns in use in the background: those touched in most windows.
+
+        Nothing is raised: a column that cannot be read says so when it is touched.
+        """
+        held = self.hold(window)
+        names = [name for name, windows in self._used.items() if 2 * len(windows) >= len(self._seen)]
+        if names and self._reads_ahead:
+            in_background(lambda: self.touch(names, window), "sapwood-ahead")
+        return held
 
     def release(self, window: int) -> None:
         """Allows the data of a window to be dropped."""
