@@ -51,6 +51,7 @@ __all__ = [
     "ExpressionError",
     "FileChangedError",
     "FileNotFoundError",
+    "FileSkippedWarning",
     "KeyInFileError",
     "MemberSkippedWarning",
     "MemoryLimitError",
@@ -319,6 +320,10 @@ class BranchSkippedWarning(SapwoodWarning):
 
 class MemberSkippedWarning(SapwoodWarning):
     """An object lacks members that cannot be read, and has no attribute ``skipped`` to list them."""
+
+
+class FileSkippedWarning(SapwoodWarning):
+    """A loop with ``on_error="skip"`` passed over a file or its rest; its report counts what was lost."""
 
 
 class ProfileWarning(SapwoodWarning):

@@ -8,6 +8,10 @@ from typing import NamedTuple
 from .reader import HeldWindow, LazyReader
 
 
+def nothing() -> None:
+    """To read nothing ahead."""
+
+
 class Visit(NamedTuple):
     """A window that a loop visits."""
 

@@ -13,6 +13,7 @@ from ..errors import UsageError
 from ..query.assemble import readable_leaves
 from ..query.query import check_docs, documentation
 from ..query.select import warn_skipped
+from .ahead import nothing, visits_of
 from .reader import LazyReader
 from .view import LazyView
 from .virtual import AccessCallback, BufferAccess, VirtualRecords
@@ -29,10 +30,9 @@ class LazyChunks(LazyView, Sequence[Any]):
     threads. If there is a profile, it is saved whenever a loop ends.
     """
 
-    def __init__(self, reader: LazyReader, add_doc: AddDoc = False, access_log: Any = None) -> None:
-        check_docs(add_doc)
+    def __init__(self, reader: LazyReader, records: VirtualRecords) -> None:
         super().__init__(reader)
-        self._records = _records(reader, add_doc, access_log)
+        self._records = records
 
     @property
     def entry_ranges(self) -> list[tuple[int, int]]:
@@ -55,9 +55,21 @@ class LazyChunks(LazyView, Sequence[Any]):
         return self._chunk(index)
 
     def __iter__(self) -> Iterator[Any]:
-        with self._reader.visiting(dict.fromkeys(range(len(self)), 1.0)):
-            for index in range(len(self)):
-                yield self._chunk(index)
+        for window, read_next in self.visits(nothing):
+            read_next()
+            chunk = [self._chunk(window)]
+            del window
+            yield chunk.pop()
+
+    def visits(self, at_last: Callable[[], None]) -> Iterator[tuple[int, Callable[[], None]]]:
+        """The index of each chunk, and a function to call once columns are in use, which reads the next.
+
+        For the last chunk, that is ``at_last``.
+        """
+        every = range(len(self))
+        with self._reader.visiting(dict.fromkeys(every, 1.0)):
+            for window, _, read_next in visits_of(self._reader, ((one, ()) for one in every), at_last):
+                yield window.index, read_next
 
     @shows_printable
     def __repr__(self) -> str:
@@ -71,7 +83,9 @@ class LazyChunks(LazyView, Sequence[Any]):
 
 def whole_array(reader: LazyReader, add_doc: AddDoc = False, access_log: Any = None) -> Any:
     """All entries of a reader as one ``ak.Array`` of records; columns are read when you touch them."""
-    return _records(reader, add_doc, access_log).array(reader.stop - reader.start, whole_loader(reader))
+    return virtual_records(reader, add_doc, access_log).array(
+        reader.stop - reader.start, whole_loader(reader)
+    )
 
 
 def whole_loader(reader: LazyReader) -> Callable[[str], Column]:
@@ -100,7 +114,9 @@ def _forms(reader: LazyReader) -> dict[str, Form]:
     return whole
 
 
-def _records(reader: LazyReader, add_doc: AddDoc, access_log: Any) -> VirtualRecords:
+def virtual_records(reader: LazyReader, add_doc: AddDoc, access_log: Any) -> VirtualRecords:
+    """What makes arrays of the fields of a reader, and of others of the same schema."""
+    check_docs(add_doc)
     docs = {name: documentation(branch, add_doc) for name, branch in reader.fields.items()}
     titles = {name: doc for name, doc in docs.items() if doc}
     return VirtualRecords(_forms(reader), titles, _appender(access_log))

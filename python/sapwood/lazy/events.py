@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, overload
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..display.printable import shows_printable
 from ..display.units import counted
 from ..errors import ArgumentTypeError
-from .ahead import Visit, visits_of
+from .ahead import Visit, nothing, visits_of
 from .event import Event as Event
 from .event import WindowValues
 from .event_chunk import EventChunk
@@ -68,7 +68,7 @@ class Events(LazyView, Sequence[Event]):
         return Events(self._reader, np.asarray(self._entries, dtype=np.int64)[positions])
 
     def __iter__(self) -> Iterator[Event]:
-        for window, positions, read_next in self._visiting():
+        for window, positions, read_next in self.visits(nothing):
             values = WindowValues(window)
             del window
             yield from values.events(positions, read_next)
@@ -82,7 +82,7 @@ class Events(LazyView, Sequence[Event]):
 
         A chunk holds the entries of one window: one or more whole clusters.
         """
-        for window, positions, read_next in self._visiting():
+        for window, positions, read_next in self.visits(nothing):
             read_next()
             chunk = [EventChunk(window, positions)]
             del window
@@ -93,10 +93,11 @@ class Events(LazyView, Sequence[Event]):
         sizes = f"{counted(len(self), 'event')}, {counted(len(self._reader.fields), 'field')}"
         return f"<Events of {self.tree.name!r}: {sizes}>"
 
-    def _visiting(self) -> Iterator[Visit]:
+    def visits(self, at_last: Callable[[], None]) -> Iterator[Visit]:
+        """The windows and the positions in them, in order; ``at_last`` reads what follows the last."""
         shares, visits = self._visits()
         with self._reader.visiting(shares):
-            yield from visits_of(self._reader, visits, at_last=lambda: None)
+            yield from visits_of(self._reader, visits, at_last)
 
     def _visits(self) -> tuple[dict[int, float], Iterable[tuple[int, Sequence[int]]]]:
         """The share of entries used in each window, in order of first visits; and all visits.

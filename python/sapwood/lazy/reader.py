@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import bisect
 import threading
+import time
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ from ..query.select import require_readable, select
 from ..query.steps import entry_range
 from ..report.lazy_use import LazyUse
 from .background import in_background
-from .profile import Profile, profile_of, schema_digest
+from .profile import Profile, profile_of
 
 if TYPE_CHECKING:
     import os
@@ -75,13 +77,18 @@ class Caching:
 
 @dataclass(frozen=True)
 class LazyOptions:
-    """The options of a lazy reader. The declared columns are fetched with every window."""
+    """The options of a lazy reader. The declared columns are fetched with every window.
+
+    Attributes:
+        seeded: whether the reader begins with what the profile holds.
+    """
 
     profile: Profile | None = None
     caching: Caching = Caching()
     declared: Sequence[str] = ()
     threads: int | None = None
     deadline: float | None = None
+    seeded: bool = True
 
 
 class LazyReader:
@@ -92,15 +99,17 @@ class LazyReader:
     ) -> None:
         tree.file.require_open()
         self.tree = tree
-        self.fields = dict(fields)
+        self._fields = dict(fields)
         self.start, self.stop = start, stop
         self._held: weakref.WeakValueDictionary[int, HeldWindow] = weakref.WeakValueDictionary()
         self._deadline = tree.file.options.deadline_or(options.deadline)
-        self._named = {name: (branch, _leaves_of(tree, branch)) for name, branch in self.fields.items()}
+        self._named = {name: (branch, _leaves_of(tree, branch)) for name, branch in self._fields.items()}
         self.leaves = list({leaf.key: leaf for _, leaves in self._named.values() for leaf in leaves}.values())
         self._request_index = {leaf.key: index for index, leaf in enumerate(self.leaves)}
         # From a server, the core fetches ahead. Without learning, exactly what is touched is read.
         self._reads_ahead = options.caching.learn and not tree.core.is_distant
+        self.waited = 0.0
+        """The time that touches took, in seconds."""
         self._used: dict[str, set[int]] = {}
         self._seen: set[int] = set()
         with core_errors():
@@ -118,6 +127,11 @@ class LazyReader:
         tree.file.add_ledger(self.ledger)
         # This saves the profile also when the process ends.
         self._finish = weakref.finalize(self, self.ledger.finish)
+
+    @property
+    def fields(self) -> Mapping[str, Branch]:
+        """The branches that it offers, by name."""
+        return self._fields
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -143,6 +157,7 @@ class LazyReader:
         self.tree.file.require_open()
         branch, leaves = self._branch(name)
         requests = [self._request_index[leaf.key] for leaf in leaves]
+        begin = time.perf_counter()
         with core_errors():
             if len(requests) > 1:
                 self._core.touch(requests, window, deadline=self._deadline)
@@ -150,6 +165,7 @@ class LazyReader:
         self.ledger.touched.update((request, window) for request in requests)
         self._used.setdefault(name, set()).add(window)
         self._seen.add(window)
+        self.waited += time.perf_counter() - begin
         return column_of(branch, dict(zip((leaf.key for leaf in leaves), columns, strict=True)))
 
     def form(self, name: str) -> Form:
@@ -162,13 +178,19 @@ class LazyReader:
         with core_errors():
             self._core.touch(requests, window, deadline=self._deadline)
 
+    @property
+    def in_use(self) -> list[str]:
+        """The fields that were touched in most windows; before any was, those that are trained."""
+        if not self._seen:
+            return self.trained
+        return [name for name, windows in self._used.items() if 2 * len(windows) >= len(self._seen)]
+
     def read_ahead(self, window: int) -> HeldWindow:
-        """Holds a window, and reads the columns in use in the background: those touched in most windows.
+        """Holds a window, and reads the fields in use in the background.
 
         Nothing is raised: a column that cannot be read says so when it is touched.
         """
-        held = self.hold(window)
-        names = [name for name, windows in self._used.items() if 2 * len(windows) >= len(self._seen)]
+        held, names = self.hold(window), self.in_use
         if names and self._reads_ahead:
             in_background(lambda: self.touch(names, window), "sapwood-ahead")
         return held
@@ -191,23 +213,22 @@ class LazyReader:
             self.save()
 
     def __contains__(self, name: object) -> bool:
-        if not isinstance(name, str):
-            return False
-        try:
-            self._branch(name)
-        except KeyInFileError:
-            return False
-        return True
+        return isinstance(name, str) and self._found(name) is not None
 
     def _branch(self, name: str) -> tuple[Branch, list[Branch]]:
+        found = self._found(name)
+        if found is None:
+            raise KeyInFileError.not_found("field", name, list(self.fields), self.tree.location)
+        return found
+
+    def _found(self, name: str) -> tuple[Branch, list[Branch]] | None:
         """The branch for a name, and its leaves: a field, or a branch whose leaves are all in fields."""
         found = self._named.get(name)
         if found is None:
             branch = self.tree.get(name)
             leaves = [] if branch is None else readable_leaves(branch)
             if branch is None or not leaves or any(leaf.key not in self._request_index for leaf in leaves):
-                place = f"{self.tree.file.file_path}:{self.tree.object_path}"
-                raise KeyInFileError.not_found("field", name, list(self.fields), place)
+                return None
             found = self._named[name] = (branch, leaves)
         return found
 
@@ -221,12 +242,13 @@ class LazyReader:
 
     def _trained(self, options: LazyOptions) -> list[tuple[int, float]] | None:
         shares: dict[int, float] = {}
-        if options.profile is not None:
-            by_path = options.profile.shares(self.tree.name, schema_digest(self.tree))
+        if options.profile is not None and options.seeded:
+            by_path = options.profile.shares(self.tree.name, self.tree.schema)
             indices = {leaf.path: index for index, leaf in enumerate(self.leaves)}
             shares = {indices[path]: share for path, share in by_path.items() if path in indices}
         for name in options.declared:
             shares |= {self._request_index[leaf.key]: 1.0 for leaf in self._branch(name)[1]}
+        self.trained = [self.leaves[index].path for index, share in shares.items() if 2 * share >= 1]
         return sorted(shares.items()) or None
 
 
@@ -268,7 +290,7 @@ class Ledger:
         self._columns = [leaf.path for leaf in leaves]
         self._windows = list(windows)
         self._profile = profile
-        self._schema = "" if profile is None else schema_digest(tree)
+        self._schema = "" if profile is None else tree.schema
         self._saved: dict[int, tuple[int, int]] = {}
         self.touched: set[tuple[int, int]] = set()
         self._final: LazyUse | None = None
@@ -295,10 +317,16 @@ class Ledger:
     def save(self) -> None:
         """Adds the observations since the last call to the profile, and saves it."""
         with self._lock:
+            self.observe()
+            if self._profile is not None:
+                self._profile.save()
+
+    def observe(self) -> None:
+        """Adds the observations since the last call to the profile, which is not saved."""
+        with self._lock:
             new = self._new_observations()
             if self._profile is not None and new:
                 self._profile.add(self._tree, self._schema, new)
-                self._profile.save()
 
     def finish(self) -> None:
         """Saves the profile, and releases the core, so that only the statistics stay."""
@@ -311,7 +339,11 @@ class Ledger:
         """The windows touched and seen since the last call, by column."""
         if self._core is None or self._profile is None:
             return {}
-        counts = {request: (touched, seen) for request, touched, seen in self._core.learned()}
+        touches = set(self.touched)
+        windows = len({window for _, window in touches})
+        counts = {
+            request: (touched, windows) for request, touched in Counter(one for one, _ in touches).items()
+        }
         profiled = self._profile.shares(self._tree, self._schema)
         # Columns of the profile that were not touched count as unused, so that they are dropped in time.
         seen = max((seen for _, seen in counts.values()), default=0)

@@ -218,6 +218,11 @@ class File(Directory, ClosingContext):
             return SubDirectory(self, tuple(key.path.split("/")))
         return self.item_at(key.path, key.cycle, deadline)
 
+    @property
+    def fetched_bytes(self) -> int:
+        """Bytes that were read so far."""
+        return self._core.counters()["fetched_bytes"]
+
     def report(self) -> ReadReport:
         """What reading this file has cost so far. This also works after the file was closed."""
         from ..report.cost import ReadReport

@@ -205,6 +205,13 @@ class Tree(HasBranches, ClosingContext):
         return dict(self.core.aliases)
 
     @cached_property
+    def schema(self) -> str:
+        """A short digest of the names and types of all branches, whatever their order."""
+        from ..lazy.profile import schema_digest
+
+        return schema_digest(self)
+
+    @cached_property
     def cluster_starts(self) -> list[int]:
         """The first entry of each cluster, then the number of entries."""
         return list(self.core.cluster_starts)
@@ -292,13 +299,13 @@ class Tree(HasBranches, ClosingContext):
 
         The other arguments are those of :meth:`events`.
         """
-        from ..lazy.chunks import LazyChunks
+        from ..lazy.chunks import LazyChunks, virtual_records
         from ..lazy.reader import lazy_options, open_reader
 
         options = lazy_options(columns, profile, caching, threads, deadline)
         filters = Filters(filter_name, filter_typename, filter_branch)
         reader = open_reader(self, "lazy", entry_start, entry_stop, options, filters)
-        return LazyChunks(reader, ak_add_doc, access_log)
+        return LazyChunks(reader, virtual_records(reader, ak_add_doc, access_log))
 
     def branch_at(self, index: int) -> Branch:
         """The branch with this :attr:`Branch.index`."""
@@ -407,7 +414,7 @@ class Tree(HasBranches, ClosingContext):
 
     @cached_property
     def _by_path(self) -> dict[str, Branch]:
-        return {branch.path: branch for branch in self._branches}
+        return {core.path: branch for core, branch in zip(self._cores, self._branches, strict=True)}
 
     @cached_property
     def _by_dots(self) -> dict[str, Branch]:

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import contextmanager
-from itertools import islice
-from threading import Thread
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from ..arrays.libraries import library_named
-from ..errors import KeyInFileError, UsageError
-from ..model.branch import Branch
+from ..errors import UsageError
 from ..model.branches import BranchFilter, HasBranches
 from ..model.file import File
-from ..model.tree import Tree
 from ..options.paths import FileSpec, several_files
 from ..options.reading import OpenOptions, open_options
 from ..query.filters import Filter, Filters
 from ..query.query import Query
 from ..query.reading import Steps
 from ..query.steps import entry_range, entry_steps
-from .only_tree import only_tree
-from .single import open_with_file
-
-# Opening waits for the network, not the CPU, so the next files open while one is read. Opening takes about
-# five round trips and reading a little one more: with seven files ahead, one is ready every round trip.
-_AHEAD = 7
+from .ahead import OpeningFile, opened_files, skipping
+from .loop import FileLoop, LoopOptions, LoopRun, left
 
 
 def iterate(
@@ -46,10 +37,13 @@ def iterate(
     ak_add_doc: bool | Mapping[str, str] = False,
     report: bool = False,
     allow_missing: bool = False,
+    on_error: str = "raise",
+    resume: str | os.PathLike[str] | None = None,
+    progress: bool = False,
     deadline: float | None = None,
     threads: int | None = None,
     **options: Any,
-) -> Iterator[Any]:
+) -> Iteration:
     """Reads many files in steps. While you work on one step, the next step is read and the next files open.
 
     >>> for events in sapwood.iterate("nano/*.root:Events", ["Muon_pt"], "nMuon > 1"):      # doctest: +SKIP
@@ -60,38 +54,60 @@ def iterate(
             ``{path: tree}`` or ``{path: {"object_path": tree, "steps": [[0, 100], …]}}``; a file object; an
             open tree; or a list of these. If you name no tree, the file must contain exactly one.
         allow_missing: True to skip files that lack the tree or a requested branch.
+        on_error: ``"skip"`` to pass over a file, or the rest of it, that cannot be read, after all replicas
+            and retries: a :class:`sapwood.errors.FileSkippedWarning` says so, and the :meth:`report` counts
+            the entries that were lost. Default: ``"raise"``.
+        resume: the path of a checkpoint, a small JSON file that holds the position and the ``state``. If it
+            exists, the loop goes on where the last one was; it must be over the same files. It is saved each
+            time the loop asks for the next step.
+        progress: True to show files, entries, speed and waiting, in a notebook or on standard error.
         deadline: seconds that opening a file, or reading a step, may take.
         threads, options: as in :func:`sapwood.open`. ``replicas`` of several files must be prefixes, rules,
             a function, or a document that lists the files by name.
 
     The other arguments are those of :meth:`sapwood.Tree.iterate`.
 
-    Yields:
-        Arrays as :meth:`sapwood.Tree.arrays` returns them, for one step of one file. With ``report=True``,
-        pairs of arrays and a :class:`sapwood.Report`.
+    Returns:
+        An iterator over arrays as :meth:`sapwood.Tree.arrays` returns them, for one step of one file. With
+        ``report=True``, pairs of arrays and a :class:`sapwood.Report`. Its ``report()`` is a
+        :class:`sapwood.LoopReport`, and ``state`` is a dict that a checkpoint keeps.
     """
     settings = open_options(deadline, threads, options)
-    specs = _specs(files, settings)
+    loop = LoopOptions(allow_missing, on_error, resume, progress)
     chosen = library_named(library)
     filters = Filters(filter_name, filter_typename, filter_branch)
 
-    def begin(spec: FileSpec, source: HasBranches) -> Steps:
+    run = LoopRun(specs_of(files, settings), settings, loop)
+
+    def begin(spec: FileSpec, source: HasBranches, done: int = 0) -> Steps:
         query = Query.of(source, expressions, cut, filters, aliases, chosen, how, ak_add_doc)
         ranges = [
             step
-            for start, stop in spec.ranges(source.tree.num_entries)
+            for start, stop in left(spec.ranges(source.tree.num_entries), done)
             for step in entry_steps(source.tree, query.leaves, start, stop, step_size)
         ]
         return Steps(query, ranges)
 
-    def steps() -> Iterator[Any]:
-        offset = 0
-        for file in opened_files(specs, settings, allow_missing, begin):
-            with _skipping(allow_missing):
-                yield from file.steps().results(report, offset)
-            offset += file.source.tree.num_entries
+    def read(file: OpeningFile) -> Iterator[Any]:
+        done = run.position.done
+        file.begin(lambda spec, source: begin(spec, source, done))
+        run.ahead.begin(begin)
+        steps = file.steps()
+        results = steps.results(report, run.position.offset)
+        for start, stop in steps.ranges:
+            with run.waiting():
+                result = [next(results)]
+            entries = stop - start
+            yield from run.give(result, partial(int, entries))
 
-    return steps()
+    return Iteration(run, run.files(read))
+
+
+class Iteration(FileLoop[Any], Iterator[Any]):
+    """An iterator over the steps of :func:`iterate`."""
+
+    def __next__(self) -> Any:
+        return next(self._items)
 
 
 def concatenate(
@@ -129,7 +145,7 @@ def concatenate(
         UsageError: no file has the requested tree and branches.
     """
     settings = open_options(deadline, threads, options)
-    specs = _specs(files, settings)
+    specs = specs_of(files, settings)
     chosen = library_named(library)
     filters = Filters(filter_name, filter_typename, filter_branch)
     start, stop = _global_range(specs, settings, allow_missing, entry_start, entry_stop)
@@ -149,7 +165,7 @@ def concatenate(
     # With numbers across all files, the range in a file is known only when all earlier files are open.
     for file in opened_files(specs, settings, allow_missing, begin if everything else None):
         read.append(file.source.file)
-        with _skipping(allow_missing):
+        with skipping(allow_missing):
             file.begin(begin)
             steps = file.steps()
             # If the result is empty, an empty part gives its type.
@@ -175,12 +191,12 @@ def num_entries(
         options: as in :func:`sapwood.open`.
     """
     settings = open_options(deadline, None, options)
-    for file in opened_files(_specs(files, settings), settings, False):
+    for file in opened_files(specs_of(files, settings), settings, False):
         source = file.source
         yield source.file.file_path, source.object_path, source.tree.num_entries
 
 
-def _specs(files: Any, options: OpenOptions) -> list[FileSpec]:
+def specs_of(files: Any, options: OpenOptions) -> list[FileSpec]:
     """The files to read, checked against the replicas."""
     specs = several_files(files, options.deadline, options.for_core())
     if len(specs) > 1 and options.replicas is not None and options.replicas.names_one_file:
@@ -210,119 +226,3 @@ def _global_range(
 def _clip(first: int, last: int, start: int, stop: int) -> tuple[int, int]:
     here = max(first, min(last, start))
     return here, max(here, min(last, stop))
-
-
-@contextmanager
-def _skipping(allow_missing: bool) -> Iterator[None]:
-    """Skips a file that lacks the requested tree or branch, if that is allowed."""
-    try:
-        yield
-    except KeyInFileError:
-        if not allow_missing:
-            raise
-
-
-_Begin = Callable[[FileSpec, HasBranches], Steps]
-
-
-class _File:
-    """One of many files, which opens and starts reading ahead of its turn.
-
-    Errors are raised when its turn comes.
-    """
-
-    def __init__(self, spec: FileSpec, options: OpenOptions) -> None:
-        self._spec = spec
-        self._opening = _opening(spec, options)
-        self._begun: Future[Steps] | None = None
-
-    @property
-    def source(self) -> HasBranches:
-        """The tree. Waits until it is open."""
-        return self._opening.result()
-
-    def steps(self) -> Steps:
-        """The steps that were started."""
-        assert self._begun is not None
-        return self._begun.result()
-
-    def begin(self, begin: _Begin) -> None:
-        """Starts reading if the file is open and reading has not started."""
-        if self._begun is None and self._opening.done() and self._opening.exception() is None:
-            self._begun = Future()
-            try:
-                self._begun.set_result(begin(self._spec, self.source))
-            except Exception as error:
-                self._begun.set_exception(error)
-
-    def close(self) -> None:
-        """Closes the file, now or once it is open, unless the caller opened it."""
-        self._begun = None
-        if not isinstance(self._spec.file, HasBranches):
-            self._opening.add_done_callback(_close_result)
-
-
-def opened_files(
-    specs: Iterable[FileSpec],
-    options: OpenOptions,
-    allow_missing: bool,
-    begin: _Begin | None = None,
-    ahead: int = _AHEAD,
-) -> Generator[_File, None, None]:
-    """Iterates over files in order, while the next ones open and start reading; closes those it opened."""
-    files: deque[_File] = deque()
-    remaining = iter(specs)
-    try:
-        while True:
-            files.extend(_File(spec, options) for spec in islice(remaining, ahead + 1 - len(files)))
-            if not files:
-                return
-            with _skipping(allow_missing):
-                _ = files[0].source
-                # In this thread, not those that open files: it may call the caller's filters, and warn.
-                if begin is not None:
-                    for file in files:
-                        file.begin(begin)
-                yield files[0]
-            files.popleft().close()
-    finally:
-        for file in files:
-            file.close()
-
-
-def _opening(spec: FileSpec, options: OpenOptions) -> Future[HasBranches]:
-    """Opens a file in a daemon thread, so that it cannot keep the program from exiting."""
-    future: Future[HasBranches] = Future()
-
-    def work() -> None:
-        try:
-            opened = open_tree(spec, options)
-        except BaseException as error:
-            future.set_exception(error)
-        else:
-            future.set_result(opened)
-
-    if isinstance(spec.file, HasBranches):
-        future.set_result(spec.file)
-    else:
-        Thread(target=work, name="sapwood-open", daemon=True).start()
-    return future
-
-
-def _close_result(future: Future[HasBranches]) -> None:
-    if future.exception() is None:
-        future.result().file.close()
-
-
-def open_tree(spec: FileSpec, options: OpenOptions) -> HasBranches:
-    """Opens the tree or branch that a :class:`FileSpec` describes; without a name, the only tree."""
-    file, opened = open_with_file(spec, options)
-    if isinstance(opened, (Tree, Branch)):
-        return opened
-    try:
-        if opened is file:
-            return only_tree(file)
-        raise UsageError(f"{file.file_path}:{spec.object_path} is not a tree", url=file.file_path)
-    except BaseException:
-        file.close()
-        raise

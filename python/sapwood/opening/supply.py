@@ -17,7 +17,7 @@ from ..options.reading import OpenOptions
 from ..query.batch import Report
 from ..query.query import Query
 from ..query.reading import Steps
-from .many import open_tree, opened_files
+from .ahead import open_tree, opened_files
 
 MODES = ("sequential", "random-clusters")
 

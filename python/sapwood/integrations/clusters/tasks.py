@@ -16,7 +16,7 @@ from ...errors import ArgumentTypeError, FileChangedError, UsageError
 from ...model.branch import Branch
 from ...model.file import File
 from ...model.tree import Tree
-from ...opening.many import opened_files
+from ...opening.ahead import opened_files
 from ...opening.only_tree import only_tree
 from ...opening.pool import POOL
 from ...options.paths import FileSpec, is_url, several_files

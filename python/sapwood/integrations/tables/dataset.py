@@ -21,7 +21,7 @@ from ...arrays.libraries import library_named
 from ...display.printable import shows_printable
 from ...display.units import counted
 from ...errors import KeyInFileError, UnsupportedTypeError, UsageError, did_you_mean, nearest
-from ...opening.many import opened_files
+from ...opening.ahead import opened_files
 from ...options.paths import FileSpec, is_url, several_files
 from ...options.reading import WITHOUT_SECRETS, OpenOptions, open_options
 from ...query.filters import Filters

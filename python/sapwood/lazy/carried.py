@@ -1,0 +1,142 @@
+"""What a loop over many files carries from file to file: the columns in use, by tree and schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ..arrays.column import Column, Form
+from ..display.units import counted
+from ..query.filters import Filters
+from ..query.select import require_readable
+from .chunks import whole_loader
+from .profile import Profile
+from .reader import Caching, LazyOptions, LazyReader, open_reader
+
+if TYPE_CHECKING:
+    from ..model.branch import Branch
+    from ..model.branches import HasBranches
+    from ..model.tree import Tree
+
+_SHOWN = 5
+
+
+@dataclass
+class _Schema:
+    """The schema of some trees: their first, without its file, and how many there are."""
+
+    types: Mapping[str, str]
+    place: str
+    files: int = 0
+
+
+class CarriedUse:
+    """Opens readers of one tree after another, each with what those before it have learned.
+
+    Without a profile, it is kept in memory.
+    """
+
+    def __init__(self, kind: str, options: LazyOptions, filters: Filters) -> None:
+        self._kind = kind
+        self.profile = options.profile or Profile()
+        self._options = replace(options, profile=self.profile)
+        self._filters = filters
+        self._schemas: dict[tuple[str, str], _Schema] = {}
+        self.differences: list[str] = []
+
+    @property
+    def schemas(self) -> dict[tuple[str, str], int]:
+        """The number of trees by name and schema."""
+        return {key: schema.files for key, schema in self._schemas.items()}
+
+    def note(self, tree: Tree) -> None:
+        """Counts a tree, and notes how its schema differs from that of the first."""
+        key = (tree.name, tree.schema)
+        if key not in self._schemas:
+            schema = _Schema({branch.path: branch.typename for branch in tree.core.branches}, tree.location)
+            first = next(iter(self._schemas.values()), None)
+            if first is not None:
+                self.differences.append(f"{schema.place}: {_difference(first.types, schema.types)}")
+            self._schemas[key] = schema
+        self._schemas[key].files += 1
+
+    def knows(self, tree: Tree) -> bool:
+        """Whether trees of this name and schema were read before."""
+        return bool(self.profile.shares(tree.name, tree.schema))
+
+    def reader(self, source: HasBranches, start: int, stop: int) -> LazyReader:
+        """A reader of some entries. If columns in use are known, it is prepared only for these."""
+        if source.tree is source and self.knows(source.tree):
+            return NarrowReader(source.tree, self._kind, start, stop, self._options, self._filters)
+        return open_reader(source, self._kind, start, stop, self._options, self._filters)
+
+
+class NarrowReader(LazyReader):
+    """A reader of the columns that earlier files used.
+
+    To prepare for all columns of a wide tree takes longer than to read a few. Any other column is found when it is touched, and is then among those of the next file.
+    """
+
+    def __init__(
+        self, tree: Tree, kind: str, start: int, stop: int, options: LazyOptions, filters: Filters
+    ) -> None:
+        assert options.profile is not None
+        self._open: Callable[[int, int, LazyOptions], LazyReader] = lambda first, last, others: open_reader(
+            tree, kind, first, last, others, filters
+        )
+        self._others: dict[int, LazyReader] = {}
+        self._options = options
+        paths = options.profile.shares(tree.name, tree.schema)
+        in_use = [branch for branch in map(tree.get, paths) if branch is not None]
+        fields = {name: require_readable(tree[name]) for name in options.declared}
+        super().__init__(tree, kind, dict(filters.passing(in_use, 0)) | fields, start, stop, options)
+
+    @cached_property
+    def _whole(self) -> LazyReader:
+        """A reader of all columns, of which none is in use."""
+        return self._other(self.start, self.stop)
+
+    @property
+    def fields(self) -> Mapping[str, Branch]:
+        """The branches that it offers, by name."""
+        return self._whole.fields
+
+    def column(self, name: str, window: int) -> Column:
+        """The column of a field in a window."""
+        if self._found(name) is not None:
+            return super().column(name, window)
+        other = self._others.get(window)
+        if other is None:
+            # Only one: windows are left in order.
+            self._others = {window: (other := self._other(*self.windows[window]))}
+        return whole_loader(other)(name)
+
+    def form(self, name: str) -> Form:
+        """The form of a field's columns."""
+        return super().form(name) if self._found(name) is not None else self._whole.form(name)
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._whole
+
+    def _other(self, start: int, stop: int) -> LazyReader:
+        exactly = replace(self._options, declared=(), seeded=False, caching=Caching(False, False, False))
+        return self._open(start, stop, exactly)
+
+
+def _difference(first: Mapping[str, str], other: Mapping[str, str]) -> str:
+    """How the branches of a tree differ from those of the first one."""
+    retyped = [name for name in first if name in other and other[name] != first[name]]
+    changes = {
+        "lacks": [repr(name) for name in first if name not in other],
+        "also has": [repr(name) for name in other if name not in first],
+        "has": [f"{name!r} as {other[name]}, not {first[name]}" for name in retyped],
+    }
+    texts = [f"{verb} {_some(names)}" for verb, names in changes.items() if names]
+    return "; ".join(texts) or "has the same branches in a tree of another name"
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {counted(len(names) - _SHOWN, 'other')}" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

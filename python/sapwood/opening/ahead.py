@@ -1,0 +1,202 @@
+"""Opens the files of a list in order, while the next ones open and start reading."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from itertools import islice
+
+from ..errors import KeyInFileError, UsageError
+from ..lazy.background import in_background
+from ..model.branch import Branch
+from ..model.branches import HasBranches
+from ..model.tree import Tree
+from ..options.paths import CATALOGUED, FileSpec, is_url
+from ..options.reading import OpenOptions
+from ..query.reading import Steps
+from .only_tree import only_tree
+from .single import open_with_file
+
+# Until the first file is done. Opening takes about five round trips and reading a little one more: with seven
+# files ahead, one is ready every round trip. A local file opens in the time in which one is read.
+_FAR, _NEAR = 7, 2
+# Most files open ahead: each may hold a connection and a few windows.
+_MOST = 15
+
+Begin = Callable[[FileSpec, HasBranches], Steps]
+
+
+class OpeningFile:
+    """One of many files, which opens and starts reading ahead of its turn.
+
+    Errors are raised when its turn comes.
+    """
+
+    def __init__(self, spec: FileSpec, options: OpenOptions) -> None:
+        self.spec = spec
+        self.seconds = 0.0
+        """The time that opening took, once it is open."""
+        self.waited = 0.0
+        """The part of it that the caller waited."""
+        self._opening = self._open(options)
+        self._begun: Future[Steps] | None = None
+
+    @property
+    def source(self) -> HasBranches:
+        """The tree. Waits until it is open."""
+        if self._opening.done():
+            return self._opening.result()
+        begin = time.perf_counter()
+        try:
+            return self._opening.result()
+        finally:
+            self.waited += time.perf_counter() - begin
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the file is open by now."""
+        return self._opening.done() and self._opening.exception() is None
+
+    def steps(self) -> Steps:
+        """The steps that were started."""
+        assert self._begun is not None
+        return self._begun.result()
+
+    def begin(self, begin: Begin) -> None:
+        """Starts reading if the file is open and reading has not started."""
+        if self._begun is None and self.is_open:
+            self._begun = Future()
+            try:
+                self._begun.set_result(begin(self.spec, self.source))
+            except Exception as error:
+                self._begun.set_exception(error)
+
+    def close(self) -> None:
+        """Closes the file, now or once it is open, unless the caller opened it."""
+        self._begun = None
+        if not isinstance(self.spec.file, HasBranches):
+            self._opening.add_done_callback(_close_result)
+
+    def _open(self, options: OpenOptions) -> Future[HasBranches]:
+        if isinstance(self.spec.file, HasBranches):
+            future: Future[HasBranches] = Future()
+            future.set_result(self.spec.file)
+            return future
+
+        def work() -> HasBranches:
+            begin = time.perf_counter()
+            opened = open_tree(self.spec, options)
+            self.seconds = time.perf_counter() - begin
+            return opened
+
+        return in_background(work, "sapwood-open")
+
+
+class FilesAhead:
+    """Iterates over files in order, none of which is waited for, and closes each after its turn.
+
+    So many are open ahead that none would have to be waited for, by the measured times of opening a file and
+    of using one; at most 15.
+    """
+
+    def __init__(self, specs: Iterable[FileSpec], options: OpenOptions) -> None:
+        self._remaining = iter(specs)
+        self._options = options
+        self._files: deque[OpeningFile] = deque()
+        self._opening_seconds = self._using_seconds = 0.0
+        self._used = 0
+
+    @property
+    def following(self) -> list[OpeningFile]:
+        """The files that are open ahead, or opening, in order."""
+        return list(self._files)[1:]
+
+    def begin(self, begin: Begin) -> None:
+        """Starts reading those that are open.
+
+        This happens in the caller's thread, not those that open files: it may call filters, and warn.
+        """
+        for file in self._files:
+            file.begin(begin)
+
+    def __iter__(self) -> Generator[OpeningFile, None, None]:
+        files = self._files
+        try:
+            files.extend(OpeningFile(spec, self._options) for spec in islice(self._remaining, 1))
+            while files:
+                wanted = self._ahead(files[0].spec) + 1 - len(files)
+                files.extend(
+                    OpeningFile(spec, self._options) for spec in islice(self._remaining, max(0, wanted))
+                )
+                begin = time.perf_counter()
+                yield files[0]
+                self._count(files[0], time.perf_counter() - begin)
+                files.popleft().close()
+                if not files:
+                    files.extend(OpeningFile(spec, self._options) for spec in islice(self._remaining, 1))
+        finally:
+            for file in files:
+                file.close()
+
+    def _count(self, file: OpeningFile, seconds: float) -> None:
+        """Takes note of the times of a file. Old ones lose weight, as files and servers change."""
+        self._opening_seconds = 0.75 * self._opening_seconds + file.seconds
+        self._using_seconds = 0.75 * self._using_seconds + seconds - file.waited
+        self._used += 1
+
+    def _ahead(self, spec: FileSpec) -> int:
+        if not self._used:
+            return _FAR if isinstance(spec.file, str) and _is_far(spec.file) else _NEAR
+        # Half as long again, for the first window.
+        ratio = 1.5 * self._opening_seconds / max(self._using_seconds, 1e-9)
+        return min(_MOST, 1 + math.ceil(ratio))
+
+
+def opened_files(
+    specs: Iterable[FileSpec], options: OpenOptions, allow_missing: bool, begin: Begin | None = None
+) -> Generator[OpeningFile, None, None]:
+    """Iterates over open files in order, while the next ones open and read; closes those it opened."""
+    ahead = FilesAhead(specs, options)
+    for file in ahead:
+        with skipping(allow_missing):
+            _ = file.source
+            if begin is not None:
+                ahead.begin(begin)
+            yield file
+
+
+@contextmanager
+def skipping(allow_missing: bool) -> Iterator[None]:
+    """Skips a file that lacks the requested tree or branch, if that is allowed."""
+    try:
+        yield
+    except KeyInFileError:
+        if not allow_missing:
+            raise
+
+
+def _is_far(path: str) -> bool:
+    return is_url(path) or path.startswith(CATALOGUED)
+
+
+def _close_result(future: Future[HasBranches]) -> None:
+    if future.exception() is None:
+        future.result().file.close()
+
+
+def open_tree(spec: FileSpec, options: OpenOptions) -> HasBranches:
+    """Opens the tree or branch that a :class:`FileSpec` describes; without a name, the only tree."""
+    file, opened = open_with_file(spec, options)
+    if isinstance(opened, (Tree, Branch)):
+        return opened
+    try:
+        if opened is file:
+            return only_tree(file)
+        raise UsageError(f"{file.file_path}:{spec.object_path} is not a tree", url=file.file_path)
+    except BaseException:
+        file.close()
+        raise
