@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,14 +29,16 @@ if TYPE_CHECKING:
     from .model.file import File
     from .model.tree import Tree
     from .opening.background import Background
-    from .opening.many import concatenate, iterate, num_entries
+    from .opening.many import Iteration, concatenate, iterate, num_entries
     from .opening.single import open
+    from .opening.touched import FileChunks, FileEvents, events, lazy
     from .options import cache as cache
     from .options.compression import Compression
     from .options.retry import RetryPolicy
     from .query.batch import Report
     from .report import layout as layout
     from .report.cost import ReadReport
+    from .report.loop import LoopReport
     from .report.replaying import replay
     from .report.tracing import trace
     from .report.verifying import VerifyReport, verify
@@ -53,6 +56,10 @@ _HOMES = {
     "Compression": "options.compression",
     "Directory": "model.directory",
     "File": "model.file",
+    "FileChunks": "opening.touched",
+    "FileEvents": "opening.touched",
+    "Iteration": "opening.many",
+    "LoopReport": "report.loop",
     "Profile": "lazy.profile",
     "ReadReport": "report.cost",
     "RepackReport": "writing.repacking",
@@ -66,8 +73,10 @@ _HOMES = {
     "arrow_dataset": "integrations.tables.dataset",
     "concatenate": "opening.many",
     "create": "writing",
+    "events": "opening.touched",
     "example": "writing.example",
     "iterate": "opening.many",
+    "lazy": "opening.touched",
     "merge": "writing.repacking",
     "nanoevents": "integrations.nanoevents",
     "num_entries": "opening.many",
@@ -101,6 +110,10 @@ __all__ = [
     "Compression",
     "Directory",
     "File",
+    "FileChunks",
+    "FileEvents",
+    "Iteration",
+    "LoopReport",
     "Profile",
     "ReadReport",
     "RepackReport",
@@ -117,8 +130,10 @@ __all__ = [
     "create",
     "edm",
     "errors",
+    "events",
     "example",
     "iterate",
+    "lazy",
     "merge",
     "monitoring",
     "nanoevents",
@@ -151,6 +166,17 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     # Modules that need an extra are left out: tools import whatever is listed.
     return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Keeps ``sapwood.lazy`` and ``sapwood.events`` the functions, whoever imports modules of these names."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 class _OldNames:

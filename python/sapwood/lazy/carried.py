@@ -76,7 +76,8 @@ class CarriedUse:
 class NarrowReader(LazyReader):
     """A reader of the columns that earlier files used.
 
-    To prepare for all columns of a wide tree takes longer than to read a few. Any other column is found when it is touched, and is then among those of the next file.
+    To prepare for all columns of a wide tree takes longer than to read a few. Any other column is found when
+    it is touched, and is then among those of the next file.
     """
 
     def __init__(

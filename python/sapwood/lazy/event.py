@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from operator import length_hint
 from typing import Any
 
 from ..display.printable import shows_printable
@@ -59,13 +60,15 @@ class WindowValues(dict[str, Getter]):
     counted.
     """
 
-    __slots__ = ("_items", "_short", "_uses", "window")
+    __slots__ = ("_items", "_left", "_rest", "_short", "_uses", "window")
 
     def __init__(self, window: HeldWindow) -> None:
         self.window = window
         self._items: dict[str, Items] = {}
         self._short: set[str] = set()
         self._uses: dict[str, int] | None = None
+        self._left: Iterator[int] = iter(())
+        self._rest = 0
 
     def __missing__(self, name: str) -> Getter:
         items = self._items.get(name)
@@ -86,7 +89,9 @@ class WindowValues(dict[str, Getter]):
         """The events at some positions in the window. Calls ``sampled`` after the first ones."""
         sample, rest = positions[:SAMPLE], positions[SAMPLE:]
         self._uses = {}
-        for position in sample:
+        self._left, after = iter(sample), iter(rest)
+        self._rest = len(rest)
+        for position in self._left:
             yield Event(self, position)
         uses, self._uses = self._uses, None
         sampled()
@@ -96,7 +101,13 @@ class WindowValues(dict[str, Getter]):
                 for name, count in uses.items()
                 if 2 * count >= SAMPLE and _can_fill(name) and name not in self._short
             )
-            yield from _filling(often)(self, rest, *(self._items[name].over(rest) for name in often))
+            self._left, self._rest = after, 0
+            yield from _filling(often)(self, after, *(self._items[name].over(rest) for name in often))
+
+    @property
+    def left(self) -> int:
+        """The number of :meth:`events` that were not taken yet."""
+        return self._rest + length_hint(self._left)
 
 
 def _short(getter: Getter, name: str, length: int, window: HeldWindow) -> Getter:

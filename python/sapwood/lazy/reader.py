@@ -102,12 +102,13 @@ class LazyReader:
         self._fields = dict(fields)
         self.start, self.stop = start, stop
         self._held: weakref.WeakValueDictionary[int, HeldWindow] = weakref.WeakValueDictionary()
+        self.trained: list[str] = []
         self._deadline = tree.file.options.deadline_or(options.deadline)
         self._named = {name: (branch, _leaves_of(tree, branch)) for name, branch in self._fields.items()}
         self.leaves = list({leaf.key: leaf for _, leaves in self._named.values() for leaf in leaves}.values())
         self._request_index = {leaf.key: index for index, leaf in enumerate(self.leaves)}
-        # From a server, the core fetches ahead. Without learning, exactly what is touched is read.
-        self._reads_ahead = options.caching.learn and not tree.core.is_distant
+        # Without learning, exactly what is touched is read.
+        self._learns = options.caching.learn
         self.waited = 0.0
         """The time that touches took, in seconds."""
         self._used: dict[str, set[int]] = {}
@@ -185,13 +186,14 @@ class LazyReader:
             return self.trained
         return [name for name, windows in self._used.items() if 2 * len(windows) >= len(self._seen)]
 
-    def read_ahead(self, window: int) -> HeldWindow:
+    def read_ahead(self, window: int, *, is_first: bool = False) -> HeldWindow:
         """Holds a window, and reads the fields in use in the background.
 
+        From a server, only ``is_first``, the first window, is read: the core itself fetches the others ahead.
         Nothing is raised: a column that cannot be read says so when it is touched.
         """
         held, names = self.hold(window), self.in_use
-        if names and self._reads_ahead:
+        if names and self._learns and (is_first or not self.tree.core.is_distant):
             in_background(lambda: self.touch(names, window), "sapwood-ahead")
         return held
 

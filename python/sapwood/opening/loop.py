@@ -85,6 +85,11 @@ class LoopRun:
         """Whether files that fail are passed over."""
         return self._loop.on_error == "skip"
 
+    def require_unused(self) -> None:
+        """Raises a UsageError if the loop was begun before."""
+        if self._begin is not None:
+            raise UsageError("a loop over files can be used once: make another one")
+
     def report(self) -> LoopReport:
         """What was done so far."""
         at = self.position
@@ -126,15 +131,14 @@ class LoopRun:
             self.tree = None
             self._show(at_end=True)
 
-    def give(self, given: list[T], delivered: Callable[[], int]) -> Iterator[T]:
-        """Yields the only item of a list, which keeps no reference to it.
+    def give(self, items: Iterator[T], delivered: Callable[[], int]) -> Iterator[T]:
+        """Yields some items; what was given is done when the body of the loop asks for more.
 
-        ``delivered`` says how many entries of the item the body of the loop was given so far. They are done
-        when it asks for more.
+        ``delivered`` says how many entries it was given so far.
         """
         self._delivered = delivered
         try:
-            yield given.pop()
+            yield from items
             self.save()
         finally:
             self._delivered, self._counted = _nothing, 0
@@ -204,7 +208,7 @@ class LoopRun:
 class FileLoop(ClosingContext, Generic[T]):
     """A loop over the entries of many files, which can be used once. It works as a context manager."""
 
-    def __init__(self, run: LoopRun, items: Generator[T, None, None]) -> None:
+    def __init__(self, run: LoopRun, items: Generator[Any, None, None]) -> None:
         # The generator must not refer to this object: it ends, and closes the files, with the last reference.
         self._run = run
         self._items = items
@@ -236,6 +240,12 @@ class FileLoop(ClosingContext, Generic[T]):
     def close(self) -> None:
         """Ends the loop, and closes its files."""
         self._items.close()
+
+
+def popped(items: list[T]) -> Iterator[T]:
+    """The items from the end, without a reference to those that were yielded."""
+    while items:
+        yield items.pop()
 
 
 def _nothing() -> int:

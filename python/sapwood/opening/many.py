@@ -19,7 +19,7 @@ from ..query.query import Query
 from ..query.reading import Steps
 from ..query.steps import entry_range, entry_steps
 from .ahead import OpeningFile, opened_files, skipping
-from .loop import FileLoop, LoopOptions, LoopRun, left
+from .loop import FileLoop, LoopOptions, LoopRun, left, popped
 
 
 def iterate(
@@ -98,7 +98,7 @@ def iterate(
             with run.waiting():
                 result = [next(results)]
             entries = stop - start
-            yield from run.give(result, partial(int, entries))
+            yield from run.give(popped(result), partial(int, entries))
 
     return Iteration(run, run.files(read))
 
