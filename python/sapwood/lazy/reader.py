@@ -194,7 +194,7 @@ class LazyReader:
         """
         held, names = self.hold(window), self.in_use
         if names and self._learns and (is_first or not self.tree.core.is_distant):
-            in_background(lambda: self.touch(names, window), "sapwood-ahead")
+            in_background(lambda: self.touch(names, window))
         return held
 
     def release(self, window: int) -> None:

@@ -93,7 +93,7 @@ class OpeningFile:
             self.seconds = time.perf_counter() - begin
             return opened
 
-        return in_background(work, "sapwood-open")
+        return in_background(work)
 
 
 class FilesAhead:

@@ -167,14 +167,13 @@ class TouchedFiles:
             self._reader = None
 
     def read_next_file(self) -> None:
-        """Reads the columns in use of the first window of the next file; from a server, of all that open."""
+        """Reads the columns in use of the first window of the files that open ahead."""
         if self._reader is None:
             return
         self._reader.ledger.observe()
-        is_far = self._reader.tree.core.is_distant
-        for file in self._run.ahead.following[: None if is_far else 1]:
+        for file in self._run.ahead.following:
             if file not in self._prepared:
-                self._prepared[file] = in_background(partial(self._prepare, file), "sapwood-ahead")
+                self._prepared[file] = in_background(partial(self._prepare, file))
 
     def read_next(self, read_next: Callable[[], None]) -> None:
         """Reads what is next: a window, the next file, or both, once columns are in use."""
