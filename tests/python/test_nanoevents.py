@@ -77,3 +77,19 @@ def test_used_columns_are_learned(nano: Path, tmp_path: Path) -> None:
         [use] = tree.file.report().lazy
     assert use.kind == "nanoevents" and list(use.columns) == ["run"]
     assert list(profile.trees[0].columns) == ["run"]
+
+
+def test_many_files(nano: Path, tmp_path: Path) -> None:
+    place = tmp_path / "loop.json"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loop = sapwood.nanoevents([f"{nano}:Events"] * 3, resume=place)
+        for number, events in enumerate(loop):
+            assert events.run[5] == 5 and len(events.Muon) == 1000
+            if number == 1:
+                break
+        loop = sapwood.nanoevents([f"{nano}:Events"] * 3, resume=place)
+        assert [len(events) for events in loop] == [1000, 1000]
+    assert loop.report().entries == 3000
+    with pytest.raises(sapwood.errors.UsageError, match="steps"):
+        sapwood.nanoevents([f"{nano}:Events"], entry_stop=5)

@@ -6,23 +6,29 @@ coffea 2026.9 has no public interface for other readers, so this module uses int
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
 
 from ..arrays.awkward import awkward_form, column_to_layout
+from ..errors import UsageError
+from ..lazy.carried import CarriedUse
 from ..lazy.chunks import whole_loader
 from ..lazy.profile import Profile
 from ..lazy.reader import Caching, LazyReader, lazy_options, open_reader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ..model.tree import Tree
+from ..model.branches import HasBranches
+from ..opening.ahead import OpeningFile
+from ..opening.loop import LoopOptions, popped
+from ..opening.touched import FileChunks, TouchedFiles
+from ..options.reading import open_options
+from ..query.filters import ALL
 
 
 def nanoevents(
-    tree: Tree,
+    files: Any,
     columns: Iterable[str] = (),
     *,
     schemaclass: Any = None,
@@ -32,41 +38,71 @@ def nanoevents(
     profile: Profile | str | os.PathLike[str] | None = None,
     caching: Caching | None = None,
     access_log: list[Any] | None = None,
+    allow_missing: bool = False,
+    on_error: str = "raise",
+    resume: str | os.PathLike[str] | None = None,
+    progress: bool = False,
     threads: int | None = None,
     deadline: float | None = None,
+    **options: Any,
 ) -> Any:
-    """The entries of a tree as coffea's NanoEvents, in its mode "virtual".
+    """The entries of a tree, or of many files, as coffea's NanoEvents, in its mode "virtual".
 
     >>> events = sapwood.nanoevents(sapwood.open("nano.root:Events"))          # doctest: +SKIP
     >>> events.Muon.pt                                                         # doctest: +SKIP
+    >>> for events in sapwood.nanoevents("nano/*.root:Events"):                # doctest: +SKIP
+    ...     histogram.fill(events.MET.pt)
 
     Args:
-        tree: a tree, such as ``sapwood.open("file.root:Events")``.
+        files: a tree, such as ``sapwood.open("file.root:Events")``, or files as in :func:`sapwood.iterate`.
         columns: names of branches that you know you need; they are fetched from the start.
         schemaclass: the coffea schema that maps branches to events. Default: ``NanoAODSchema``.
         metadata: metadata that coffea attaches to the events.
-        entry_start: first entry; negative values count from the end. Default: 0.
-        entry_stop: end of the range (exclusive); negative values count from the end. Default: all.
+        entry_start: of a tree, the first entry; negative values count from the end. Default: 0.
+        entry_stop: of a tree, the end of the range (exclusive); negative values count from the end. Default:
+            all.
         profile: a :class:`sapwood.Profile`, its name or its path. It holds what earlier jobs learned, and is
             updated.
         caching: a :class:`sapwood.Caching` that limits read-ahead and memory.
         access_log: a list to which coffea appends each accessed buffer.
+        allow_missing, on_error, resume, progress, options: of files, as in :func:`sapwood.events`. The
+            position is saved after each file.
         threads: threads that decompress and decode. Default: those given when the file was opened.
-        deadline: seconds that reading a touched column may take. Default: the one given when the file was
-            opened.
+        deadline: seconds that opening a file, or reading a touched column, may take. Default: the one given
+            when the file was opened.
 
     Returns:
-        An ``ak.Array`` of records with coffea's behaviors.
+        For a tree, an ``ak.Array`` of records with coffea's behaviors. For files, an iterator over one for
+        each file, as :func:`sapwood.lazy` returns.
 
     Raises:
         ImportError: coffea is not installed.
     """
-    try:
-        from coffea.nanoevents import NanoAODSchema, NanoEventsFactory
-    except ImportError as error:
-        raise ImportError(f"sapwood.nanoevents needs coffea: pip install coffea ({error})") from error
-    options = lazy_options(columns, profile, caching, threads, deadline)
-    reader = open_reader(tree, "nanoevents", entry_start, entry_stop, options)
+    if importlib.util.find_spec("coffea") is None:
+        raise ImportError("sapwood.nanoevents needs coffea: pip install coffea")
+    make = partial(_events, schemaclass=schemaclass, metadata=metadata, access_log=access_log)
+    if isinstance(files, HasBranches):
+        reading = lazy_options(columns, profile, caching, threads, deadline)
+        return make(open_reader(files, "nanoevents", entry_start, entry_stop, reading))
+    if entry_start is not None or entry_stop is not None:
+        raise UsageError("'entry_start' and 'entry_stop' are of a tree: for files, give their 'steps'")
+    use = CarriedUse("nanoevents", lazy_options(columns, profile, caching, None, None), ALL)
+    loop = LoopOptions(allow_missing, on_error, resume, progress)
+    touched = TouchedFiles(files, open_options(deadline, threads, options), loop, use)
+
+    def read(file: OpeningFile) -> Iterator[Any]:
+        for reader in touched.readers(file):
+            touched.read_next_file()
+            yield from touched.run.give(popped([make(reader)]), partial(int, reader.stop - reader.start))
+
+    return FileChunks(touched, read)
+
+
+def _events(reader: LazyReader, *, schemaclass: Any, metadata: Any, access_log: list[Any] | None) -> Any:
+    """The entries of a reader."""
+    from coffea.nanoevents import NanoAODSchema, NanoEventsFactory
+
+    tree = reader.tree
     mapping = _mapping_class()(reader, access_log)
     uuid, start, stop = str(tree.file.uuid), reader.start, reader.stop
     mapping.preload_column_source(uuid, tree.object_path, reader)

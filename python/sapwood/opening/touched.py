@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ from ..lazy.profile import Profile
 from ..lazy.reader import Caching, HeldWindow, LazyReader, lazy_options
 from ..lazy.virtual import VirtualRecords
 from ..model.branches import BranchFilter
-from ..options.reading import open_options
+from ..options.reading import OpenOptions, open_options
 from ..query.filters import Filter, Filters
 from ..report.loop import LoopReport
 from .ahead import OpeningFile
@@ -75,12 +75,13 @@ def events(
     Returns:
         The events: see :class:`sapwood.FileEvents`.
     """
-    reading = lazy_options(columns, profile, caching, None, None)
-    filters = Filters(filter_name, filter_typename, filter_branch)
+    use = CarriedUse(
+        "events",
+        lazy_options(columns, profile, caching, None, None),
+        Filters(filter_name, filter_typename, filter_branch),
+    )
     loop = LoopOptions(allow_missing, on_error, resume, progress)
-    settings = open_options(deadline, threads, options)
-    run = LoopRun(specs_of(files, settings), settings, loop)
-    return FileEvents(run, TouchedFiles(run, CarriedUse("events", reading, filters)))
+    return FileEvents(TouchedFiles(files, open_options(deadline, threads, options), loop, use))
 
 
 def lazy(
@@ -115,12 +116,13 @@ def lazy(
     Returns:
         An iterator over arrays, one for each chunk of a file: one or more whole clusters.
     """
-    reading = lazy_options(columns, profile, caching, None, None)
-    filters = Filters(filter_name, filter_typename, filter_branch)
+    use = CarriedUse(
+        "lazy",
+        lazy_options(columns, profile, caching, None, None),
+        Filters(filter_name, filter_typename, filter_branch),
+    )
     loop = LoopOptions(allow_missing, on_error, resume, progress)
-    settings = open_options(deadline, threads, options)
-    run = LoopRun(specs_of(files, settings), settings, loop)
-    touched = TouchedFiles(run, CarriedUse("lazy", reading, filters))
+    touched = TouchedFiles(files, open_options(deadline, threads, options), loop, use)
     known: dict[tuple[str, str], VirtualRecords] = {}
 
     def read(file: OpeningFile) -> Iterator[Any]:
@@ -133,23 +135,23 @@ def lazy(
                 touched.read_next(read_next)
                 touched.check(reader.hold(index))
                 start, stop = reader.windows[index]
-                yield from run.give(popped([chunks[index]]), partial(int, stop - start))
+                yield from touched.run.give(popped([chunks[index]]), partial(int, stop - start))
 
-    return FileChunks(run, touched, run.files(read))
+    return FileChunks(touched, read)
 
 
 class TouchedFiles:
     """The files of a loop whose columns are read when they are touched, and what is read ahead of them."""
 
-    def __init__(self, run: LoopRun, carried: CarriedUse) -> None:
-        self._run = run
+    def __init__(self, files: Any, options: OpenOptions, loop: LoopOptions, carried: CarriedUse) -> None:
+        self.run = LoopRun(specs_of(files, options), options, loop)
         self.carried = carried
         self._prepared: dict[OpeningFile, Future[tuple[LazyReader, HeldWindow] | None]] = {}
         self._reader: LazyReader | None = None
 
     def readers(self, file: OpeningFile) -> Iterator[LazyReader]:
         """The readers of the entries that are left of a file: one for each range."""
-        source, run = file.source, self._run
+        source, run = file.source, self.run
         self.carried.note(source.tree)
         ahead = self._prepared.pop(file, None)
         for start, stop in left(file.spec.ranges(source.tree.num_entries), run.position.done):
@@ -171,7 +173,7 @@ class TouchedFiles:
         if self._reader is None:
             return
         self._reader.ledger.observe()
-        for file in self._run.ahead.following:
+        for file in self.run.ahead.following:
             if file not in self._prepared:
                 self._prepared[file] = in_background(partial(self._prepare, file))
 
@@ -183,8 +185,8 @@ class TouchedFiles:
 
     def check(self, window: HeldWindow) -> None:
         """Reads the columns in use, if files that fail are passed over, to see whether they fail."""
-        if self._run.skips and window.reader.in_use:
-            with self._run.waiting():
+        if self.run.skips and window.reader.in_use:
+            with self.run.waiting():
                 window.reader.touch(window.reader.in_use, window.index)
 
     def _prepare(self, file: OpeningFile) -> tuple[LazyReader, HeldWindow] | None:
@@ -200,8 +202,8 @@ class TouchedFiles:
 class TouchLoop(FileLoop[T]):
     """A loop over many files whose columns are read when they are touched. It can be used once."""
 
-    def __init__(self, run: LoopRun, touched: TouchedFiles, items: Generator[Any, None, None]) -> None:
-        super().__init__(run, items)
+    def __init__(self, touched: TouchedFiles, read: Callable[[OpeningFile], Iterator[T]]) -> None:
+        super().__init__(touched.run, touched.run.files(read))
         self._touched = touched
 
     def report(self) -> LoopReport:
@@ -211,7 +213,7 @@ class TouchLoop(FileLoop[T]):
 
 
 class FileChunks(TouchLoop[Any], Iterator[Any]):
-    """An iterator over the chunks of :func:`sapwood.lazy`."""
+    """An iterator over the arrays of :func:`sapwood.lazy` or :func:`sapwood.nanoevents`."""
 
     def __next__(self) -> Any:
         return next(self._items)
@@ -224,8 +226,8 @@ class FileEvents(TouchLoop[Event]):
     that the loop is in.
     """
 
-    def __init__(self, run: LoopRun, touched: TouchedFiles) -> None:
-        super().__init__(run, touched, run.files(partial(_events_of, run, touched)))
+    def __init__(self, touched: TouchedFiles) -> None:
+        super().__init__(touched, partial(_events_of, touched))
 
     def __iter__(self) -> Iterator[Event]:
         self._run.require_unused()
@@ -240,28 +242,28 @@ class FileEvents(TouchLoop[Event]):
         A chunk holds the entries of one window: one or more whole clusters.
         """
         self._run.require_unused()
-        chunks = self._run.files(partial(_chunks_of, self._run, self._touched))
+        chunks = self._run.files(partial(_chunks_of, self._touched))
         self._items = chunks
         return chunks
 
 
-def _events_of(run: LoopRun, touched: TouchedFiles, file: OpeningFile) -> Iterator[Event]:
+def _events_of(touched: TouchedFiles, file: OpeningFile) -> Iterator[Event]:
     for window, positions, read_next in _visits(touched, file):
         touched.check(window)
         values = WindowValues(window)
         del window
         events = values.events(positions, partial(touched.read_next, read_next))
-        yield from run.give(events, partial(_taken, values, len(positions)))
+        yield from touched.run.give(events, partial(_taken, values, len(positions)))
         del values, events
 
 
-def _chunks_of(run: LoopRun, touched: TouchedFiles, file: OpeningFile) -> Iterator[EventChunk]:
+def _chunks_of(touched: TouchedFiles, file: OpeningFile) -> Iterator[EventChunk]:
     for window, positions, read_next in _visits(touched, file):
         touched.read_next(read_next)
         touched.check(window)
         chunk = popped([EventChunk(window, positions)])
         del window
-        yield from run.give(chunk, partial(int, len(positions)))
+        yield from touched.run.give(chunk, partial(int, len(positions)))
 
 
 def _visits(touched: TouchedFiles, file: OpeningFile) -> Iterator[Visit]:
