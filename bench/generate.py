@@ -1,5 +1,6 @@
-"""Makes the inputs of the benchmarks with real ROOT: NanoAOD-like (four compressions), H1-like (two layouts),
-MiniAOD-like (`edm_…`) and xAOD-like, and a pool of background events (`minbias_…`) with signal for them.
+"""Makes the inputs of the benchmarks with real ROOT: NanoAOD-like (four compressions, and 20 small files),
+H1-like (two layouts), MiniAOD-like (`edm_…`) and xAOD-like, and a pool of background events (`minbias_…`) with
+signal for them.
 
     python bench/generate.py --out DIR [--events 100000] [--only nano_zstd5,h1_new]
 
@@ -19,6 +20,8 @@ from pathlib import Path
 from rootbuild import HERE, compiled, dictionary
 
 COMPRESSIONS = {"nano_zstd5": 505, "nano_lz4": 404, "nano_zlib1": 101, "nano_lzma9": 209}
+# Files of a loop, of one cluster each.
+LOOPS = {f"loops_{number:02}": 5000 for number in range(20)}
 LAYOUTS = {"h1_new": "new", "h1_old": "old"}
 H1_ENTRIES = 283_000
 # Name: the generator, the compression, the events, and further arguments of the generator.
@@ -42,9 +45,10 @@ POOL = {"signal": (8, 2000, 400), **{f"minbias_{number}": (number, 10_000, 150) 
 def command_for(name: str, out: Path, events: int, build: Path) -> list[str]:
     """The command that writes the input `name` to `out`."""
     generators = HERE / "generators"
-    if name in COMPRESSIONS:
+    if name in COMPRESSIONS or name in LOOPS:
         program, schema = compiled(generators / "nano.cpp", build), generators / "nano.schema"
-        return [str(program), str(out), str(schema), str(COMPRESSIONS[name]), str(events)]
+        compression, entries = COMPRESSIONS.get(name, 505), LOOPS.get(name, events)
+        return [str(program), str(out), str(schema), str(compression), str(entries)]
     if name in OBJECTS:
         generator, *arguments = map(str, OBJECTS[name])
         program = object_program(generator, generator, build)
@@ -64,7 +68,7 @@ def object_program(name: str, classes: str, build: Path) -> Path:
 
 
 def main() -> None:
-    names = [*COMPRESSIONS, *LAYOUTS, *OBJECTS, *POOL]
+    names = [*COMPRESSIONS, *LOOPS, *LAYOUTS, *OBJECTS, *POOL]
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     default = os.environ.get("SAPWOOD_BENCH_DATA")

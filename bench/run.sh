@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs all benchmarks, or the named ones (local, memory, objects, remote, learned, mix, sources, write, repack, stripe, studies): installs the
+# Runs all benchmarks, or the named ones (local, memory, objects, remote, learned, loops, mix, sources, write, repack, stripe, studies): installs the
 # peers, makes missing inputs, measures, and writes tables to docs/benchmarks/results and raw figures to build/bench.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
 tables=docs/benchmarks/results
-parts=${*:-local memory objects remote learned mix sources write repack stripe studies}
+parts=${*:-local memory objects remote learned loops mix sources write repack stripe studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # Another Python than that of .venv also needs this package.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
@@ -48,6 +48,7 @@ for part in $parts; do
         install XRootD xrootd fsspec-xrootd
         install matplotlib matplotlib
         ;;
+    loops) inputs=$inputs,nano_zstd5,$(seq -f loops_%02g -s , 0 19) ;;
     mix)
         inputs=$inputs,signal,minbias_0,minbias_1,minbias_2,minbias_3,minbias_4,minbias_5,minbias_6,minbias_7
         install matplotlib matplotlib
