@@ -2,8 +2,11 @@
 
 use crate::encoding::{Encoding, Kind};
 use crate::schema::{FieldRecord, Role, Schema};
+use crate::streamed::compiler;
 use sapwood_core::{Error, Field, Form, Primitive, Result};
+use sapwood_streamer::{Compiler, Program};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Fields nested deeper than this come from a damaged file.
 const MOST_DEPTH: usize = 64;
@@ -37,6 +40,12 @@ pub(crate) enum Node {
         ends: Representations,
         item: Box<Node>,
     },
+    /// Objects that ROOT streamed.
+    Object {
+        ends: Representations,
+        bytes: Representations,
+        program: Arc<Program>,
+    },
     Fixed {
         size: u64,
         item: Box<Node>,
@@ -61,10 +70,16 @@ pub(crate) struct NamedNode {
 
 impl Node {
     pub(crate) fn form(&self) -> Form {
-        let boxed = |item: &Node| Box::new(item.form());
+        self.form_of(&mut std::iter::empty())
+    }
+
+    /// Its form, where the forms of objects are known from their data.
+    pub(crate) fn form_of(&self, objects: &mut dyn Iterator<Item = Form>) -> Form {
+        let mut boxed = |item: &Node| Box::new(item.form_of(objects));
         match self {
             Node::Number { primitive, .. } | Node::Count { primitive, .. } => Form::Primitive(*primitive),
             Node::Text { .. } => Form::String,
+            Node::Object { program, .. } => objects.next().unwrap_or_else(|| program.form.clone()),
             Node::List { item, .. } => Form::List(boxed(item)),
             Node::Option { item, .. } => Form::Option(boxed(item)),
             Node::Fixed { size, item } => {
@@ -74,14 +89,15 @@ impl Node {
                 let field = |NamedNode { name, title, node }: &NamedNode| Field {
                     name: name.clone(),
                     title: title.clone(),
-                    form: node.form(),
+                    form: node.form_of(objects),
                 };
                 Form::Record { class: class.clone(), fields: fields.iter().map(field).collect() }
             }
-            Node::Tuple(items) => Form::Tuple(items.iter().map(Node::form).collect()),
+            Node::Tuple(items) => Form::Tuple(items.iter().map(|item| item.form_of(objects)).collect()),
             // A variant may hold no value.
             Node::Union { items, .. } => {
-                Form::Option(Box::new(Form::Union(items.iter().map(Node::form).collect())))
+                let items = items.iter().map(|item| item.form_of(objects)).collect();
+                Form::Option(Box::new(Form::Union(items)))
             }
         }
     }
@@ -117,36 +133,67 @@ impl Node {
         }
     }
 
+    /// The parts of objects that are left out: path and reason.
+    pub(crate) fn left_out(&self) -> Vec<(String, String)> {
+        match self {
+            Node::Object { program, .. } => program.skipped.clone(),
+            Node::List { item, .. } | Node::Option { item, .. } | Node::Fixed { item, .. } => item.left_out(),
+            Node::Record { fields, .. } => {
+                let below = |field: &NamedNode| {
+                    let below = field.node.left_out().into_iter();
+                    let below = below.map(|(path, why)| (format!("{}.{path}", field.name), why));
+                    below.collect::<Vec<_>>()
+                };
+                fields.iter().flat_map(below).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Visits its columns: those with positions first marked as an index, each with the number of its elements in an
     /// entry if that is fixed.
+    ///
+    /// # Errors
+    /// The first of the visitor.
     pub(crate) fn visit(
         &self,
         repetitions: Option<u64>,
-        visitor: &mut impl FnMut(&Representations, bool, Option<u64>),
-    ) {
+        visitor: &mut impl FnMut(&Representations, bool, Option<u64>) -> Result<()>,
+    ) -> Result<()> {
         match self {
             Node::Number { columns, .. } => visitor(columns, false, repetitions),
             Node::Count { ends, .. } => visitor(ends, true, repetitions),
-            Node::Text { ends, chars } => {
-                visitor(ends, true, repetitions);
-                visitor(chars, false, None);
+            Node::Text { ends, chars } | Node::Object { ends, bytes: chars, .. } => {
+                visitor(ends, true, repetitions)?;
+                visitor(chars, false, None)
             }
             Node::List { ends, item } | Node::Option { ends, item } => {
-                visitor(ends, true, repetitions);
-                item.visit(None, visitor);
+                visitor(ends, true, repetitions)?;
+                item.visit(None, visitor)
             }
             Node::Fixed { size, item } => {
                 item.visit(repetitions.map(|one| one.saturating_mul(*size)), visitor)
             }
             Node::Record { fields, .. } => {
-                fields.iter().for_each(|field| field.node.visit(repetitions, visitor));
+                fields.iter().try_for_each(|field| field.node.visit(repetitions, visitor))
             }
-            Node::Tuple(items) => items.iter().for_each(|item| item.visit(repetitions, visitor)),
+            Node::Tuple(items) => items.iter().try_for_each(|item| item.visit(repetitions, visitor)),
             Node::Union { switch, items } => {
-                visitor(switch, true, repetitions);
-                items.iter().for_each(|item| item.visit(None, visitor));
+                visitor(switch, true, repetitions)?;
+                items.iter().try_for_each(|item| item.visit(None, visitor))
             }
         }
+    }
+
+    /// All its columns.
+    pub(crate) fn columns(&self) -> Vec<usize> {
+        let mut found = Vec::new();
+        let each = self.visit(None, &mut |columns, _, _| {
+            found.extend_from_slice(columns);
+            Ok(())
+        });
+        // The visitor never fails.
+        each.map_or_else(|_| Vec::new(), |()| found)
     }
 }
 
@@ -156,6 +203,7 @@ pub(crate) struct Builder<'s> {
     encodings: &'s [Option<Encoding>],
     children: Vec<Vec<usize>>,
     columns: Vec<Vec<usize>>,
+    compiler: Result<Compiler>,
 }
 
 impl<'s> Builder<'s> {
@@ -171,7 +219,7 @@ impl<'s> Builder<'s> {
         for (column, field) in &schema.aliases {
             columns[*field].push(*column);
         }
-        Builder { schema, encodings, children, columns }
+        Builder { schema, encodings, children, columns, compiler: compiler(&schema.classes) }
     }
 
     /// The field number `id`.
@@ -219,9 +267,7 @@ impl<'s> Builder<'s> {
                 let switch = self.representations(id, 0, &|kind| kind == Kind::Switch)?;
                 Ok(Node::Union { switch, items })
             }
-            Role::Streamed => {
-                Err(unreadable(field, "holds objects that ROOT streamed, which are not read yet"))
-            }
+            Role::Streamed => self.object(id),
             Role::Unknown(role) => Err(unreadable(field, &format!("has the unknown structure {role}"))),
         }
     }
@@ -232,7 +278,6 @@ impl<'s> Builder<'s> {
             return self.number(id, primitive);
         }
         if field.type_name == "std::string" {
-            let is_char = |kind| matches!(kind, Kind::Plain { primitive: Primitive::I8 | Primitive::U8, .. });
             return Ok(Node::Text {
                 ends: self.index(id, 0)?,
                 chars: self.representations(id, 1, &is_char)?,
@@ -272,6 +317,19 @@ impl<'s> Builder<'s> {
         }
         let fields = qualified(fields);
         Ok(Node::Record { class: field.type_name.clone(), fields })
+    }
+
+    fn object(&self, id: usize) -> Result<Node> {
+        let field = &self.schema.fields[id];
+        let compiled = self.compiler.as_ref().map_err(Error::copy);
+        let program = compiled.and_then(|compiler| compiler.object(&field.type_name, &[]));
+        let program =
+            program.map_err(|error| unreadable(field, &format!("is streamed: {}", error.message())))?;
+        Ok(Node::Object {
+            ends: self.index(id, 0)?,
+            bytes: self.representations(id, 1, &is_char)?,
+            program: Arc::new(program),
+        })
     }
 
     fn only_child(&self, id: usize) -> Result<usize> {
@@ -336,6 +394,10 @@ fn qualified(fields: Vec<(Option<&str>, NamedNode)>) -> Vec<NamedNode> {
         _ => field,
     });
     named.collect()
+}
+
+fn is_char(kind: Kind) -> bool {
+    matches!(kind, Kind::Plain { primitive: Primitive::I8 | Primitive::U8, .. })
 }
 
 fn unreadable(field: &FieldRecord, why: &str) -> Error {

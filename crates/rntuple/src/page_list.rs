@@ -1,8 +1,8 @@
 //! Where the pages of each column are, cluster by cluster.
 
-use crate::schema::{ClusterGroup, Schema};
+use crate::schema::{ClusterGroup, ColumnRecord, Schema};
 use crate::wire::{CHECKSUM, EnvelopeType, Locator, Wire};
-use sapwood_core::{ByteRange, Error, Result};
+use sapwood_core::{ByteRange, Result};
 
 /// Least bytes of a record in any list: its frame.
 const FRAME: usize = 8;
@@ -35,10 +35,6 @@ pub(crate) struct ColumnPages {
 }
 
 impl ColumnPages {
-    pub(crate) fn end(&self) -> u64 {
-        self.pages.last().map_or(0, Page::end)
-    }
-
     /// Moves the column behind so many zeros.
     pub(crate) fn shift(&mut self, zeros: u64) -> Option<()> {
         for page in &mut self.pages {
@@ -55,9 +51,18 @@ pub(crate) struct Cluster {
     pub(crate) first_entry: u64,
     pub(crate) entries: u64,
     pub(crate) columns: Vec<ColumnPages>,
+    /// Why its values cannot be read.
+    pub(crate) unreadable: Option<String>,
 }
 
 impl Cluster {
+    /// A group of clusters whose list of pages cannot be read.
+    pub(crate) fn unknown(group: &ClusterGroup, why: &str) -> Cluster {
+        let entries = group.entries.min(u64::MAX - group.first_entry);
+        let unreadable = Some(why.to_owned());
+        Cluster { first_entry: group.first_entry, entries, columns: Vec::new(), unreadable }
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.first_entry + self.entries
     }
@@ -77,14 +82,12 @@ pub(crate) fn parse(list: &[u8], group: &ClusterGroup, schema: &Schema) -> Resul
     for _ in 0..count {
         let mut record = summaries.record()?;
         let (first_entry, word) = (record.u64()?, record.u64()?);
-        if word >> 56 & 1 != 0 {
-            return Err(Error::unsupported("the RNTuple has sharded clusters"));
-        }
+        let sharded = (word >> 56 & 1 != 0).then(|| "the RNTuple has sharded clusters".to_owned());
         let entries = word & (u64::MAX >> 8);
         if first_entry.checked_add(entries).is_none() {
             return Err(record.corrupt("has a cluster of impossible entries"));
         }
-        clusters.push(Cluster { first_entry, entries, columns: Vec::new() });
+        clusters.push(Cluster { first_entry, entries, columns: Vec::new(), unreadable: sharded });
     }
     let (lists, mut outer) = wire.list(FRAME)?;
     if lists != count {
@@ -93,8 +96,8 @@ pub(crate) fn parse(list: &[u8], group: &ClusterGroup, schema: &Schema) -> Resul
     for cluster in &mut clusters {
         let (columns, mut list) = outer.list(FRAME)?;
         for column in 0..columns {
-            let bits = schema.columns.get(column).map_or(0, |column| column.bits);
-            cluster.columns.push(column_pages(&mut list, bits)?);
+            let Some(ColumnRecord { bits, .. }) = schema.columns.get(column) else { break };
+            cluster.columns.push(column_pages(&mut list, *bits)?);
         }
     }
     Ok(clusters)

@@ -1,50 +1,95 @@
-//! The pages of an RNTuple: which hold the values of a column in a cluster, and their verified bytes.
+//! The pages of an RNTuple: which of them hold the elements of a column in a cluster.
 
+use crate::blob::Split;
 use crate::encoding::Encoding;
 use crate::node::Representations;
 use crate::page_list::{Cluster, ColumnPages, Page};
 use crate::wire::CHECKSUM;
-use bytes::Bytes;
-use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_core::{ByteRange, Error, Result};
 use sapwood_table::Chunk;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use xxhash_rust::xxh3::xxh3_64;
+use std::sync::{PoisonError, RwLock};
+
+/// Some elements of a column in a cluster.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) cluster: usize,
+    pub(crate) range: Range<u64>,
+}
+
+impl Part {
+    pub(crate) fn len(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    /// The items of arrays.
+    pub(crate) fn scaled(&self, size: u64) -> Result<Part> {
+        let (start, end) = (self.range.start.checked_mul(size), self.range.end.checked_mul(size));
+        let range = start.zip(end).map(|(start, end)| start..end);
+        let range = range.ok_or_else(|| Error::corrupt("an array has more items than can be"))?;
+        Ok(Part { cluster: self.cluster, range })
+    }
+}
+
+/// A page, and the elements wanted of it.
+#[derive(Debug)]
+pub(crate) struct PagePart<'a> {
+    pub(crate) page: &'a Page,
+    pub(crate) encoding: Encoding,
+    pub(crate) wanted: Range<usize>,
+    /// Where they are in the wanted elements of the column.
+    pub(crate) at: usize,
+}
 
 /// The pages of all columns.
 #[derive(Debug)]
 pub(crate) struct Pages {
     pub(crate) clusters: Vec<Cluster>,
     /// Of each column; `None` if it is unknown.
-    pub(crate) encodings: Vec<Option<Encoding>>,
+    encodings: Vec<Option<Encoding>>,
     /// Whether each column may begin after the first entry.
-    pub(crate) deferred: Vec<bool>,
+    late: Vec<bool>,
     /// Offsets of pages without a checksum.
     unchecked: HashSet<u64>,
     /// Offsets of pages that are used more than once.
     repeated: HashSet<u64>,
     max_key_size: u64,
+    /// Most stored bytes of a page.
+    longest: u64,
+    located: RwLock<Located>,
+}
+
+/// Where the parts of long pages are, as far as it is known.
+#[derive(Debug, Default)]
+struct Located {
+    /// By the offset of the page.
+    parts: HashMap<u64, Vec<ByteRange>>,
+    /// Their offsets.
+    offsets: HashSet<u64>,
 }
 
 impl Pages {
     pub(crate) fn new(
         clusters: Vec<Cluster>,
         encodings: Vec<Option<Encoding>>,
-        deferred: Vec<bool>,
+        late: Vec<bool>,
         max_key_size: u64,
     ) -> Pages {
-        let (mut unchecked, mut seen, mut repeated) = (HashSet::new(), HashSet::new(), HashSet::new());
-        let columns = clusters.iter().flat_map(|cluster| &cluster.columns);
-        for page in columns.flat_map(|column| &column.pages) {
+        let (mut unchecked, mut repeated) = (HashSet::new(), HashSet::new());
+        let (mut starts, mut longest) = (Vec::new(), 0);
+        for page in clusters.iter().flat_map(|cluster| &cluster.columns).flat_map(|column| &column.pages) {
             let Some(range) = page.range else { continue };
+            starts.push(range.start);
+            longest = longest.max(range.len);
             if !page.has_checksum {
                 unchecked.insert(range.start);
             }
-            if !seen.insert(range.start) {
-                repeated.insert(range.start);
-            }
         }
-        Pages { clusters, encodings, deferred, unchecked, repeated, max_key_size }
+        starts.sort_unstable();
+        repeated.extend(starts.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]));
+        let located = RwLock::default();
+        Pages { clusters, encodings, late, unchecked, repeated, max_key_size, longest, located }
     }
 
     /// The bytes of the checksum behind the page at `offset`.
@@ -53,59 +98,158 @@ impl Pages {
     }
 
     /// The column that holds the values in a cluster, and its pages; `None` if there were no values yet.
+    ///
+    /// # Errors
+    /// `Unsupported` if the cluster cannot be read; `Corrupt` if several columns hold the same values.
     pub(crate) fn active(
         &self,
         columns: &Representations,
         cluster: usize,
-    ) -> Option<(Encoding, &ColumnPages)> {
-        let stored = &self.clusters.get(cluster)?.columns;
-        columns.iter().find_map(|column| {
-            let pages = stored.get(*column).filter(|pages| pages.offset.is_some())?;
-            Some((self.encodings.get(*column).copied().flatten()?, pages))
-        })
+    ) -> Result<Option<(usize, &ColumnPages)>> {
+        let Some(cluster) = self.clusters.get(cluster) else { return Ok(None) };
+        if let Some(why) = &cluster.unreadable {
+            return Err(Error::unsupported(why.clone()));
+        }
+        let stored = |column: &usize| {
+            let pages = cluster.columns.get(*column).filter(|pages| pages.offset.is_some())?;
+            Some((*column, pages))
+        };
+        let mut found = columns.iter().filter_map(stored);
+        match (found.next(), found.next()) {
+            (_, Some(_)) => Err(Error::corrupt("several columns hold the values of a field in a cluster")),
+            (one, None) => Ok(one),
+        }
     }
 
     /// How the pages of a column are compressed, as ROOT codes it; `None` if it has none.
     pub(crate) fn compression(&self, columns: &Representations) -> Option<u32> {
-        let in_cluster = |cluster| self.active(columns, cluster).map(|(_, pages)| pages);
+        let in_cluster = |cluster| Some(self.active(columns, cluster).ok()??.1);
         let stored = (0..self.clusters.len()).filter_map(in_cluster);
         stored.filter(|pages| !pages.pages.is_empty()).map(|pages| pages.compression).next()
     }
 
-    /// The chunk of a page.
+    /// The pages with the elements of a part, after the elements that are zero because the column was added later.
     ///
     /// # Errors
-    /// `Unsupported` if the page is stored in several parts, or elsewhere.
-    pub(crate) fn chunk(
-        &self,
-        page: &Page,
-        encoding: Encoding,
-        entries: Range<u64>,
-        index: bool,
-    ) -> Result<Chunk> {
-        let range = page.range.ok_or_else(|| Error::unsupported("a page is not stored in this file"))?;
-        if range.len > self.max_key_size {
-            return Err(Error::unsupported("a page is stored in several parts").at(range.start));
+    /// As [`active`](Pages::active); `Corrupt` if the column has too few elements.
+    pub(crate) fn of_part(&self, columns: &Representations, part: &Part) -> Result<(u64, Vec<PagePart<'_>>)> {
+        let Range { start, end } = part.range;
+        if start >= end {
+            return Ok((0, Vec::new()));
         }
-        Ok(Chunk {
-            file: 0,
-            range,
-            entries,
-            uncompressed_bytes: encoding.bytes(page.elements),
-            index,
-            shared: index || self.repeated.contains(&range.start),
-        })
+        let is_late = |column: &usize| self.late.get(*column).copied().unwrap_or(false);
+        let too_few = || Error::corrupt("a column has too few elements in a cluster");
+        let Some((column, ColumnPages { pages, .. })) = self.active(columns, part.cluster)? else {
+            return if columns.iter().all(is_late) { Ok((end - start, Vec::new())) } else { Err(too_few()) };
+        };
+        let stored = match (pages.first(), pages.last()) {
+            (Some(first), Some(last)) => first.first..last.end(),
+            _ => end..end,
+        };
+        let zeros = stored.start.min(end).saturating_sub(start);
+        if (zeros > 0 && !is_late(&column)) || stored.end < end {
+            return Err(too_few());
+        }
+        let encoding = self.encodings.get(column).copied().flatten().ok_or_else(too_few)?;
+        let from = pages.partition_point(|page| page.end() <= start);
+        let here = pages.iter().skip(from).take_while(|page| page.first < end);
+        let here = here.filter(|page| page.elements > 0).map(|page| {
+            let (first, last) = (start.max(page.first), end.min(page.end()));
+            let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+            let wanted = place(first - page.first)..place(last - page.first);
+            PagePart { page, encoding, wanted, at: place(first - start) }
+        });
+        Ok((zeros, here.collect()))
     }
 
-    /// The stored bytes of a page without its checksum, which is verified.
-    pub(crate) fn verified(&self, offset: u64, stored: &Bytes) -> Result<Bytes> {
-        if self.checksum_len(offset) == 0 {
-            return Ok(stored.clone());
+    /// The chunks of a page, one for each part that it is stored in.
+    ///
+    /// # Errors
+    /// `Unsupported` if the page is stored elsewhere.
+    pub(crate) fn chunks(
+        &self,
+        page: &Page,
+        column: usize,
+        entries: &Range<u64>,
+        index: bool,
+    ) -> Result<Vec<Chunk>> {
+        let range = stored_range(page)?;
+        let encoding = self.encodings.get(column).copied().flatten();
+        let uncompressed = encoding.map_or(0, |encoding| encoding.bytes(page.elements));
+        let shared = index || self.repeated.contains(&range.start);
+        let chunk = |range: ByteRange, uncompressed_bytes| Chunk {
+            file: 0,
+            range,
+            entries: entries.clone(),
+            uncompressed_bytes,
+            index,
+            shared,
+        };
+        if Split::of(range, self.max_key_size)?.is_none() {
+            return Ok(vec![chunk(range, uncompressed)]);
         }
-        match stored.split_last_chunk::<CHECKSUM>() {
-            Some((page, checksum)) if xxh3_64(page).to_le_bytes() == *checksum => Ok(stored.slice_ref(page)),
-            Some(_) => Err(Error::new(ErrorKind::Checksum, "a page does not match its checksum").at(offset)),
-            None => Err(Error::new(ErrorKind::Truncated, "a page is shorter than its checksum").at(offset)),
-        }
+        Ok(self.parts(page)?.into_iter().map(|part| chunk(part, part.len)).collect())
     }
+
+    /// The parts that a page is stored in.
+    ///
+    /// # Errors
+    /// `Unsupported` if it is stored elsewhere.
+    pub(crate) fn parts(&self, page: &Page) -> Result<Vec<ByteRange>> {
+        let range = stored_range(page)?;
+        if Split::of(range, self.max_key_size)?.is_none() {
+            return Ok(vec![range]);
+        }
+        let located = self.located.read().unwrap_or_else(PoisonError::into_inner);
+        let parts = located.parts.get(&range.start).cloned();
+        parts.ok_or_else(|| Error::corrupt("the parts of a page were not located").at(range.start))
+    }
+
+    /// Whether any page may be stored in several parts.
+    pub(crate) fn has_long_pages(&self) -> bool {
+        self.longest > self.max_key_size && self.max_key_size > 0
+    }
+
+    /// The long pages of these columns whose parts are not known yet.
+    ///
+    /// # Errors
+    /// `Corrupt` for impossible pages.
+    pub(crate) fn unlocated(&self, columns: &[usize]) -> Result<Vec<Split>> {
+        let pages = self.clusters.iter().flat_map(|cluster| {
+            columns.iter().filter_map(|column| cluster.columns.get(*column)).flat_map(|column| &column.pages)
+        });
+        let located = self.located.read().unwrap_or_else(PoisonError::into_inner);
+        let ranges = pages.filter_map(|page| page.range);
+        let mut unknown = HashMap::new();
+        for range in ranges.filter(|range| !located.parts.contains_key(&range.start)) {
+            if let Some(split) = Split::of(range, self.max_key_size)? {
+                unknown.insert(range.start, split);
+            }
+        }
+        Ok(unknown.into_values().collect())
+    }
+
+    /// Learns the parts of a long page from the bytes of their positions.
+    ///
+    /// # Errors
+    /// `Corrupt` for impossible positions.
+    pub(crate) fn locate(&self, page: &Split, links: &[u8]) -> Result<()> {
+        let parts = page.parts(links)?;
+        let mut located = self.located.write().unwrap_or_else(PoisonError::into_inner);
+        located.offsets.extend(parts.iter().map(|part| part.start));
+        if let Some(first) = parts.first() {
+            located.parts.insert(first.start, parts);
+        }
+        Ok(())
+    }
+
+    /// Whether a part of a long page is at `offset`.
+    pub(crate) fn is_part(&self, offset: u64) -> bool {
+        self.has_long_pages()
+            && self.located.read().unwrap_or_else(PoisonError::into_inner).offsets.contains(&offset)
+    }
+}
+
+fn stored_range(page: &Page) -> Result<ByteRange> {
+    page.range.ok_or_else(|| Error::unsupported("a page is not stored in this file"))
 }

@@ -1,8 +1,9 @@
 //! Plans how to read some entries of a field: which pages, and how to decode them.
 
-use crate::decode::{Bounds, ChunkList, Part, Reader};
+use crate::needed::{Bounds, ChunkList};
 use crate::node::Node;
-use crate::pages::Pages;
+use crate::pages::{Pages, Part};
+use crate::reader::Reader;
 use sapwood_core::{Buffer, Column, Counters, Result};
 use sapwood_table::{Chunk, ChunkBytes, ColumnPlan};
 use std::ops::Range;
@@ -12,21 +13,19 @@ use std::sync::Arc;
 pub(crate) struct FieldPlan<'t> {
     pages: &'t Pages,
     name: &'t str,
-    node: Node,
+    node: Arc<Node>,
     entries: Range<u64>,
     chunks: Vec<Chunk>,
 }
 
 impl<'t> FieldPlan<'t> {
-    pub(crate) fn new(pages: &'t Pages, name: &'t str, node: Node, entries: Range<u64>) -> Result<Self> {
+    pub(crate) fn new(pages: &'t Pages, name: &'t str, node: Arc<Node>, entries: Range<u64>) -> Result<Self> {
         let mut plan = FieldPlan { pages, name, node, entries, chunks: Vec::new() };
         let mut list = ChunkList::default();
         for part in plan.parts() {
             plan.add_chunks(&part, &mut list).map_err(|error| error.branch(name))?;
         }
-        // Records have several columns: readers expect their chunks in the order of entries.
-        list.chunks.sort_by_key(|chunk| chunk.entries.start);
-        plan.chunks = list.chunks;
+        plan.chunks = list.in_order();
         Ok(plan)
     }
 
@@ -47,11 +46,10 @@ impl<'t> FieldPlan<'t> {
     fn add_chunks(&self, part: &Part, list: &mut ChunkList) -> Result<()> {
         let cluster = &self.pages.clusters[part.cluster];
         let (first, end) = (cluster.first_entry, cluster.end());
-        let mut outcome = Ok(());
         self.node.visit(Some(1), &mut |columns, index, repetitions| {
-            let Some((encoding, pages)) = self.pages.active(columns, part.cluster) else { return };
+            let Some((column, stored)) = self.pages.active(columns, part.cluster)? else { return Ok(()) };
             let repetitions = repetitions.filter(|repetitions| *repetitions > 0);
-            for page in &pages.pages {
+            for page in &stored.pages {
                 let entries = match repetitions {
                     None => first..end,
                     Some(each) => {
@@ -64,13 +62,13 @@ impl<'t> FieldPlan<'t> {
                         first + from..first.saturating_add(to).min(end)
                     }
                 };
-                match self.pages.chunk(page, encoding, entries, index) {
-                    Ok(chunk) => list.add(chunk),
-                    Err(error) => outcome = Err(error),
-                }
+                self.pages
+                    .chunks(page, column, &entries, index)?
+                    .into_iter()
+                    .for_each(|chunk| list.add(chunk));
             }
-        });
-        outcome
+            Ok(())
+        })
     }
 }
 
@@ -88,7 +86,7 @@ impl ColumnPlan for FieldPlan<'_> {
     }
 
     fn narrow(&self, index: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
-        let reader = Reader { pages: self.pages, chunks: index };
+        let reader = Reader { pages: self.pages, chunks: index, counters: None };
         let mut list = ChunkList::default();
         self.chunks.iter().filter(|chunk| chunk.index).for_each(|chunk| list.add(chunk.clone()));
         for part in self.parts() {
@@ -100,8 +98,7 @@ impl ColumnPlan for FieldPlan<'_> {
                 .needed(&self.node, &bounds, &entries, &mut list)
                 .map_err(|error| error.branch(self.name))?;
         }
-        list.chunks.sort_by_key(|chunk| chunk.entries.start);
-        Ok(Some(list.chunks))
+        Ok(Some(list.in_order()))
     }
 
     fn decode(
@@ -110,23 +107,24 @@ impl ColumnPlan for FieldPlan<'_> {
         likely: Option<&Arc<Buffer>>,
         counters: &Counters,
     ) -> Result<Column> {
-        let reader = Reader { pages: self.pages, chunks };
-        let mut buffers = Vec::new();
-        reader.decode(&self.node, &self.parts(), &mut buffers).map_err(|error| error.branch(self.name))?;
+        let reader = Reader { pages: self.pages, chunks, counters: Some(counters) };
+        let likely = likely.filter(|_| self.offsets_key().is_some());
+        let decoded = reader.decode(&self.node, &self.parts(), likely);
+        let decoded = decoded.map_err(|error| error.branch(self.name))?;
         counters.baskets.add(self.chunks.len() as u64);
-        let mut buffers: Vec<Arc<Buffer>> = buffers.into_iter().map(Arc::new).collect();
-        if let (Some(own), Some(likely), Node::List { .. }) = (buffers.first_mut(), likely, &self.node)
-            && **own == **likely
-        {
-            *own = Arc::clone(likely);
-        }
+        let form = self.node.form_of(&mut decoded.objects.into_iter());
         let length = usize::try_from(self.entries.end - self.entries.start).unwrap_or(usize::MAX);
-        Ok(Column { form: self.node.form(), length, buffers })
+        Ok(Column { form, length, buffers: decoded.buffers })
     }
 
+    /// Lists with the same ends have the same offsets. A column that is one of several representations may have others
+    /// in a cluster.
     fn offsets_key(&self) -> Option<usize> {
-        match &self.node {
-            Node::List { ends, .. } => ends.first().copied(),
+        match &*self.node {
+            Node::List { ends, .. } | Node::Text { ends, .. } => match ends.as_slice() {
+                [only] => Some(*only),
+                _ => None,
+            },
             _ => None,
         }
     }

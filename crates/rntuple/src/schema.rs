@@ -1,12 +1,16 @@
 //! The schema of an RNTuple: fields, columns and alias columns, from the header and its extension in the footer.
 
+use crate::attributes::AttributeSet;
 use crate::wire::{EnvelopeType, Locator, Wire};
-use sapwood_core::{ByteRange, Error, Result};
+use sapwood_core::Result;
 
 /// Least bytes of a record in any list: its frame.
 const FRAME: usize = 8;
 /// Bit 0: nested deferred columns, which need no other reading.
 const KNOWN_FEATURES: u64 = 1;
+
+/// The content of extra type information that describes classes.
+const STREAMER_INFOS: u32 = 0;
 
 /// The structure of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,15 +56,25 @@ pub(crate) struct Schema {
     pub(crate) columns: Vec<ColumnRecord>,
     /// Physical column and projected field.
     pub(crate) aliases: Vec<(usize, usize)>,
+    /// Descriptions of the classes whose objects ROOT streamed, each a list of them in a buffer of its own.
+    pub(crate) classes: Vec<Vec<u8>>,
 }
 
 /// Where a list of pages is.
 #[derive(Debug, Clone)]
 pub(crate) struct ClusterGroup {
     pub(crate) first_entry: u64,
+    pub(crate) entries: u64,
     pub(crate) clusters: usize,
-    pub(crate) list: ByteRange,
+    pub(crate) list: Locator,
     pub(crate) list_len: u64,
+}
+
+/// What the footer says besides the rest of the schema.
+#[derive(Debug)]
+pub(crate) struct Footer {
+    pub(crate) groups: Vec<ClusterGroup>,
+    pub(crate) attributes: Vec<AttributeSet>,
 }
 
 impl Schema {
@@ -75,8 +89,8 @@ impl Schema {
         Ok(schema)
     }
 
-    /// Adds the extension in the uncompressed footer, and returns the cluster groups.
-    pub(crate) fn parse_footer(&mut self, footer: &[u8]) -> Result<Vec<ClusterGroup>> {
+    /// Adds the extension in the uncompressed footer, and returns the rest of it.
+    pub(crate) fn parse_footer(&mut self, footer: &[u8]) -> Result<Footer> {
         let (mut wire, _) = Wire::envelope(footer, EnvelopeType::Footer)?;
         wire.feature_flags(KNOWN_FEATURES)?;
         if wire.u64()? != self.checksum {
@@ -90,16 +104,21 @@ impl Schema {
         let mut groups = Vec::new();
         for _ in 0..count {
             let mut record = list.record()?;
-            let (first_entry, _span) = (record.u64()?, record.u64()?);
+            let (first_entry, entries) = (record.u64()?, record.u64()?);
             let clusters = record.u32()? as usize;
             let list_len = record.u64()?;
-            match record.locator()? {
-                Locator::File(list) => groups.push(ClusterGroup { first_entry, clusters, list, list_len }),
-                Locator::Other(kind) => return Err(unknown_locator(kind)),
-            }
+            groups.push(ClusterGroup { first_entry, entries, clusters, list: record.locator()?, list_len });
         }
         groups.sort_by_key(|group| group.first_entry);
-        Ok(groups)
+        let mut attributes = Vec::new();
+        // Writers before ROOT 6.38 have no list of them.
+        if wire.remaining() > 0 {
+            let (count, mut list) = wire.list(FRAME)?;
+            for _ in 0..count {
+                attributes.push(AttributeSet::parse(&mut list.record()?)?);
+            }
+        }
+        Ok(Footer { groups, attributes })
     }
 
     fn extend(&mut self, wire: &mut Wire<'_>) -> Result<()> {
@@ -127,8 +146,16 @@ impl Schema {
             }
             self.aliases.push(alias);
         }
-        // Extra type information is needed for streamed fields only.
-        wire.list(FRAME).map(drop)
+        let (count, mut list) = wire.list(FRAME)?;
+        for _ in 0..count {
+            let mut record = list.record()?;
+            let content = record.u32()?;
+            let _version_and_class = (record.u32()?, record.string()?);
+            if content == STREAMER_INFOS {
+                self.classes.push(record.blob()?.to_vec());
+            }
+        }
+        Ok(())
     }
 }
 
@@ -163,8 +190,4 @@ fn column(record: &mut Wire<'_>) -> Result<ColumnRecord> {
     }
     let value_range = if flags & 2 != 0 { Some((record.f64()?, record.f64()?)) } else { None };
     Ok(ColumnRecord { kind, bits, field, representation, deferred, value_range })
-}
-
-pub(crate) fn unknown_locator(kind: u8) -> Error {
-    Error::unsupported(format!("the RNTuple is not stored in this file (locators of type {kind})"))
 }

@@ -1,20 +1,25 @@
 //! An RNTuple as a table of columns: its columns are its top-level fields, its chunks their pages.
 
 use crate::anchor::Anchor;
+use crate::attributes::AttributeSet;
+use crate::blob::{Split, uncompress};
 use crate::encoding::Encoding;
 use crate::node::{Builder, Node};
 use crate::page_list::{Cluster, parse};
 use crate::pages::Pages;
 use crate::plan::FieldPlan;
-use crate::schema::{ClusterGroup, Schema};
-use crate::wire::uncompress;
+use crate::reader::verified;
+use crate::schema::{Footer, Schema};
+use crate::wire::Locator;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Call, Error, Form, ParseStep, Result, Segments};
 use sapwood_fetch::Fetcher;
+use sapwood_table::pool::wait;
 use sapwood_table::{
     Chunk, ColumnContent, ColumnPlan, ColumnSchema, FileIndex, Selection, Table, spelled_form,
 };
 use std::ops::Range;
+use std::sync::Arc;
 
 /// An RNTuple.
 #[derive(Debug)]
@@ -24,6 +29,7 @@ pub struct RNTuple {
     fetcher: Fetcher,
     name: String,
     description: String,
+    attributes: Vec<AttributeSet>,
     starts: Vec<u64>,
     fields: Vec<TopField>,
     pages: Pages,
@@ -35,15 +41,47 @@ struct TopField {
     name: String,
     title: String,
     typename: String,
-    content: std::result::Result<(Node, Form), String>,
+    content: std::result::Result<(Arc<Node>, Form), String>,
 }
 
 /// The metadata of an RNTuple.
 #[derive(Debug)]
 pub struct Metadata {
     schema: Schema,
+    attributes: Vec<AttributeSet>,
     clusters: Vec<Cluster>,
     max_key_size: u64,
+}
+
+/// The blobs of metadata that are known, and what is missing of them.
+struct Blobs<'k> {
+    known: &'k Segments,
+    most: u64,
+    missing: Vec<ByteRange>,
+}
+
+impl Blobs<'_> {
+    /// The stored bytes of a blob; `None` if they are missing.
+    fn stored(&mut self, range: ByteRange) -> Result<Option<Bytes>> {
+        let Some(split) = Split::of(range, self.most)? else { return Ok(self.part(range)) };
+        // The first part and what is behind it are read together.
+        let Some(first) = self.part(ByteRange { start: range.start, len: self.most }) else {
+            return Ok(None);
+        };
+        let links = usize::try_from(split.links.start - range.start).unwrap_or(usize::MAX);
+        let parts = split.parts(first.get(links..).unwrap_or_default())?;
+        let parts: Vec<Option<Bytes>> = parts.into_iter().map(|part| self.part(part)).collect();
+        let parts: Option<Vec<Bytes>> = parts.into_iter().collect();
+        Ok(parts.map(|parts| parts.concat().into()))
+    }
+
+    fn part(&mut self, range: ByteRange) -> Option<Bytes> {
+        let found = self.known.get(range);
+        if found.is_none() {
+            self.missing.push(range);
+        }
+        found
+    }
 }
 
 impl Metadata {
@@ -52,37 +90,39 @@ impl Metadata {
     /// # Errors
     /// `Corrupt`, `Checksum` or `Truncated` if they are damaged; `Unsupported` for features that are not known.
     pub fn parse(anchor: &Anchor, known: &Segments) -> Result<ParseStep<Metadata>> {
-        let mut missing = Vec::new();
-        let mut blob = |range: ByteRange| -> Result<Option<Bytes>> {
-            if range.len > anchor.max_key_size {
-                return Err(Error::unsupported("the metadata of the RNTuple is stored in several parts")
-                    .at(range.start));
-            }
-            let found = known.get(range);
-            if found.is_none() {
-                missing.push(range);
-            }
-            Ok(found)
-        };
-        let envelope = |range: ByteRange, stored: &Bytes, len: u64| -> Result<Vec<u8>> {
-            let len = usize::try_from(len).unwrap_or(usize::MAX);
-            uncompress(stored, len).map_err(|error| error.at(range.start))
-        };
-        let (header, footer) = (blob(anchor.header)?, blob(anchor.footer)?);
-        let (Some(header), Some(footer)) = (header, footer) else { return Ok(ParseStep::Need(missing)) };
+        let mut blobs = Blobs { known, most: anchor.max_key_size, missing: Vec::new() };
         let at = |range: ByteRange| move |error: Error| error.at(range.start);
-        let mut schema = Schema::parse(&envelope(anchor.header, &header, anchor.header_len)?)
-            .map_err(at(anchor.header))?;
-        let footer = envelope(anchor.footer, &footer, anchor.footer_len)?;
-        let groups = schema.parse_footer(&footer).map_err(at(anchor.footer))?;
-        let lists: Vec<Option<Bytes>> = groups.iter().map(|group| blob(group.list)).collect::<Result<_>>()?;
-        if !missing.is_empty() {
-            return Ok(ParseStep::Need(missing));
+        let envelope = |range: ByteRange, stored: Bytes, len: u64| -> Result<Bytes> {
+            uncompress(stored, usize::try_from(len).unwrap_or(usize::MAX)).map_err(at(range))
+        };
+        let (header, footer) = (blobs.stored(anchor.header)?, blobs.stored(anchor.footer)?);
+        let (Some(header), Some(footer)) = (header, footer) else {
+            return Ok(ParseStep::Need(blobs.missing));
+        };
+        let mut schema =
+            Schema::parse(&envelope(anchor.header, header, anchor.header_len)?).map_err(at(anchor.header))?;
+        let footer = envelope(anchor.footer, footer, anchor.footer_len)?;
+        let Footer { groups, attributes } = schema.parse_footer(&footer).map_err(at(anchor.footer))?;
+        let mut lists = Vec::with_capacity(groups.len());
+        for group in &groups {
+            lists.push(match group.list {
+                Locator::File(range) => blobs.stored(range)?,
+                Locator::Other(_) => None,
+            });
+        }
+        if !blobs.missing.is_empty() {
+            return Ok(ParseStep::Need(blobs.missing));
         }
         let mut clusters = Vec::new();
-        for (group, list) in groups.iter().zip(lists.iter().flatten()) {
-            let ClusterGroup { list: range, list_len, .. } = *group;
-            clusters.extend(parse(&envelope(range, list, list_len)?, group, &schema).map_err(at(range))?);
+        for (group, list) in groups.iter().zip(lists) {
+            match (group.list.in_file(), list) {
+                (Ok(range), Some(list)) => {
+                    let list = envelope(range, list, group.list_len)?;
+                    clusters.extend(parse(&list, group, &schema).map_err(at(range))?);
+                }
+                (Err(error), _) => clusters.push(Cluster::unknown(group, error.message())),
+                (Ok(_), None) => {}
+            }
         }
         clusters.retain(|cluster| cluster.entries > 0);
         clusters.sort_by_key(|cluster| cluster.first_entry);
@@ -93,7 +133,7 @@ impl Metadata {
             }
             end = cluster.end();
         }
-        Ok(ParseStep::Done(Metadata { schema, clusters, max_key_size: anchor.max_key_size }))
+        Ok(ParseStep::Done(Metadata { schema, attributes, clusters, max_key_size: anchor.max_key_size }))
     }
 }
 
@@ -103,16 +143,16 @@ impl RNTuple {
     /// # Errors
     /// `Corrupt` if the metadata contradict each other.
     pub fn new(url: &str, path: &str, metadata: Metadata, fetcher: Fetcher) -> Result<RNTuple> {
-        let Metadata { schema, mut clusters, max_key_size } = metadata;
+        let Metadata { schema, attributes, mut clusters, max_key_size } = metadata;
         let encodings = schema.columns.iter().map(|one| Encoding::of(one.kind, one.bits, one.value_range));
         let encodings: Vec<Option<Encoding>> = encodings.collect::<Result<_>>()?;
-        let deferred: Vec<bool> = schema.columns.iter().map(|column| column.deferred).collect();
         let builder = Builder::new(&schema, &encodings);
+        let mut late = vec![0; schema.columns.len()];
         let mut fields = Vec::new();
         for (id, field) in schema.fields.iter().enumerate().filter(|(id, field)| *id == field.parent) {
-            let content = builder.node(id, 0, 1).map(|node| (node.form(), node));
+            let content = builder.node(id, 0, 1).map(|node| (node.form(), Arc::new(node)));
             if let Ok((_, node)) = &content {
-                shift_late_columns(node, &mut clusters, &deferred)?;
+                find_late_columns(node, &schema, &mut late)?;
             }
             fields.push(TopField {
                 name: field.name.clone(),
@@ -121,17 +161,20 @@ impl RNTuple {
                 content: content.map(|(form, node)| (node, form)).map_err(|error| error.message().to_owned()),
             });
         }
+        shift_late_columns(&late, &mut clusters)?;
         let mut starts: Vec<u64> = clusters.iter().map(|cluster| cluster.first_entry).collect();
         starts.extend(clusters.last().map(Cluster::end));
+        let late = late.iter().map(|repetitions| *repetitions > 0).collect();
         Ok(RNTuple {
             url: url.to_owned(),
             path: path.to_owned(),
             fetcher,
-            name: schema.name.clone(),
-            description: schema.description.clone(),
+            name: schema.name,
+            description: schema.description,
+            attributes,
             starts,
             fields,
-            pages: Pages::new(clusters, encodings, deferred, max_key_size),
+            pages: Pages::new(clusters, encodings, late, max_key_size),
         })
     }
 
@@ -148,13 +191,19 @@ impl RNTuple {
     /// How the pages of a field are compressed, as ROOT codes it: 100 · algorithm + level. `None` if it has no pages.
     pub fn compression(&self, field: usize) -> Option<u32> {
         let mut found = None;
-        self.node(field).ok()?.visit(None, &mut |columns, _, _| {
+        let visited = self.node(field).ok()?.visit(None, &mut |columns, _, _| {
             found = found.or_else(|| self.pages.compression(columns));
+            Ok(())
         });
-        found
+        visited.ok().and(found)
     }
 
-    fn node(&self, column: usize) -> Result<&Node> {
+    /// Its sets of attributes of ranges of entries.
+    pub fn attribute_sets(&self) -> &[AttributeSet] {
+        &self.attributes
+    }
+
+    fn node(&self, column: usize) -> Result<&Arc<Node>> {
         let field = self
             .fields
             .get(column)
@@ -163,39 +212,44 @@ impl RNTuple {
         field.content.as_ref().map(|(node, _)| node).map_err(unreadable)
     }
 
-    fn selected(&self, selection: &Selection) -> Result<Node> {
+    fn selected(&self, selection: &Selection) -> Result<Arc<Node>> {
+        let node = self.node(selection.column)?;
+        if selection.members.is_empty() {
+            return Ok(Arc::clone(node));
+        }
         let paths: Vec<&str> = selection.members.iter().map(String::as_str).collect();
-        self.node(selection.column).map(|node| node.select(&paths))
+        Ok(Arc::new(node.select(&paths)))
     }
 }
 
 /// The type that its writer gave a field, or what it holds if it gave none.
-fn typename(written: &str, content: &Result<(Form, Node)>) -> String {
+fn typename(written: &str, content: &Result<(Form, Arc<Node>)>) -> String {
     match content {
         Ok((form, _)) if written.is_empty() => spelled_form(form),
         _ => written.to_owned(),
     }
 }
 
-/// Moves the elements of columns that were added within a cluster behind zeros for the entries before.
-fn shift_late_columns(node: &Node, clusters: &mut [Cluster], deferred: &[bool]) -> Result<()> {
-    let mut late: Vec<(usize, u64)> = Vec::new();
+/// Notes the columns of a field that may begin after the first entry, with the number of their elements in an entry.
+fn find_late_columns(node: &Node, schema: &Schema, late: &mut [u64]) -> Result<()> {
     node.visit(Some(1), &mut |columns, _, repetitions| {
-        let is_late = |column: &&usize| deferred.get(**column).copied().unwrap_or(false);
-        if let Some(repetitions) = repetitions {
-            late.extend(columns.iter().filter(is_late).map(|column| (*column, repetitions)));
+        for column in columns.iter().filter(|column| schema.columns[**column].deferred) {
+            // Below a collection, a column begins with a cluster.
+            late[*column] = late[*column].max(repetitions.unwrap_or(0));
         }
-    });
+        Ok(())
+    })
+}
+
+/// Moves the elements of columns that were added within a cluster behind zeros for the entries before.
+fn shift_late_columns(late: &[u64], clusters: &mut [Cluster]) -> Result<()> {
     for cluster in clusters {
-        for (column, repetitions) in &late {
-            let Some(pages) = cluster.columns.get_mut(*column) else { continue };
-            let (Some(offset), Some(first), Some(page)) =
-                (pages.offset, cluster.first_entry.checked_mul(*repetitions), pages.pages.first())
-            else {
-                continue;
-            };
-            // A projection of a late field shares its columns.
-            if page.first == 0 && offset > first {
+        let columns = cluster.columns.iter_mut().zip(late).filter(|(_, repetitions)| **repetitions > 0);
+        for (pages, repetitions) in columns {
+            let first = cluster.first_entry.checked_mul(*repetitions);
+            if let (Some(offset), Some(first)) = (pages.offset, first)
+                && offset > first
+            {
                 pages
                     .shift(offset - first)
                     .ok_or_else(|| Error::corrupt("a late column begins beyond all entries"))?;
@@ -239,12 +293,26 @@ impl Table for RNTuple {
         self.fetcher.clone()
     }
 
-    fn locate(&self, _: &[Selection], _: &mut Call<'_>) -> Result<()> {
-        Ok(())
+    fn locate(&self, selections: &[Selection], call: &mut Call<'_>) -> Result<()> {
+        if !self.pages.has_long_pages() {
+            return Ok(());
+        }
+        let nodes = selections.iter().filter_map(|selection| self.selected(selection).ok());
+        let columns: Vec<usize> = nodes.flat_map(|node| node.columns()).collect();
+        let splits = self.pages.unlocated(&columns)?;
+        let ranges: Vec<ByteRange> = splits.iter().map(|split| split.links).collect();
+        if ranges.is_empty() {
+            return Ok(());
+        }
+        let deadline = call.deadline();
+        let links =
+            wait(self.fetcher.fetch(&ranges, deadline), call).map_err(|error| error.url(&self.url))?;
+        splits.iter().zip(links).try_for_each(|(split, links)| self.pages.locate(split, &links))
     }
 
     fn form(&self, selection: &Selection) -> Result<(Form, Vec<(String, String)>)> {
-        Ok((self.selected(selection)?.form(), Vec::new()))
+        let node = self.selected(selection)?;
+        Ok((node.form(), node.left_out()))
     }
 
     fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>> {
@@ -262,15 +330,19 @@ impl Table for RNTuple {
     fn uncompressed_len(&self, chunk: &Chunk, stored: &Bytes) -> Option<usize> {
         let len = usize::try_from(chunk.uncompressed_bytes).ok()?;
         let page = stored.len().checked_sub(self.pages.checksum_len(chunk.range.start))?;
-        (page < len).then_some(len)
+        (page < len && !self.pages.is_part(chunk.range.start)).then_some(len)
     }
 
     fn uncompress(&self, chunk: &Chunk, stored: &Bytes) -> Result<Bytes> {
-        let page = self.pages.verified(chunk.range.start, stored)?;
-        let len = usize::try_from(chunk.uncompressed_bytes).unwrap_or(usize::MAX);
-        if page.len() == len {
-            return Ok(page);
+        let offset = chunk.range.start;
+        if self.pages.is_part(offset) {
+            return Ok(stored.clone());
         }
-        uncompress(&page, len).map(Bytes::from).map_err(|error| error.at(chunk.range.start))
+        let page = match self.pages.checksum_len(offset) {
+            0 => Ok(stored.clone()),
+            _ => verified(stored).map(|page| stored.slice_ref(page)),
+        };
+        let len = usize::try_from(chunk.uncompressed_bytes).unwrap_or(usize::MAX);
+        page.and_then(|page| uncompress(page, len)).map_err(|error| error.inside(offset))
     }
 }

@@ -33,6 +33,22 @@ pub(crate) enum Locator {
     Other(u8),
 }
 
+impl Locator {
+    /// The place in the file.
+    ///
+    /// # Errors
+    /// `Unsupported` if it is elsewhere.
+    pub(crate) fn in_file(self) -> Result<ByteRange> {
+        match self {
+            Locator::File(range) => Ok(range),
+            Locator::Other(kind) => {
+                let message = format!("a part of the RNTuple is not in this file (locators of type {kind})");
+                Err(Error::unsupported(message))
+            }
+        }
+    }
+}
+
 /// A reader of a part of an envelope.
 #[derive(Debug, Clone)]
 pub(crate) struct Wire<'a> {
@@ -97,9 +113,14 @@ impl<'a> Wire<'a> {
 
     numbers!(u16, u32, u64, i32, i64, f64);
 
-    pub(crate) fn string(&mut self) -> Result<String> {
+    /// Bytes behind their number.
+    pub(crate) fn blob(&mut self) -> Result<&'a [u8]> {
         let len = self.u32()? as usize;
-        let bytes = self.bytes(len)?.to_vec();
+        self.bytes(len)
+    }
+
+    pub(crate) fn string(&mut self) -> Result<String> {
+        let bytes = self.blob()?.to_vec();
         String::from_utf8(bytes).map_err(|_| self.corrupt("has a string that is not UTF-8"))
     }
 
@@ -165,17 +186,6 @@ impl<'a> Wire<'a> {
             }
             other => Ok(Locator::Other(other)),
         }
-    }
-}
-
-/// Uncompresses a blob of `stored` bytes to `len`.
-pub(crate) fn uncompress(stored: &[u8], len: usize) -> Result<Vec<u8>> {
-    match stored.len() {
-        same if same == len => Ok(stored.to_vec()),
-        more if more > len => {
-            Err(Error::corrupt(format!("{more} bytes are stored for {len} uncompressed ones")))
-        }
-        _ => sapwood_codec::with_decoder(|decoder| decoder.decode_to_vec(stored, len)),
     }
 }
 

@@ -120,9 +120,13 @@ pub(crate) fn stored(fetched: &FetchedChunks, id: ChunkId) -> Option<ChunkConten
     fetched.get(&id).cloned().map(ChunkContent::Stored)
 }
 
-/// The chunks that a plan needs, according to its index chunks.
+/// The chunks that a plan needs, according to its index chunks. Chunks that hold no other entries are needed anyway.
 pub(crate) fn needed<'p>(plan: &'p dyn ColumnPlan, index: ChunkBytes<'_>) -> Result<Cow<'p, [Chunk]>> {
-    let narrowed = if plan.can_narrow() { plan.narrow(index)? } else { None };
+    let all = plan.entries();
+    let in_doubt =
+        |chunk: &Chunk| !chunk.index && (chunk.entries.start < all.start || all.end < chunk.entries.end);
+    let narrows = plan.can_narrow() && plan.chunks().iter().any(in_doubt);
+    let narrowed = if narrows { plan.narrow(index)? } else { None };
     Ok(narrowed.map_or(Cow::Borrowed(plan.chunks()), Cow::Owned))
 }
 
@@ -235,7 +239,7 @@ mod tests {
 
     fn chunk(start: u64, len: u64, index: bool) -> Chunk {
         let range = ByteRange { start, len };
-        Chunk { file: 0, range, entries: 0..10, uncompressed_bytes: len, index, shared: false }
+        Chunk { file: 0, range, entries: 0..20, uncompressed_bytes: len, index, shared: false }
     }
 
     #[test]

@@ -1,0 +1,148 @@
+//! Which pages are needed for some entries: known once the ends of their lists are.
+
+use crate::node::{Node, Representations};
+use crate::page_list::Page;
+use crate::pages::Part;
+use crate::reader::Reader;
+use sapwood_core::Result;
+use sapwood_table::Chunk;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::slice;
+
+/// A part, with the places where the elements of each entry begin, and the last ends.
+pub(crate) struct Bounds {
+    pub(crate) part: Part,
+    pub(crate) of_entries: Vec<u64>,
+}
+
+/// Chunks in order, each once.
+#[derive(Default)]
+pub(crate) struct ChunkList {
+    pub(crate) chunks: Vec<Chunk>,
+    places: HashMap<u64, usize>,
+}
+
+impl ChunkList {
+    pub(crate) fn add(&mut self, chunk: Chunk) {
+        match self.places.get(&chunk.range.start).and_then(|place| self.chunks.get_mut(*place)) {
+            Some(known) => {
+                known.index |= chunk.index;
+                known.entries =
+                    known.entries.start.min(chunk.entries.start)..known.entries.end.max(chunk.entries.end);
+            }
+            None => {
+                self.places.insert(chunk.range.start, self.chunks.len());
+                self.chunks.push(chunk);
+            }
+        }
+    }
+
+    /// The chunks in the order of entries: records have several columns.
+    pub(crate) fn in_order(mut self) -> Vec<Chunk> {
+        self.chunks.sort_by_key(|chunk| chunk.entries.start);
+        self.chunks
+    }
+}
+
+impl Reader<'_> {
+    /// Adds the chunks with the values of a node, given where those of each entry are.
+    pub(crate) fn needed(
+        &self,
+        node: &Node,
+        bounds: &Bounds,
+        entries: &Range<u64>,
+        list: &mut ChunkList,
+    ) -> Result<()> {
+        let part = &bounds.part;
+        match node {
+            Node::Number { columns, .. } => self.add_needed(columns, bounds, entries, list)?,
+            Node::Count { .. } => {}
+            Node::Text { ends, chars } | Node::Object { ends, bytes: chars, .. } => {
+                self.add_needed(chars, &self.below(ends, bounds)?, entries, list)?;
+            }
+            Node::List { ends, item } | Node::Option { ends, item } => {
+                self.needed(item, &self.below(ends, bounds)?, entries, list)?;
+            }
+            Node::Fixed { size, item } => {
+                let of_entries = bounds.of_entries.iter().map(|bound| bound.saturating_mul(*size)).collect();
+                self.needed(item, &Bounds { part: part.scaled(*size)?, of_entries }, entries, list)?;
+            }
+            Node::Record { fields, .. } => {
+                fields.iter().try_for_each(|field| self.needed(&field.node, bounds, entries, list))?;
+            }
+            Node::Tuple(items) => {
+                items.iter().try_for_each(|item| self.needed(item, bounds, entries, list))?;
+            }
+            Node::Union { switch, items } => {
+                let (tags, ranges) = self.alternatives(switch, part, items.len())?;
+                for (alternative, (item, range)) in items.iter().zip(ranges).enumerate() {
+                    let is_own = |tag: &u32| *tag as usize == alternative + 1;
+                    let mut counts = vec![range.start];
+                    counts.extend(tags.iter().scan(range.start, |count, tag| {
+                        *count += u64::from(is_own(tag));
+                        Some(*count)
+                    }));
+                    let at =
+                        |bound: &u64| counts.get(usize::try_from(bound - part.range.start).ok()?).copied();
+                    let of_entries = bounds.of_entries.iter().filter_map(at).collect();
+                    let below = Bounds { part: Part { cluster: part.cluster, range }, of_entries };
+                    self.needed(item, &below, entries, list)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the items of lists are.
+    fn below(&self, ends: &Representations, bounds: &Bounds) -> Result<Bounds> {
+        let part = &bounds.part;
+        let (offsets, items) = self.lists(ends, slice::from_ref(part), None)?;
+        let range = items.first().map_or(0..0, |items| items.range.clone());
+        let at = |bound: &u64| {
+            let offset = offsets.view::<i64>().get(usize::try_from(bound - part.range.start).ok()?)?;
+            Some(range.start + offset.cast_unsigned())
+        };
+        let of_entries = bounds.of_entries.iter().filter_map(at).collect();
+        Ok(Bounds { part: Part { cluster: part.cluster, range }, of_entries })
+    }
+
+    fn add_needed(
+        &self,
+        columns: &Representations,
+        bounds: &Bounds,
+        entries: &Range<u64>,
+        list: &mut ChunkList,
+    ) -> Result<()> {
+        let Bounds { part, of_entries } = bounds;
+        let cluster = &self.pages.clusters[part.cluster];
+        let Some((column, stored)) = self.pages.active(columns, part.cluster)? else { return Ok(()) };
+        let (_, pages) = self.pages.of_part(columns, part)?;
+        let mut pages: Vec<&Page> = pages.iter().map(|piece| piece.page).collect();
+        if part.range.is_empty() {
+            // An empty list within a page counts as one of its entries: ranges of entries have no gaps.
+            let at = part.range.start;
+            pages.extend(stored.pages.iter().find(|page| page.first < at && at < page.end()));
+        }
+        for page in pages {
+            let place = |index: usize| entries.start + index as u64;
+            let from = match of_entries.first() {
+                Some(first) if *first <= page.first => {
+                    place(of_entries.partition_point(|bound| *bound <= page.first)).saturating_sub(1)
+                }
+                _ => cluster.first_entry,
+            };
+            let to = match of_entries.last() {
+                Some(last) if page.end() <= *last => {
+                    place(of_entries.partition_point(|bound| *bound < page.end()))
+                }
+                _ => cluster.end(),
+            };
+            self.pages
+                .chunks(page, column, &(from..to), false)?
+                .into_iter()
+                .for_each(|chunk| list.add(chunk));
+        }
+        Ok(())
+    }
+}
