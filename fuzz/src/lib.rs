@@ -1,9 +1,11 @@
-//! What the fuzz targets share: an input as a whole file, or as the payload of one record; invented objects.
+//! What the fuzz targets share: an input as a whole file, or as the payload of one record; invented objects and RNTuples.
 
 #[path = "../../crates/streamer/tests/hostile/describe.rs"]
 mod describe;
 #[path = "../../crates/streamer/tests/hostile/invent.rs"]
 mod invent;
+#[path = "../../crates/rntuple/tests/hostile/sealed.rs"]
+pub mod rntuple;
 
 use bytes::Bytes;
 use sapwood_core::{Result, Segments, ParseStep};

@@ -364,6 +364,9 @@ mod tests {
         let eight = floats(0x1D, 8, Some((-2.0, 3.0)), &[0xA5, 0xBB, 0x66, 0x05]);
         assert_eq!(eight, [1.235_294_1, 1.666_666_6, 0.0, -1.901_960_7]);
         assert_eq!(floats(0x1D, 1, Some((-2.0, 3.0)), &[3]), [3.0, 3.0, -2.0, -2.0]);
+        // Fields of doubles have more digits.
+        let double = page(0x1D, 17, Some((0.0, 1.0)), 1, &[0xB1, 0x32, 0x00]);
+        assert_eq!(numbers::<f64>(double, 0..1).unwrap(), [0.099_007_408_198_609_911]);
     }
 
     #[test]

@@ -78,6 +78,10 @@ impl Reader<'_> {
                 let (tags, ranges) = self.alternatives(switch, part, items.len())?;
                 for (alternative, (item, range)) in items.iter().zip(ranges).enumerate() {
                     let is_own = |tag: &u32| *tag as usize == alternative + 1;
+                    let range = match range.is_empty() {
+                        true => self.next_of(switch, part, &is_own)?,
+                        false => range,
+                    };
                     let mut counts = vec![range.start];
                     counts.extend(tags.iter().scan(range.start, |count, tag| {
                         *count += u64::from(is_own(tag));
@@ -92,6 +96,24 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Where the values of an alternative continue, of which a part has none, as far as the pages of its tags tell.
+    fn next_of(
+        &self,
+        switch: &Representations,
+        part: &Part,
+        is_own: &dyn Fn(&u32) -> bool,
+    ) -> Result<Range<u64>> {
+        let (_, pages) = self.pages.of_part(switch, part)?;
+        let (Some(first), Some(last)) = (pages.first(), pages.last()) else { return Ok(0..0) };
+        let here = |range| self.switches(switch, &Part { cluster: part.cluster, range });
+        let Range { start, end } = part.range;
+        let before = here(first.page.first.min(start)..start)?.into_iter().rev();
+        let after = here(end..last.page.end().max(end))?.into_iter();
+        let before = before.map(|(position, tag)| (position.saturating_add(1), tag));
+        let next = before.chain(after).find(|(_, tag)| is_own(tag));
+        Ok(next.map_or(0..0, |(position, _)| position..position))
     }
 
     /// Where the items of lists are.

@@ -1,6 +1,7 @@
 //! Damage that no checksum shows: never a panic, a hang, or memory taken on the file's word.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+#[expect(unreachable_pub, reason = "the fuzz targets share this module")]
 mod sealed;
 
 /// Calls `work` with inputs that are made from a right one by a few changes each.

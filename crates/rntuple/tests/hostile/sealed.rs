@@ -16,13 +16,13 @@ const MOST: u64 = 300;
 const PAGES: u64 = 1 << 20;
 
 /// Reads whatever a header describes.
-pub(crate) fn header(payload: &[u8]) {
+pub fn header(payload: &[u8]) {
     let header = seal(1, payload);
     read(&header, &footer_payload(&header, &[group(1, 30)]), &[], payload);
 }
 
 /// Reads the sample with another footer.
-pub(crate) fn footer(payload: &[u8]) {
+pub fn footer(payload: &[u8]) {
     let header = seal(1, &sample_header());
     let mut payload = payload.to_vec();
     if let Some(checksum) = payload.get_mut(8..16) {
@@ -32,13 +32,13 @@ pub(crate) fn footer(payload: &[u8]) {
 }
 
 /// Reads the sample with another list of pages.
-pub(crate) fn page_list(payload: &[u8]) {
+pub fn page_list(payload: &[u8]) {
     let header = seal(1, &sample_header());
     read(&header, &footer_payload(&header, &[group(1, 6)]), payload, &sample_pages());
 }
 
 /// Reads a page: four bytes choose the type of its column and its field, and how many elements it has.
-pub(crate) fn page(input: &[u8]) {
+pub fn page(input: &[u8]) {
     let Some((&[kind, bits, field, count], stored)) = input.split_first_chunk() else { return };
     const TYPES: [&str; 12] = [
         "bool",
@@ -85,7 +85,7 @@ pub(crate) fn page(input: &[u8]) {
 }
 
 /// A header with fields of all structures.
-pub(crate) fn sample_header() -> Vec<u8> {
+pub fn sample_header() -> Vec<u8> {
     let fields = [
         field_record("i", "std::int32_t", 0, 0),
         field_record("v", "std::vector<float>", 1, 1),
@@ -130,7 +130,7 @@ fn sample_pages() -> Vec<u8> {
 }
 
 /// Its list of pages, without the envelope.
-pub(crate) fn sample_list() -> Vec<u8> {
+pub fn sample_list() -> Vec<u8> {
     let lens = [24, 48, 24, 24, 6, 72, 12, 12, 48, 12, 1];
     let counts = [6, 6, 6, 6, 6, 6, 3, 3, 6, 3, 6];
     let mut at = 0;
@@ -142,7 +142,7 @@ pub(crate) fn sample_list() -> Vec<u8> {
 }
 
 /// A footer of the sample, without the envelope.
-pub(crate) fn sample_footer() -> Vec<u8> {
+pub fn sample_footer() -> Vec<u8> {
     footer_payload(&seal(1, &sample_header()), &[group(1, 6)])
 }
 

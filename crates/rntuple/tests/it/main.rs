@@ -1,0 +1,5 @@
+//! Real RNTuples: read in every way, compared with other readers, and damaged.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod corpus;
+mod oracle;

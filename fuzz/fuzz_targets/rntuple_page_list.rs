@@ -1,0 +1,4 @@
+//! The list of pages of an RNTuple, without its envelope.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| sapwood_fuzz::rntuple::page_list(data));
