@@ -39,6 +39,7 @@ def sample(path: Path) -> None:
     tree.Write()
     for name in CLASSES:
         file.WriteObject(getattr(ROOT, name)(), name)
+    ROOT.RNTupleWriter.Append(ROOT.RNTupleModel.Create(), "rntuple", file)
     file.Close()
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .report.verifying import VerifyReport, verify
     from .studies import chain as chain
     from .studies import tune
-    from .writing import WritableFile, WritableTree, create, recreate, update
+    from .writing import WritableFile, WritableRNTuple, WritableTree, create, recreate, update
     from .writing.example import example
     from .writing.repacking import RepackReport, merge, repack
 
@@ -68,6 +68,7 @@ _HOMES = {
     "Tree": "model.tree",
     "VerifyReport": "report.verifying",
     "WritableFile": "writing",
+    "WritableRNTuple": "writing",
     "WritableTree": "writing",
     "__version__": "_core",
     "arrow_dataset": "integrations.tables.dataset",
@@ -122,6 +123,7 @@ __all__ = [
     "Tree",
     "VerifyReport",
     "WritableFile",
+    "WritableRNTuple",
     "WritableTree",
     "__version__",
     "arrow_dataset",

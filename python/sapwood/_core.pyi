@@ -647,10 +647,28 @@ class Writer:
         ("vector", item), or from `split_branches`; an item is a dtype, ("string",) or ("vector", item).
         cluster: ("entries", number) or ("bytes", after compression).
         """
+    def rntuple(
+        self,
+        directory: str,
+        name: str,
+        description: str,
+        fields: Sequence[tuple[str, str, tuple[Any, ...], int]],
+        *,
+        compression: int,
+        cluster: tuple[str, int],
+        page_size: int,
+        checksums: bool,
+    ) -> int:
+        """Create an RNTuple; returns its number.
+
+        fields: (name, description, form, ROOT's number of the compression); see `arrays.column.Form`.
+        compression: ROOT's number for the metadata. cluster: as for `tree`. page_size: bytes.
+        """
     def existing_tree(self, path: str) -> tuple[int, int, list[tuple[str, tuple[Any, ...]]]]:
         """A tree of the updated file: its number, its entries, name and storage of each branch."""
-    def extend(self, tree: int, entries: int, columns: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
-        """Add entries: the buffers of a column for each branch, as bytes; see `arrays.column.Column`."""
+    def extend(self, table: int, entries: int, columns: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
+        """Add entries to a tree or an RNTuple: the buffers of a column for each branch or field, as bytes; see
+        `arrays.column.Column`."""
     def object(self, directory: str, class_name: str, name: str, title: str, members: Any) -> None:
         """Write an object. A value is None, a number, a text, an array, a dict of members, or a list of
         (class, value)."""

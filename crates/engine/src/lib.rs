@@ -26,7 +26,7 @@ pub use doctor::diagnose;
 pub use open::{input, open};
 pub use sapwood_chain::{ChainOptions, ChainOutput, ChainReport, ChainSource, chain};
 pub use sapwood_core::{
-    Buffer, Call, Column, CounterValues, Counters, Deadline, Error, ErrorKind, EventLog, Form, Interrupt,
+    Buffer, Call, Column, CounterValues, Counters, Deadline, Error, ErrorKind, EventLog, Field, Form, Interrupt,
     LoggedEvent, Primitive, Result, SourceEvent, printable,
 };
 pub use sapwood_dataset as dataset;

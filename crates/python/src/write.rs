@@ -1,4 +1,4 @@
-//! `Writer`: a file with trees and objects, from arrays and plain values.
+//! `Writer`: a file with trees, RNTuples and objects, from arrays and plain values.
 
 use crate::arguments::{Target, cluster_size};
 use crate::detached::detached;
@@ -8,10 +8,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use sapwood::write::{
-    Algorithm, BranchSpec, Class, ClassMember, ColumnView, Compression, Storage, TreeId, Value, VectorItem,
-    WriterOptions, split,
+    Algorithm, BranchSpec, Class, ClassMember, ColumnView, Compression, FieldSpec, RNTupleOptions, Storage, TableId, Value,
+    VectorItem, WriterOptions, split,
 };
-use sapwood::{Error, Primitive, Result};
+use sapwood::{Error, Form, Primitive, Result};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Each compression algorithm: its name in settings, the hundreds of ROOT's number, the usual level.
@@ -25,7 +25,7 @@ pub(crate) struct Writer(Mutex<Option<OpenWriter>>);
 
 struct OpenWriter {
     writer: sapwood::write::Writer,
-    trees: Vec<TreeId>,
+    tables: Vec<TableId>,
 }
 
 /// An existing tree: its number, its entries, and name and storage of its branches.
@@ -33,6 +33,9 @@ type ExistingTree<'py> = (usize, u64, Vec<(String, Bound<'py, PyTuple>)>);
 
 /// Name, title, storage, ROOT's number of the compression, basket size.
 type Branch<'py> = (String, Option<String>, Bound<'py, PyTuple>, i32, u32);
+
+/// Name, description, form, ROOT's number of the compression.
+type Field<'py> = (String, String, Bound<'py, PyTuple>, i32);
 
 #[pymethods]
 impl Writer {
@@ -52,7 +55,7 @@ impl Writer {
             WriterOptions { compression, title: title.to_owned(), threads, ..WriterOptions::default() };
         let target = Target::new(target, name);
         let writer = detached(py, None, |_| sapwood::write::Writer::new(target.sink()?, name, &options))?;
-        Ok(Writer(Mutex::new(Some(OpenWriter { writer, trees: Vec::new() }))))
+        Ok(Writer(Mutex::new(Some(OpenWriter { writer, tables: Vec::new() }))))
     }
 
     /// Adds to the local file at a path.
@@ -62,7 +65,7 @@ impl Writer {
         let compression = Compression::from_number(compression).map_err(|error| exception(&error))?;
         let options = WriterOptions { compression, threads, ..WriterOptions::default() };
         let writer = detached(py, None, |_| sapwood::write::Writer::update(target, &options))?;
-        Ok(Writer(Mutex::new(Some(OpenWriter { writer, trees: Vec::new() }))))
+        Ok(Writer(Mutex::new(Some(OpenWriter { writer, tables: Vec::new() }))))
     }
 
     /// Paths and classes of the contents of the file.
@@ -89,8 +92,32 @@ impl Writer {
         let cluster = cluster_size(cluster);
         self.with(py, |open| {
             let directory = open.writer.directory(directory)?;
-            open.trees.push(open.writer.tree(directory, name, title, branches, cluster)?);
-            Ok(open.trees.len() - 1)
+            open.tables.push(open.writer.tree(directory, name, title, branches, cluster)?);
+            Ok(open.tables.len() - 1)
+        })
+    }
+
+    /// A new RNTuple; its number. A field is its name, its description, its form, and ROOT's number of its compression.
+    #[pyo3(signature = (directory, name, description, fields, *, compression, cluster, page_size, checksums))]
+    fn rntuple(
+        &self,
+        py: Python<'_>,
+        directory: &str,
+        name: &str,
+        description: &str,
+        fields: Vec<Field<'_>>,
+        compression: i32,
+        cluster: (String, u64),
+        page_size: usize,
+        checksums: bool,
+    ) -> PyResult<usize> {
+        let fields = fields.into_iter().map(field).collect::<PyResult<Vec<_>>>()?;
+        let compression = Compression::from_number(compression).map_err(|error| exception(&error))?;
+        let options = RNTupleOptions { cluster: cluster_size(cluster), page_size, checksums, compression };
+        self.with(py, |open| {
+            let directory = open.writer.directory(directory)?;
+            open.tables.push(open.writer.rntuple(directory, name, description, fields, options)?);
+            Ok(open.tables.len() - 1)
         })
     }
 
@@ -98,19 +125,19 @@ impl Writer {
     fn existing_tree<'py>(&self, py: Python<'py>, path: &str) -> PyResult<ExistingTree<'py>> {
         let (number, entries, branches) = self.with(py, |open| {
             let tree = open.writer.existing_tree(path)?;
-            open.trees.push(tree);
+            open.tables.push(tree);
             let branches = open.writer.branches(tree).to_vec();
-            Ok((open.trees.len() - 1, open.writer.entries(tree), branches))
+            Ok((open.tables.len() - 1, open.writer.entries(tree), branches))
         })?;
         let branches = branches.into_iter().map(|branch| Ok((branch.name, described(py, &branch.storage)?)));
         Ok((number, entries, branches.collect::<PyResult<_>>()?))
     }
 
-    /// Adds entries to a tree: the buffers of a column for each branch, as bytes.
+    /// Adds entries to a tree or an RNTuple: the buffers of a column for each branch or field, as bytes.
     fn extend(
         &self,
         py: Python<'_>,
-        tree: usize,
+        table: usize,
         entries: usize,
         columns: Vec<Vec<PyReadonlyArray1<'_, u8>>>,
     ) -> PyResult<()> {
@@ -124,8 +151,8 @@ impl Writer {
         detached(py, None, |call| {
             let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let open = guard.as_mut().ok_or_else(closed)?;
-            let tree = *open.trees.get(tree).ok_or_else(|| Error::usage("there is no such tree"))?;
-            open.writer.extend(tree, &columns, entries, call)
+            let table = *open.tables.get(table).ok_or_else(|| Error::usage("there is no such table"))?;
+            open.writer.extend(table, &columns, entries, call)
         })
     }
 
@@ -181,6 +208,38 @@ fn branch((name, title, form, compression, basket_size): Branch<'_>) -> PyResult
     let compression =
         Compression::from_number(compression).map_err(|error| exception(&error.branch(&name)))?;
     Ok(BranchSpec { storage: storage(&form)?, name, title, compression, basket_size })
+}
+
+fn field((name, title, form, compression): Field<'_>) -> PyResult<FieldSpec> {
+    let compression =
+        Compression::from_number(compression).map_err(|error| exception(&error.branch(&name)))?;
+    Ok(FieldSpec { form: self::form(&form)?, name, title, compression })
+}
+
+/// The form of these nested tuples: the inverse of [`form_tuple`](crate::column::form_tuple).
+fn form(tuple: &Bound<'_, PyTuple>) -> PyResult<Form> {
+    let content = |place: usize| -> PyResult<Box<Form>> { Ok(Box::new(form(tuple.get_item(place)?.cast()?)?)) };
+    let forms = |forms: Vec<Bound<'_, PyTuple>>| forms.iter().map(form).collect::<PyResult<Vec<_>>>();
+    let kind: String = tuple.get_item(0)?.extract()?;
+    Ok(match kind.as_str() {
+        "primitive" => Form::Primitive(dtype(&tuple.get_item(1)?)?),
+        "string" => Form::String,
+        "empty" => Form::Empty,
+        "list" => Form::List(content(1)?),
+        "option" => Form::Option(content(1)?),
+        "fixed" => Form::Fixed { size: tuple.get_item(1)?.extract()?, content: content(2)? },
+        "tuple" => Form::Tuple(forms(tuple.get_item(1)?.extract()?)?),
+        "union" => Form::Union(forms(tuple.get_item(1)?.extract()?)?),
+        "record" => {
+            let fields: Vec<(String, Bound<'_, PyTuple>)> = tuple.get_item(1)?.extract()?;
+            let titles: Vec<String> = tuple.get_item(3)?.extract()?;
+            let fields = fields.into_iter().zip(titles);
+            let field = |((name, form), title)| Ok(sapwood::Field { name, title, form: self::form(&form)? });
+            let fields = fields.map(field).collect::<PyResult<_>>()?;
+            Form::Record { class: tuple.get_item(2)?.extract()?, fields }
+        }
+        _ => return Err(PyValueError::new_err(format!("there is no form '{kind}'"))),
+    })
 }
 
 /// The branches of a column of split objects, if the first has this index in its tree: name and storage of

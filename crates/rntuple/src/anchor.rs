@@ -7,6 +7,12 @@ use xxhash_rust::xxh3::xxh3_64;
 const LEN: usize = 78;
 /// The bytes before the first that is in the checksum: byte count and class version.
 const UNCHECKED: usize = 6;
+/// The version of the format that is written: epoch, major, minor, patch.
+const VERSION: [u16; 4] = [1, 0, 2, 0];
+/// The class version.
+const CLASS_VERSION: u16 = 2;
+/// Marks a byte count.
+const BYTE_COUNT_MASK: u32 = 0x4000_0000;
 
 /// Where the metadata of an RNTuple is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +66,19 @@ impl Anchor {
             max_key_size: Some(number(62)).filter(|size| *size > 0).unwrap_or(u64::MAX),
         })
     }
+
+    /// The object of the key of an RNTuple.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = (BYTE_COUNT_MASK | (LEN - 12) as u32).to_be_bytes().to_vec();
+        bytes.extend(CLASS_VERSION.to_be_bytes());
+        bytes.extend(VERSION.into_iter().flat_map(u16::to_be_bytes));
+        let Anchor { header, header_len, footer, footer_len, max_key_size } = *self;
+        let numbers = [header.start, header.len, header_len, footer.start, footer.len, footer_len, max_key_size];
+        bytes.extend(numbers.into_iter().flat_map(u64::to_be_bytes));
+        let checksum = xxh3_64(bytes.get(UNCHECKED..).unwrap_or_default());
+        bytes.extend(checksum.to_be_bytes());
+        bytes
+    }
 }
 
 #[cfg(test)]
@@ -75,6 +94,7 @@ mod tests {
         let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
         let bytes: Vec<u8> = digits.chunks(2).map(byte).collect();
         let anchor = Anchor::parse(&bytes).unwrap();
+        assert_eq!(anchor.bytes(), bytes);
         assert_eq!(anchor.header, ByteRange { start: 272, len: 102 });
         assert_eq!((anchor.header_len, anchor.footer_len, anchor.max_key_size), (164, 112, 1 << 30));
         for at in UNCHECKED..bytes.len() {

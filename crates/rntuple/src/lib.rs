@@ -21,6 +21,7 @@ mod schema;
 mod streamed;
 mod table;
 mod wire;
+pub mod write;
 
 pub use anchor::Anchor;
 pub use attributes::AttributeSet;

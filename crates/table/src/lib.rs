@@ -26,6 +26,7 @@ mod scan;
 mod selection;
 mod table;
 mod windows;
+pub mod write;
 
 pub use background::Background;
 pub use cut::{

@@ -1,4 +1,4 @@
-"""Converts arrays and tables of any library to columns, and columns to the buffers of branches."""
+"""Converts arrays and tables of any library to columns, and columns to the buffers of branches and fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.column import BuiltColumn, Form, buffer_count, type_string
+from ..arrays.column import BuiltColumn, Form, buffer_count, empty_column, type_string
 from ..arrays.numpy import take_apart
 from ..errors import UnsupportedTypeError, UsageError
 
@@ -117,9 +117,9 @@ def fit(name: str, column: BuiltColumn, wanted: Form) -> list[NDArray[Any]]:
     Floating-point numbers may be rounded to a narrower type. Integers are converted only if they stay exact.
 
     Args:
-        name: the name of the branch in error messages.
+        name: the name of the branch or field in error messages.
         column: the data.
-        wanted: the form: numbers, text, or lists of these.
+        wanted: the form.
 
     Raises:
         UsageError: the data has another type, or a number does not fit.
@@ -145,16 +145,24 @@ class _Fitter:
     def _fit(
         self, form: Form, buffers: Iterator[NDArray[Any]], length: int, wanted: Form
     ) -> Iterator[NDArray[Any]]:
-        if form[0] == "option":
+        if form[0] == "empty" and length == 0:
+            yield from empty_column(wanted).buffers
+        elif wanted[0] == "option":
+            if form[0] == "option":
+                positions, form = next(buffers)[:length], form[1]
+                length = int(np.count_nonzero(positions >= 0))
+            else:
+                positions = np.arange(length, dtype=np.int64)
+            yield positions
+            yield from self._fit(form, buffers, length, wanted[1])
+        elif form[0] == "option":
             if (next(buffers)[:length] < 0).any():
                 raise UnsupportedTypeError(
-                    f"{self.name!r} has missing values, which branches cannot store",
+                    f"{self.name!r} has missing values, which {type_string(self.wanted)} cannot store",
                     branch=self.name,
                     hint="replace them first, for example with ak.fill_none",
                 )
             yield from self._fit(form[1], buffers, length, wanted)
-        elif form[0] == "empty" and length == 0:
-            yield from _no_items(wanted)
         elif wanted[0] == "primitive" and form[0] == "primitive":
             yield self._numbers(next(buffers)[:length], np.dtype(wanted[1]))
         elif wanted[0] == "string" and form[0] == "string":
@@ -170,8 +178,27 @@ class _Fitter:
         elif wanted[0] == "list" and form[0] == "fixed":
             yield np.arange(length + 1, dtype=np.int64) * form[1]
             yield from self._fit(form[2], buffers, length * form[1], wanted[1])
+        elif wanted[0] == form[0] and wanted[0] in ("record", "tuple", "union"):
+            yield from self._fit_parts(form, buffers, length, wanted)
         else:
             raise self._unfit()
+
+    def _fit_parts(
+        self, form: Form, buffers: Iterator[NDArray[Any]], length: int, wanted: Form
+    ) -> Iterator[NDArray[Any]]:
+        """Fields of records, which are found by their names, items of tuples, and alternatives of unions."""
+        given = dict(form[1] if form[0] == "record" else enumerate(form[1]))
+        parts = dict(wanted[1] if wanted[0] == "record" else enumerate(wanted[1]))
+        if given.keys() != parts.keys():
+            raise self._unfit()
+        lengths = dict.fromkeys(given, length)
+        if form[0] == "union":
+            tags = next(buffers)[:length].astype(np.int8)
+            yield from (tags, next(buffers)[:length])
+            lengths = {tag: int(np.count_nonzero(tags == tag)) for tag in given}
+        own = {name: list(islice(buffers, buffer_count(part))) for name, part in given.items()}
+        for name, part in parts.items():
+            yield from self._fit(given[name], iter(own[name]), lengths[name], part)
 
     def _check_size(self, form: Form, buffers: Iterator[NDArray[Any]], length: int, size: int) -> None:
         if form[0] == "fixed":
@@ -202,7 +229,7 @@ class _Fitter:
     def _unfit(self, hint: str | None = None) -> UsageError:
         given, wanted = type_string(self.given), type_string(self.wanted)
         return UsageError(
-            f"{self.name!r}: the data is {given}, but the branch stores {wanted}", branch=self.name, hint=hint
+            f"{self.name!r}: the data is {given}, but the file stores {wanted}", branch=self.name, hint=hint
         )
 
 
@@ -286,18 +313,6 @@ def as_vector(form: Form) -> Form:
     return ("list", as_vector(form[-1])) if form[0] in ("list", "fixed") else form
 
 
-def _no_items(form: Form) -> Iterator[NDArray[Any]]:
-    while form[0] in ("list", "fixed"):
-        if form[0] == "list":
-            yield np.zeros(1, np.int64)
-        form = form[-1]
-    if form[0] == "string":
-        yield np.zeros(1, np.int64)
-        yield np.empty(0, np.uint8)
-    else:
-        yield np.empty(0, form[1])
-
-
 def _leaves(form: Form, buffers: Iterator[NDArray[Any]]) -> Iterator[tuple[Path, Form, list[NDArray[Any]]]]:
     kind = form[0]
     if kind == "record":
@@ -329,18 +344,22 @@ def _as_numpy(data: Any) -> NDArray[Any] | None:
 
 
 def _numpy_column(name: str, array: NDArray[Any]) -> BuiltColumn:
-    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-        raise UnsupportedTypeError(
-            f"{name!r} has missing values, which branches cannot store",
-            branch=name,
-            hint="replace them first, for example with numpy.ma.filled",
-        )
     if array.ndim == 0:
         raise UsageError(f"{name!r} is a single value, but needs one value per entry", branch=name)
     native = array.dtype.newbyteorder("=")
     form: Form = ("primitive", number(name, native))
     for size in reversed(array.shape[1:]):
         form = ("fixed", size, form)
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        missing = np.ma.getmaskarray(array)
+        if array.ndim > 1:
+            raise UnsupportedTypeError(
+                f"{name!r} is an array of {array.ndim} dimensions with missing values",
+                branch=name,
+                hint="replace them first, for example with numpy.ma.filled",
+            )
+        positions = np.where(missing, np.int64(-1), np.cumsum(~missing, dtype=np.int64) - 1)
+        return BuiltColumn(("option", form), len(array), [positions, array.compressed().astype(native)])
     values = np.ascontiguousarray(array, native)
     return BuiltColumn(form, len(array), [values.reshape(-1)])
 

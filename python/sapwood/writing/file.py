@@ -20,6 +20,7 @@ from ..options.paths import is_url
 from .columns import fields_of_table, is_table
 from .histograms import as_object
 from .schema import CounterName, FieldName, join_names
+from .rntuple import RNTupleLayout, WritableRNTuple, declared_fields
 from .tree import DEFAULT_BASKET, DEFAULT_CLUSTER, TreeLayout, WritableTree
 from .types import ColumnType, column_type
 
@@ -138,7 +139,7 @@ class WritableFile(ClosingContext):
         where = _place(path)
         self.url = where if isinstance(where, str) else str(getattr(where, "name", "<object>"))
         self.compression = Compression.of(compression)
-        self._items: dict[str, WritableTree | str] = {}
+        self._items: dict[str, WritableTree | WritableRNTuple | str] = {}
         self._closed = False
         if threads is not None and not isinstance(threads, int):
             raise ArgumentTypeError(f"'threads' must be a whole number, not {threads!r}")
@@ -186,7 +187,6 @@ class WritableFile(ClosingContext):
         ...     tree.keys()
         ['met', 'p4', 'nJet', 'Jet_pt', 'Jet_id']
 
-        Args:
         Args:
             path: the path in the file; missing directories are created.
             branches: a dict with a type for each column, or a structured ``dtype``. A type is a NumPy type, a
@@ -236,6 +236,64 @@ class WritableFile(ClosingContext):
         self._items[path] = tree
         return tree
 
+    def mkrntuple(
+        self,
+        path: str,
+        fields: Any = None,
+        description: str = "",
+        *,
+        compression: Compression | str | int | Mapping[str, Any] | None = None,
+        page_size: int | str = "1 MiB",
+        cluster_size: int | str = "128 MiB",
+        cluster_entries: int | None = None,
+        checksums: bool = True,
+        titles: Mapping[str, str] | None = None,
+    ) -> WritableRNTuple:
+        """Creates an RNTuple, the format that follows trees in ROOT 6.34 and later.
+
+        >>> with sapwood.recreate("out.root") as file:
+        ...     types = {"met": "float32", "p4": ("float64", (4,)), "Jet": "var * {pt: float32, id: int8}"}
+        ...     events = file.mkrntuple("Events", types, "simulated")
+        ...     events.typenames()
+        {'met': 'float32', 'p4': '4 * float64', 'Jet': 'var * {pt: float32, id: int8}'}
+
+        Args:
+            path: the path in the file; missing directories are created.
+            fields: a dict with a type for each top-level field, as for :meth:`mktree`, or a structured
+                ``dtype``, an Awkward type or form of records. Or data, as for :meth:`WritableRNTuple.extend`,
+                which also gives the types. None: the types of the first data that you add. Lists become
+                ``std::vector``, fixed arrays ``std::array``, options ``std::optional``, unions
+                ``std::variant``, tuples ``std::tuple``; records become records without a class.
+            description: what the RNTuple holds.
+            compression: as in :func:`recreate`, or a dict of these by name or pattern of fields. Default: that
+                of the file.
+            page_size: most bytes of a page before compression, or text such as ``"64 KiB"``.
+            cluster_size: bytes of a cluster after compression, approximately.
+            cluster_entries: entries per cluster, instead of ``cluster_size``.
+            checksums: whether each page has a checksum. Pages with the same content are then stored once.
+            titles: a dict of descriptions by top-level field.
+
+        Raises:
+            UsageError: a type, a name or an option is invalid, or the path is in use.
+            UnsupportedTypeError: ROOT has no such type.
+        """
+        declared = None if fields is None else declared_fields(fields)
+        layout = RNTupleLayout(
+            description=check_text("description", description),
+            compression=compression,
+            page_size=page_size,
+            cluster_size=cluster_size,
+            cluster_entries=cluster_entries,
+            checksums=bool(checksums),
+            titles=titles or {},
+        )
+        path = self._unused(path)
+        rntuple = WritableRNTuple(self._core, path, declared, layout, self.compression)
+        if fields is not None and declared is None:
+            rntuple.extend(fields)
+        self._items[path] = rntuple
+        return rntuple
+
     def mkdir(self, path: str) -> None:
         """Creates a directory and its parents; existing ones are kept."""
         with core_errors():
@@ -262,27 +320,27 @@ class WritableFile(ClosingContext):
                 hint="write a dict of arrays, a DataFrame, another table, a histogram or a text",
             )
 
-    def __getitem__(self, path: str) -> WritableTree:
-        """A tree that you created, or, after :func:`update`, one that was in the file.
+    def __getitem__(self, path: str) -> WritableTree | WritableRNTuple:
+        """A tree or an RNTuple that you created, or, after :func:`update`, a tree that was in the file.
 
         Raises:
-            KeyInFileError: there is no tree at this path; the message suggests similar names.
+            KeyInFileError: there is none at this path; the message suggests similar names.
             UnsupportedTypeError: an existing tree has a branch of a type that sapwood cannot write.
         """
         path = path.strip("/")
         if path in self._before and path not in self._items:
             self._items[path] = WritableTree.reopen(self._core, path, self.compression)
         found = self._items.get(path)
-        if isinstance(found, WritableTree):
+        if found is not None and not isinstance(found, str):
             return found
-        trees = [name for name, item in self._items.items() if isinstance(item, WritableTree)]
-        raise KeyInFileError.not_found("tree", path, trees, self.url)
+        tables = [name for name, item in self._items.items() if not isinstance(item, str)]
+        raise KeyInFileError.not_found("tree", path, tables, self.url)
 
     def __contains__(self, path: object) -> bool:
         return isinstance(path, str) and path.strip("/") in {*self._before, *self._items}
 
     def keys(self) -> list[str]:
-        """The paths of the trees and objects so far, without cycles."""
+        """The paths of the trees, RNTuples and objects so far, without cycles."""
         return list({**self._before, **self._items})
 
     def close(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +10,14 @@ from .. import _core
 from ..arrays.column import type_string
 from ..display.printable import shows_printable
 from ..display.units import counted
-from ..errors import ArgumentTypeError, UsageError, did_you_mean, nearest
+from ..errors import UsageError
 from ..errors.core import core_errors
 from ..options.compression import Compression
 from ..options.memory import memory_size
 from .columns import fields_of_table
 from .records import has_records
 from .schema import BranchPlan, CounterName, FieldName, Schema, columns_of, join_names
+from .settings import by_name, cluster, unknown_name
 from .types import ColumnType
 
 _SMALLEST_BASKET = 1000
@@ -40,7 +40,7 @@ class TreeLayout:
 
     def split(self, columns: Mapping[str, ColumnType]) -> set[str]:
         """The columns whose records are stored as split objects."""
-        chosen = _by_branch("records", self.records, list(columns), what="column")
+        chosen = by_name("records", self.records, list(columns), what="column")
         for setting in chosen.values():
             if setting not in ("columns", "split"):
                 raise UsageError(f'records must be "columns" or "split", not {setting!r}')
@@ -50,19 +50,6 @@ class TreeLayout:
         for name in sorted((split - found).intersection(named)):
             raise UsageError(f"{name!r} has no records to split", branch=name)
         return found
-
-    def cluster(self) -> tuple[str, int]:
-        """The unit and size of clusters, as the core expects them."""
-        unit, size = "bytes", 0
-        if self.cluster_entries is not None:
-            unit, size = "entries", self.cluster_entries
-            if isinstance(size, bool) or not hasattr(size, "__index__"):
-                raise ArgumentTypeError(f"cluster_entries must be an integer, not {size!r}")
-        else:
-            size = memory_size(self.cluster_size)
-        if size < 1:
-            raise UsageError(f"a cluster must have at least one entry or byte, not {size}")
-        return unit, int(size)
 
 
 class WritableTree:
@@ -84,7 +71,7 @@ class WritableTree:
         self._core = core
         self._layout = layout
         self._compression = compression
-        self._cluster = layout.cluster()
+        self._cluster = cluster(layout.cluster_size, layout.cluster_entries)
         self._schema: Schema | None = None
         self._number = -1
         self._entries = 0
@@ -171,11 +158,11 @@ class WritableTree:
 
     def _branches(self, planned: Sequence[BranchPlan]) -> list[tuple[str, str | None, Any, int, int]]:
         names = [branch.name for branch in planned]
-        settings = _by_branch("compression", self._layout.compression, names)
-        sizes = _by_branch("basket_size", self._layout.basket_size, names)
+        settings = by_name("compression", self._layout.compression, names)
+        sizes = by_name("basket_size", self._layout.basket_size, names)
         for name in self._layout.titles:
             if name not in names:
-                raise _unknown("titles", "branch", name, names)
+                raise unknown_name("titles", "branch", name, names)
         found = []
         for branch in planned:
             chosen = settings.get(branch.name)
@@ -199,22 +186,3 @@ DEFAULT_BASKET = 262_144
 
 DEFAULT_CLUSTER = "20 MB"
 """Size of a cluster after compression."""
-
-
-def _by_branch(option: str, value: Any, names: Sequence[str], what: str = "branch") -> dict[str, Any]:
-    """The value of an option for each branch: one for all, or by name or pattern; the first match wins."""
-    if not isinstance(value, Mapping):
-        return dict.fromkeys(names, value)
-    found: dict[str, Any] = {}
-    for pattern, setting in value.items():
-        matching = fnmatch.filter(names, pattern)
-        if not matching:
-            raise _unknown(option, what, pattern, names)
-        for name in matching:
-            found.setdefault(name, setting)
-    return found
-
-
-def _unknown(option: str, what: str, name: str, names: Sequence[str]) -> UsageError:
-    near = nearest(name, names)
-    return UsageError(f"{option}: no {what} is named {name!r}{f'; {did_you_mean(near)}' if near else ''}")

@@ -3,7 +3,7 @@
 use sapwood_codec::Compression;
 use sapwood_core::{Call, Deadline, Result};
 use sapwood_root::{File, OpenOptions};
-use sapwood_ttree::write::ClusterSize;
+use sapwood_table::write::ClusterSize;
 use std::ops::Range;
 use std::time::Duration;
 

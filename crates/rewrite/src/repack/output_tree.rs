@@ -8,7 +8,7 @@ use super::options::RepackOptions;
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Error, Result};
 use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
-use sapwood_ttree::write::ClusterSize;
+use sapwood_table::write::ClusterSize;
 use sapwood_ttree::{
     Branch, BranchChange, BranchOutline, ClusterChange, Cutter, Maximum, References, TreeChange, TreeOutline,
 };

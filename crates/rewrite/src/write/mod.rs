@@ -1,10 +1,12 @@
-//! Writes new files from arrays: trees, cluster by cluster, and objects. A file appears complete or not at all.
+//! Writes new files from arrays: trees and RNTuples, cluster by cluster, and objects. A file appears complete or not at
+//! all.
 //!
 //! ```text
-//! extend: columns ─▶ baskets, filled and compressed by all threads ─▶ records, cluster by cluster ─▶ sink
+//! extend: columns ─▶ baskets or pages, filled and compressed by all threads ─▶ records, cluster by cluster ─▶ sink
 //! ```
 
 mod existing;
+mod new_table;
 mod writer;
 
 use sapwood_core::Result;
@@ -13,12 +15,12 @@ use sapwood_table::pool::runtime;
 
 pub use sapwood_codec::{Algorithm, Compression};
 pub use sapwood_core::FilePiece;
+pub use sapwood_rntuple::write::{FieldSpec, RNTupleOptions};
 pub use sapwood_sink::Sink;
 pub use sapwood_streamer::write::Value;
-pub use sapwood_ttree::write::{
-    BranchSpec, Class, ClassMember, ClusterSize, ColumnView, Storage, VectorItem, split,
-};
-pub use writer::{DirectoryId, TreeId, Writer, WriterOptions};
+pub use sapwood_table::write::{ClusterSize, ColumnView};
+pub use sapwood_ttree::write::{BranchSpec, Class, ClassMember, Storage, VectorItem, split};
+pub use writer::{DirectoryId, TableId, Writer, WriterOptions};
 
 /// A sink for a new file at a path or URL (also `s3://`, `gs://` and `az://`). The file appears there with
 /// [`commit`](Sink::commit).

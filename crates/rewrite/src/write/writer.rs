@@ -1,15 +1,18 @@
-//! Writes one file: directories, objects, and trees that grow cluster by cluster.
+//! Writes one file: directories, objects, and tables that grow cluster by cluster.
 
 use super::existing::{ExistingFile, open_existing};
+use super::new_table::{Format, NewTable};
 use crate::new_file;
 use sapwood_codec::Compression;
 use sapwood_core::{Call, Error, ErrorKind, Result};
+use sapwood_rntuple::write::{FieldSpec, RNTupleBuilder, RNTupleOptions};
 use sapwood_sink::Sink;
 use sapwood_streamer::write::{Value, descriptions_for, put_object};
 use sapwood_table::pool::{compute, computing};
 pub use sapwood_tfile::write::DirectoryId;
 use sapwood_tfile::write::{FileStamp, FileWriter, NewKey, RecordBuffer};
-use sapwood_ttree::write::{BranchSpec, ClusterSize, ColumnView, TreeBuilder};
+use sapwood_table::write::{ClusterSize, ColumnView};
+use sapwood_ttree::write::{BranchSpec, TreeBuilder};
 
 /// How a file is written.
 #[derive(Debug, Clone, Default)]
@@ -29,7 +32,7 @@ pub struct WriterOptions {
 pub struct Writer {
     file: FileWriter,
     sink: Box<dyn Sink>,
-    trees: Vec<Tree>,
+    tables: Vec<NewTable>,
     threads: Option<usize>,
     /// The file as it was before, for an update.
     existing: Option<ExistingFile>,
@@ -37,19 +40,9 @@ pub struct Writer {
     failure: Option<Error>,
 }
 
-/// A tree of a [`Writer`].
+/// A tree or an RNTuple of a [`Writer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TreeId(usize);
-
-#[derive(Debug)]
-struct Tree {
-    builder: TreeBuilder,
-    directory: DirectoryId,
-    name: String,
-    title: String,
-    /// Cycle and number of entries of the record that this tree replaces.
-    replaces: Option<(u16, u64)>,
-}
+pub struct TableId(usize);
 
 impl Writer {
     /// A writer of a new file that goes to a sink; `name` is the name that ROOT shows.
@@ -59,8 +52,8 @@ impl Writer {
     pub fn new(sink: Box<dyn Sink>, name: &str, options: &WriterOptions) -> Result<Writer> {
         let origin = options.origin.unwrap_or_else(FileStamp::now);
         let file = FileWriter::new(name, &options.title, options.compression, origin)?;
-        let (trees, threads) = (Vec::new(), options.threads);
-        let mut writer = Writer { file, sink, trees, threads, existing: None, failure: None };
+        let (tables, threads) = (Vec::new(), options.threads);
+        let mut writer = Writer { file, sink, tables, threads, existing: None, failure: None };
         writer.flush()?;
         Ok(writer)
     }
@@ -74,8 +67,8 @@ impl Writer {
     pub fn update(url: &str, options: &WriterOptions) -> Result<Writer> {
         let time = options.origin.unwrap_or_else(FileStamp::now).time;
         let (file, sink, existing) = open_existing(url, options.compression, time)?;
-        let (trees, threads) = (Vec::new(), options.threads);
-        Ok(Writer { file, sink, trees, threads, existing: Some(existing), failure: None })
+        let (tables, threads) = (Vec::new(), options.threads);
+        Ok(Writer { file, sink, tables, threads, existing: Some(existing), failure: None })
     }
 
     /// The directory at a path, created if it is missing; `""` is the top directory.
@@ -108,12 +101,35 @@ impl Writer {
         title: &str,
         branches: Vec<BranchSpec>,
         cluster: ClusterSize,
-    ) -> Result<TreeId> {
+    ) -> Result<TableId> {
         self.check_usable()?;
-        let builder = TreeBuilder::new(name, title, branches, cluster)?;
+        let format = Format::Tree { builder: TreeBuilder::new(name, title, branches, cluster)?, replaces: None };
+        Ok(self.add(format, directory, name, title))
+    }
+
+    /// A new RNTuple without entries. Its key is written at the end.
+    ///
+    /// # Errors
+    /// `Usage` for impossible names and sizes; `Unsupported` for fields that have no type in ROOT; errors of the sink.
+    pub fn rntuple(
+        &mut self,
+        directory: DirectoryId,
+        name: &str,
+        description: &str,
+        fields: Vec<FieldSpec>,
+        options: RNTupleOptions,
+    ) -> Result<TableId> {
+        self.check_usable()?;
+        let mut place = |parts| self.file.blob(directory, parts);
+        let builder = RNTupleBuilder::new(name, description, fields, options, &mut place)?;
+        self.flush()?;
+        Ok(self.add(Format::RNTuple(builder), directory, name, ""))
+    }
+
+    fn add(&mut self, format: Format, directory: DirectoryId, name: &str, title: &str) -> TableId {
         let (name, title) = (name.to_owned(), title.to_owned());
-        self.trees.push(Tree { builder, directory, name, title, replaces: None });
-        Ok(TreeId(self.trees.len() - 1))
+        self.tables.push(NewTable { format, directory, name, title });
+        TableId(self.tables.len() - 1)
     }
 
     /// A tree of the existing file, to add entries to. The end of the file gets a new record for it, and the space of
@@ -121,7 +137,7 @@ impl Writer {
     ///
     /// # Errors
     /// `Missing` if there is no such tree; `Unsupported` if it has branches of kinds that sapwood cannot write.
-    pub fn existing_tree(&mut self, path: &str) -> Result<TreeId> {
+    pub fn existing_tree(&mut self, path: &str) -> Result<TableId> {
         self.check_usable()?;
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut directory = self.file.top();
@@ -133,51 +149,42 @@ impl Writer {
         let existing = self.existing.as_ref().ok_or_else(missing)?;
         let builder = existing.tree(&key).map_err(|error| error.url(self.sink.url()))?;
         let replaces = Some((key.cycle, builder.entries()));
-        self.trees.push(Tree { builder, directory, name: key.name, title: key.title, replaces });
-        Ok(TreeId(self.trees.len() - 1))
+        Ok(self.add(Format::Tree { builder, replaces }, directory, &key.name, &key.title))
     }
 
-    /// The branches of a tree.
-    pub fn branches(&self, tree: TreeId) -> &[BranchSpec] {
-        self.trees.get(tree.0).map_or(&[], |tree| tree.builder.branches())
+    /// The branches of a tree; none of an RNTuple.
+    pub fn branches(&self, tree: TableId) -> &[BranchSpec] {
+        match self.tables.get(tree.0).map(|table| &table.format) {
+            Some(Format::Tree { builder, .. }) => builder.branches(),
+            _ => &[],
+        }
     }
 
-    /// Number of entries of a tree so far.
-    pub fn entries(&self, tree: TreeId) -> u64 {
-        self.trees.get(tree.0).map_or(0, |tree| tree.builder.entries())
+    /// Number of entries of a table so far.
+    pub fn entries(&self, table: TableId) -> u64 {
+        self.tables.get(table.0).map_or(0, NewTable::entries)
     }
 
-    /// Adds entries to a tree: one column per branch, of `entries` entries each. Complete clusters go to the sink.
+    /// Adds entries to a table: one column per branch or field, of `entries` entries each. Complete clusters go to the
+    /// sink.
     ///
     /// # Errors
-    /// `Usage`, with the branch, if a column does not fit: then nothing was added. After any other error, nothing more
+    /// `Usage`, with the branch or field, if a column does not fit: then nothing was added. After any other error, nothing more
     /// can be written.
     pub fn extend(
         &mut self,
-        tree: TreeId,
+        table: TableId,
         columns: &[ColumnView<'_>],
         entries: usize,
         call: &mut Call<'_>,
     ) -> Result<()> {
         self.check_usable()?;
-        let tree = self.trees.get_mut(tree.0).ok_or_else(|| Error::usage("a tree of another file"))?;
-        tree.builder.check(columns, entries)?;
-        let bytes = || columns.iter().map(ColumnView::byte_count);
-        let (bytes, largest) = (bytes().sum::<usize>(), bytes().max().unwrap_or(0));
+        let table = self.tables.get_mut(table.0).ok_or_else(|| Error::usage("a table of another file"))?;
+        table.check(columns, entries)?;
         let (file, sink) = (&mut self.file, &mut self.sink);
         let pool = computing(self.threads)?;
         let result = compute(&pool, call, |cancelled| {
-            let mut from = 0;
-            while from < entries {
-                let rest = entries - from;
-                let step = tree.builder.step(rest, bytes / entries * rest, largest / entries * rest);
-                tree.builder.fill(columns, from..from + step, cancelled)?;
-                from += step;
-                if tree.builder.cluster_is_full() {
-                    end_cluster(tree, file, sink.as_mut())?;
-                }
-            }
-            Ok(())
+            table.extend(columns, entries, cancelled, file, sink.as_mut())
         });
         self.remember(result)
     }
@@ -208,7 +215,7 @@ impl Writer {
         self.remember(result)
     }
 
-    /// Finishes all trees and the file, and makes it appear at its target. Returns its size in bytes.
+    /// Finishes all tables and the file, and makes it appear at its target. Returns its size in bytes.
     ///
     /// # Errors
     /// The error of an earlier call; errors of the sink. Then the target is as it was before.
@@ -216,9 +223,8 @@ impl Writer {
         self.check_usable()?;
         let pool = computing(self.threads)?;
         compute(&pool, call, |_| {
-            let mut trees = std::mem::take(&mut self.trees);
-            for tree in &mut trees {
-                end_tree(tree, &mut self.file, self.sink.as_mut())?;
+            for mut table in std::mem::take(&mut self.tables) {
+                table.end(&mut self.file, self.sink.as_mut())?;
             }
             let bytes = new_file::finish(self.file, self.sink.as_mut())?;
             self.sink.commit()?;
@@ -249,34 +255,4 @@ impl Writer {
         let result = new_file::flush(&mut self.file, self.sink.as_mut());
         self.remember(result)
     }
-}
-
-/// Writes the baskets of the open cluster of a tree.
-fn end_cluster(tree: &mut Tree, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
-    for mut basket in tree.builder.end_cluster()? {
-        let payload = std::mem::take(&mut basket.payload);
-        let placed =
-            file.unlisted(tree.directory, &basket.key, &basket.header, payload, basket.object_len)?;
-        tree.builder.placed(&basket, placed.offset, placed.bytes);
-        new_file::flush(file, sink)?;
-    }
-    Ok(())
-}
-
-/// Writes the last cluster of a tree, and its record. A tree that got no entries keeps its old record.
-fn end_tree(tree: &mut Tree, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
-    if tree.replaces.is_some_and(|(_, entries)| entries == tree.builder.entries()) {
-        return Ok(());
-    }
-    end_cluster(tree, file, sink)?;
-    for info in descriptions_for(tree.builder.classes())?.iter().chain(&tree.builder.descriptions()) {
-        file.descriptions().add(info)?;
-    }
-    let key = NewKey::new("TTree", &tree.name, &tree.title, file.wide());
-    let record = tree.builder.record(key.len())?;
-    file.object(tree.directory, "TTree", &tree.name, &tree.title, |buffer| buffer.bytes(&record))?;
-    if let Some((cycle, _)) = tree.replaces {
-        file.remove(tree.directory, &tree.name, cycle)?;
-    }
-    new_file::flush(file, sink)
 }

@@ -220,7 +220,7 @@ impl FileWriter {
         object_len: usize,
     ) -> Result<RecordPosition> {
         let (_, cycle) = self.get(directory)?.next(&key.name, key.cycle);
-        let (placed, image) = self.put(directory, key, cycle, &[], payload, object_len)?;
+        let (placed, image) = self.put(directory, key, cycle, &[], vec![payload], object_len)?;
         self.list(directory, key, cycle, image)?;
         Ok(placed)
     }
@@ -239,7 +239,20 @@ impl FileWriter {
         object_len: usize,
     ) -> Result<RecordPosition> {
         let cycle = key.cycle.unwrap_or(1);
-        Ok(self.put(directory, key, cycle, fields, payload, object_len)?.0)
+        Ok(self.put(directory, key, cycle, fields, vec![payload], object_len)?.0)
+    }
+
+    /// Places parts of bytes behind each other in a record of class `RBlob`, which an RNTuple locates. Returns the
+    /// offset of the first of them.
+    ///
+    /// # Errors
+    /// `Limit` if the record is too long.
+    pub fn blob(&mut self, directory: DirectoryId, parts: Vec<Bytes>) -> Result<u64> {
+        // Keys of blobs have 8-byte offsets in files of any size.
+        let key = NewKey::new("RBlob", "", "", true);
+        let len = parts.iter().map(Bytes::len).sum();
+        let (placed, _) = self.put(directory, &key, 1, &[], parts, len)?;
+        Ok(placed.offset + u64::from(placed.key_len))
     }
 
     /// Reserves the range of a record that an earlier writer of the same file placed here and no directory
@@ -426,15 +439,16 @@ impl FileWriter {
         key: &NewKey,
         cycle: i16,
         fields: &[u8],
-        payload: Bytes,
+        payload: Vec<Bytes>,
         object_len: usize,
     ) -> Result<(RecordPosition, Bytes)> {
-        let place = self.place(directory, cycle, key, payload.len(), object_len)?;
+        let payload_len = payload.iter().map(Bytes::len).sum();
+        let place = self.place(directory, cycle, key, payload_len, object_len)?;
         let image = Bytes::from(key.image(&place, fields)?);
         let key_len = u32::try_from(image.len()).unwrap_or(u32::MAX);
-        let bytes = key_len.saturating_add(u32::try_from(payload.len()).unwrap_or(u32::MAX));
+        let bytes = key_len.saturating_add(u32::try_from(payload_len).unwrap_or(u32::MAX));
         self.append(image.clone(), false);
-        self.append(payload, false);
+        payload.into_iter().for_each(|part| self.append(part, false));
         Ok((RecordPosition { offset: place.offset, key_len, bytes, cycle }, image))
     }
 

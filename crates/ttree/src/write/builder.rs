@@ -1,7 +1,7 @@
 //! The builder of a tree: fills its branches in parallel, cluster by cluster.
 
-use super::clusters::{ClusterSize, Clusters};
-use super::columns::{self, ColumnView};
+use super::clusters::Clusters;
+use super::columns;
 use super::existing::ExistingRecord;
 use super::fill::{CompressedBasket, Filler, FullBasket};
 use super::record::{self, BranchState, PlacedBasket, TreeState};
@@ -12,6 +12,7 @@ use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_codec::Search;
 use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_table::write::{ClusterSize, ColumnView};
 use sapwood_tfile::StreamerInfo;
 use sapwood_tfile::write::{NewKey, RecordBuffer};
 use std::collections::BTreeSet;

@@ -1,13 +1,6 @@
 //! Ends clusters after a number of entries that is given or learned from the first cluster.
 
-/// The size of the clusters of a tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClusterSize {
-    /// This many entries.
-    Entries(u64),
-    /// This many compressed bytes for the first cluster; all others have as many entries.
-    Bytes(u64),
-}
+use sapwood_table::write::ClusterSize;
 
 /// Most uncompressed bytes that are filled at once.
 const STEP: u64 = 64_000_000;

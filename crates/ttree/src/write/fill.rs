@@ -1,6 +1,6 @@
 //! Fills the baskets of a branch with entries of a column.
 
-use super::columns::{ColumnView, counts};
+use super::columns::counts;
 use super::room;
 use super::schema::{BranchSpec, MAX_ENTRY, Storage, VectorItem, item_size};
 use super::split::SplitBranch;
@@ -8,6 +8,7 @@ use bytes::Bytes;
 use sapwood_codec::{Compression, Encoder, Search, with_encoder};
 use sapwood_core::{Error, Primitive, Result};
 use sapwood_streamer::Number;
+use sapwood_table::write::ColumnView;
 use sapwood_tfile::BYTE_COUNT_MASK;
 use std::ops::Range;
 

@@ -18,8 +18,6 @@ mod schema;
 mod split;
 
 pub use builder::{Basket, TreeBuilder};
-pub use clusters::ClusterSize;
-pub use columns::ColumnView;
 pub(crate) use fill::put as put_numbers;
 pub use schema::{BranchSpec, Class, ClassMember, Storage, VectorItem};
 pub use split::split;

@@ -1,7 +1,6 @@
 //! Resumes an existing tree: its branches and baskets, from its record.
 
 use super::builder::TreeBuilder;
-use super::clusters::ClusterSize;
 use super::existing::ExistingRecord;
 use super::record::PlacedBasket;
 use super::schema::{BranchSpec, Storage, VectorItem};
@@ -10,6 +9,7 @@ use bytes::Bytes;
 use sapwood_codec::Compression;
 use sapwood_core::{Error, Primitive, Result};
 use sapwood_streamer::{CppType, Number};
+use sapwood_table::write::ClusterSize;
 use sapwood_tfile::StreamerInfos;
 
 impl TreeBuilder {

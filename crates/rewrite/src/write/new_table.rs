@@ -1,0 +1,143 @@
+//! Tables of a new file, in either format: filled, and placed in the file cluster by cluster.
+
+use crate::new_file;
+use sapwood_core::Result;
+use sapwood_rntuple::write::RNTupleBuilder;
+use sapwood_sink::Sink;
+use sapwood_streamer::write::descriptions_for;
+use sapwood_table::write::ColumnView;
+use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
+use sapwood_ttree::write::TreeBuilder;
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+
+/// ROOT's class of RNTuples.
+const RNTUPLE: &str = "ROOT::RNTuple";
+
+/// A table that is being written.
+#[derive(Debug)]
+pub(super) struct NewTable {
+    pub(super) format: Format,
+    pub(super) directory: DirectoryId,
+    pub(super) name: String,
+    pub(super) title: String,
+}
+
+#[derive(Debug)]
+pub(super) enum Format {
+    Tree {
+        builder: TreeBuilder,
+        /// Cycle and number of entries of the record that this tree replaces.
+        replaces: Option<(u16, u64)>,
+    },
+    RNTuple(RNTupleBuilder),
+}
+
+impl NewTable {
+    pub(super) fn entries(&self) -> u64 {
+        match &self.format {
+            Format::Tree { builder, .. } => builder.entries(),
+            Format::RNTuple(builder) => builder.entries(),
+        }
+    }
+
+    pub(super) fn check(&self, columns: &[ColumnView<'_>], entries: usize) -> Result<()> {
+        match &self.format {
+            Format::Tree { builder, .. } => builder.check(columns, entries),
+            Format::RNTuple(builder) => builder.check(columns, entries),
+        }
+    }
+
+    /// Adds entries of checked columns; complete clusters go to the sink.
+    pub(super) fn extend(
+        &mut self,
+        columns: &[ColumnView<'_>],
+        entries: usize,
+        cancelled: &AtomicBool,
+        file: &mut FileWriter,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let bytes = || columns.iter().map(ColumnView::byte_count);
+        let (bytes, largest) = (bytes().sum::<usize>(), bytes().max().unwrap_or(0));
+        let mut from = 0;
+        while from < entries {
+            let rest = entries - from;
+            let step = self.step(rest, bytes / entries * rest, largest / entries * rest);
+            if self.fill(columns, from..from + step, cancelled)? {
+                self.end_cluster(file, sink)?;
+            }
+            from += step;
+        }
+        Ok(())
+    }
+
+    /// How many of the next entries can be filled at once: they have `bytes` bytes, of which `largest` in one column.
+    fn step(&self, entries: usize, bytes: usize, largest: usize) -> usize {
+        match &self.format {
+            Format::Tree { builder, .. } => builder.step(entries, bytes, largest),
+            Format::RNTuple(builder) => builder.step(entries, bytes),
+        }
+    }
+
+    /// Adds entries; true if the cluster is full then.
+    fn fill(&mut self, columns: &[ColumnView<'_>], entries: Range<usize>, cancelled: &AtomicBool) -> Result<bool> {
+        Ok(match &mut self.format {
+            Format::Tree { builder, .. } => {
+                builder.fill(columns, entries, cancelled)?;
+                builder.cluster_is_full()
+            }
+            Format::RNTuple(builder) => {
+                builder.fill(columns, entries, cancelled)?;
+                builder.cluster_is_full()
+            }
+        })
+    }
+
+    /// Writes the baskets or pages of the open cluster.
+    fn end_cluster(&mut self, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
+        let directory = self.directory;
+        match &mut self.format {
+            Format::Tree { builder, .. } => {
+                for mut basket in builder.end_cluster()? {
+                    let payload = std::mem::take(&mut basket.payload);
+                    let placed =
+                        file.unlisted(directory, &basket.key, &basket.header, payload, basket.object_len)?;
+                    builder.placed(&basket, placed.offset, placed.bytes);
+                    new_file::flush(file, sink)?;
+                }
+            }
+            Format::RNTuple(builder) => builder.end_cluster(&mut |parts| file.blob(directory, parts))?,
+        }
+        new_file::flush(file, sink)
+    }
+
+    /// Writes the last cluster, the metadata and the key. A tree that got no entries keeps its old record.
+    pub(super) fn end(&mut self, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
+        if let Format::Tree { builder, replaces } = &self.format
+            && replaces.is_some_and(|(_, entries)| entries == builder.entries())
+        {
+            return Ok(());
+        }
+        self.end_cluster(file, sink)?;
+        let (directory, name, title) = (self.directory, &self.name, &self.title);
+        match &mut self.format {
+            Format::Tree { builder, replaces } => {
+                for info in descriptions_for(builder.classes())?.iter().chain(&builder.descriptions()) {
+                    file.descriptions().add(info)?;
+                }
+                let key = NewKey::new("TTree", name, title, file.wide());
+                let record = builder.record(key.len())?;
+                file.object(directory, "TTree", name, title, |buffer| buffer.bytes(&record))?;
+                if let Some((cycle, _)) = *replaces {
+                    file.remove(directory, name, cycle)?;
+                }
+            }
+            Format::RNTuple(builder) => {
+                let anchor = builder.finish(&mut |parts| file.blob(directory, parts))?;
+                descriptions_for([RNTUPLE])?.iter().try_for_each(|info| file.descriptions().add(info))?;
+                file.object(directory, RNTUPLE, name, title, |buffer| buffer.bytes(&anchor))?;
+            }
+        }
+        new_file::flush(file, sink)
+    }
+}

@@ -1,0 +1,271 @@
+//! The layout of a new RNTuple: from the forms of its top-level fields, to the records of fields and columns.
+
+use super::elements::Elements;
+use super::feed::Node;
+use crate::schema::{ColumnRecord, FieldRecord, Role};
+use sapwood_codec::Compression;
+use sapwood_core::{Error, Field, Form, Primitive, Result};
+use std::collections::HashSet;
+
+/// The most types of a variant (its index is a byte in ROOT's memory).
+const MOST_TYPES: usize = 125;
+/// Fixed arrays of more items cannot be one entry of a page.
+const MOST_ITEMS: usize = 1 << 30;
+
+/// The specification of a top-level field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldSpec {
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    pub title: String,
+    /// What an entry holds.
+    pub form: Form,
+    /// How its pages are compressed.
+    pub compression: Compression,
+}
+
+/// A column to be written.
+#[derive(Debug)]
+pub(super) struct NewColumn {
+    pub(super) elements: Elements,
+    /// The number of its top-level field.
+    pub(super) top: usize,
+    /// The number of its field.
+    field: usize,
+}
+
+/// Fields and columns in the order of their numbers, and how a column of input is divided among them.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    pub(super) fields: Vec<FieldRecord>,
+    pub(super) columns: Vec<NewColumn>,
+    /// Of each top-level field.
+    pub(super) nodes: Vec<Node>,
+}
+
+impl Layout {
+    /// # Errors
+    /// `Usage` for impossible names; `Unsupported` for forms that ROOT has no type for.
+    pub(super) fn new(specs: &[FieldSpec]) -> Result<Layout> {
+        let mut layout = Layout::default();
+        let mut names = HashSet::new();
+        for (top, spec) in specs.iter().enumerate() {
+            if !names.insert(&spec.name) {
+                return Err(Error::usage("there are two fields of this name").branch(&spec.name));
+            }
+            let context = Context { top, split: !spec.compression.is_none() };
+            let id = layout.fields.len();
+            let node = layout.field(&spec.name, &spec.title, &spec.form, id, context);
+            layout.nodes.push(node.map_err(|error| error.branch(&spec.name))?);
+        }
+        Ok(layout)
+    }
+
+    pub(super) fn column_records(&self) -> Vec<ColumnRecord> {
+        let record = |column: &NewColumn| {
+            let (kind, bits) = column.elements.stored_as();
+            let field = column.field;
+            ColumnRecord { kind, bits, field, representation: 0, deferred: false, value_range: None }
+        };
+        self.columns.iter().map(record).collect()
+    }
+
+    fn field(&mut self, name: &str, title: &str, form: &Form, parent: usize, context: Context) -> Result<Node> {
+        check_name(name)?;
+        let id = self.fields.len();
+        let (role, repetitions) = match form {
+            Form::Primitive(_) | Form::String => (Role::Plain, None),
+            Form::Fixed { size, .. } => (Role::Plain, Some(*size as u64)),
+            Form::List(_) => (Role::Collection, None),
+            Form::Option(content) if matches!(**content, Form::Union(_)) => (Role::Variant, None),
+            Form::Option(_) => (Role::Collection, None),
+            Form::Record { .. } | Form::Tuple(_) => (Role::Record, None),
+            Form::Union(_) => (Role::Variant, None),
+            Form::Empty => return Err(Error::unsupported("values of an unknown type cannot be written")),
+        };
+        self.fields.push(FieldRecord {
+            version: 0,
+            parent,
+            role,
+            name: name.to_owned(),
+            type_name: type_name(form)?.unwrap_or_default(),
+            description: title.to_owned(),
+            repetitions,
+        });
+        let item = |layout: &mut Layout, form: &Form| layout.field("_0", "", form, id, context).map(Box::new);
+        let split = context.split;
+        Ok(match form {
+            Form::Primitive(primitive) => {
+                self.column(Elements::of_numbers(*primitive, split), id, context);
+                Node::Numbers(*primitive)
+            }
+            Form::String => {
+                self.column(Elements::Ends { split }, id, context);
+                self.column(Elements::Chars, id, context);
+                Node::Text
+            }
+            Form::List(content) => {
+                self.column(Elements::Ends { split }, id, context);
+                Node::List(item(self, content)?)
+            }
+            Form::Fixed { size, content } => {
+                if *size == 0 || items_of(form) > MOST_ITEMS {
+                    return Err(Error::unsupported(format!("a fixed array of {size} items cannot be written")));
+                }
+                Node::Fixed(*size, item(self, content)?)
+            }
+            Form::Option(content) => match &**content {
+                Form::Union(forms) => self.variant(forms, id, true, context)?,
+                content => {
+                    self.column(Elements::Ends { split }, id, context);
+                    Node::Option(item(self, content)?)
+                }
+            },
+            Form::Union(forms) => self.variant(forms, id, false, context)?,
+            Form::Record { fields, .. } => {
+                let mut names = HashSet::new();
+                let mut field = |Field { name, title, form }: &Field| {
+                    if !names.insert(name.clone()) {
+                        return Err(Error::usage(format!("a record has two fields '{name}'")));
+                    }
+                    self.field(name, title, form, id, context)
+                };
+                Node::Fields(fields.iter().map(&mut field).collect::<Result<_>>()?)
+            }
+            Form::Tuple(forms) => Node::Fields(self.numbered(forms, id, context)?),
+            Form::Empty => Node::Fields(Vec::new()),
+        })
+    }
+
+    fn variant(&mut self, forms: &[Form], id: usize, optional: bool, context: Context) -> Result<Node> {
+        if forms.is_empty() || forms.len() > MOST_TYPES {
+            return Err(Error::unsupported(format!("a variant of {} types cannot be written", forms.len())));
+        }
+        self.column(Elements::Switch, id, context);
+        Ok(Node::Union { optional, items: self.numbered(forms, id, context)? })
+    }
+
+    fn numbered(&mut self, forms: &[Form], id: usize, context: Context) -> Result<Vec<Node>> {
+        let numbered = forms.iter().enumerate();
+        numbered.map(|(number, form)| self.field(&format!("_{number}"), "", form, id, context)).collect()
+    }
+
+    fn column(&mut self, elements: Elements, field: usize, context: Context) {
+        self.columns.push(NewColumn { elements, top: context.top, field });
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Context {
+    /// The number of the top-level field.
+    top: usize,
+    /// Whether numbers are split into bytes, which only helps compression.
+    split: bool,
+}
+
+/// ROOT's rules for names of fields.
+fn check_name(name: &str) -> Result<()> {
+    let forbidden = |c: char| c.is_control() || matches!(c, '.' | ' ' | '/' | '\\');
+    match name.chars().find(|c| forbidden(*c)) {
+        Some(c) => Err(Error::usage(format!("the name '{name}' of a field must not contain {c:?}"))),
+        None if name.is_empty() => Err(Error::usage("a field needs a name")),
+        None => Ok(()),
+    }
+}
+
+/// Numbers in an item.
+fn items_of(form: &Form) -> usize {
+    match form {
+        Form::Fixed { size, content } => size.saturating_mul(items_of(content)),
+        _ => 1,
+    }
+}
+
+/// The name of a type as ROOT spells it; none for a record, which has no class, and for lists of records.
+fn type_name(form: &Form) -> Result<Option<String>> {
+    let of = |name: &str, content: &Form| Ok(type_name(content)?.map(|item| format!("{name}<{item}>")));
+    let typed = |what: &str, content: &Form| match type_name(content)? {
+        Some(item) => Ok(item),
+        None => Err(Error::unsupported(format!("{what} of records without a class cannot be written"))),
+    };
+    let all = |name: &str, forms: &[Form]| -> Result<Option<String>> {
+        let items: Option<Vec<String>> = forms.iter().map(type_name).collect::<Result<_>>()?;
+        Ok(items.map(|items| format!("{name}<{}>", items.join(","))))
+    };
+    match form {
+        Form::Primitive(primitive) => Ok(Some(cpp_name(*primitive).to_owned())),
+        Form::String => Ok(Some("std::string".to_owned())),
+        Form::Fixed { size, content } => {
+            Ok(Some(format!("std::array<{},{size}>", typed("fixed arrays", content)?)))
+        }
+        Form::List(content) => of("std::vector", content),
+        Form::Option(content) if matches!(**content, Form::Union(_)) => type_name(content),
+        Form::Option(content) => Ok(Some(format!("std::optional<{}>", typed("options", content)?))),
+        Form::Union(forms) => match all("std::variant", forms)? {
+            None => Err(Error::unsupported("variants of records without a class cannot be written")),
+            name => Ok(name),
+        },
+        // A pair and a tuple of two have the same columns.
+        Form::Tuple(forms) => all("std::tuple", forms),
+        Form::Record { .. } | Form::Empty => Ok(None),
+    }
+}
+
+fn cpp_name(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::Bool => "bool",
+        Primitive::I8 => "std::int8_t",
+        Primitive::U8 => "std::uint8_t",
+        Primitive::I16 => "std::int16_t",
+        Primitive::U16 => "std::uint16_t",
+        Primitive::I32 => "std::int32_t",
+        Primitive::U32 => "std::uint32_t",
+        Primitive::I64 => "std::int64_t",
+        Primitive::U64 => "std::uint64_t",
+        Primitive::F32 => "float",
+        Primitive::F64 => "double",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOAT: Form = Form::Primitive(Primitive::F32);
+
+    fn spec(form: Form) -> FieldSpec {
+        let (name, title) = ("x".to_owned(), String::new());
+        FieldSpec { name, title, form, compression: Compression::default() }
+    }
+
+    #[test]
+    fn types_have_the_names_of_root() {
+        let record = Form::record([("pt".to_owned(), FLOAT)]);
+        let names = [
+            (Form::list(Form::list(FLOAT)), "std::vector<std::vector<float>>"),
+            (Form::fixed(&[2, 3], FLOAT), "std::array<std::array<float,3>,2>"),
+            (Form::Option(Box::new(Form::String)), "std::optional<std::string>"),
+            (Form::Tuple(vec![FLOAT, Form::Primitive(Primitive::U64)]), "std::tuple<float,std::uint64_t>"),
+            (Form::Union(vec![FLOAT, Form::String]), "std::variant<float,std::string>"),
+            (Form::list(record.clone()), ""),
+            (Form::Tuple(vec![record.clone()]), ""),
+        ];
+        for (form, name) in names {
+            assert_eq!(Layout::new(&[spec(form)]).unwrap().fields[0].type_name, name);
+        }
+        for form in [Form::Empty, Form::fixed(&[2], record.clone()), Form::Option(Box::new(record))] {
+            assert!(Layout::new(&[spec(form)]).is_err());
+        }
+    }
+
+    #[test]
+    fn names_that_root_refuses_are_refused() {
+        for name in ["", "a.b", "a b", "a/b", "a\nb"] {
+            assert!(Layout::new(&[FieldSpec { name: name.to_owned(), ..spec(FLOAT) }]).is_err());
+        }
+        let colon = FieldSpec { name: "Aux:pt".to_owned(), ..spec(FLOAT) };
+        assert!(Layout::new(&[colon.clone()]).is_ok());
+        assert!(Layout::new(&[colon.clone(), colon]).is_err());
+    }
+}

@@ -1,0 +1,173 @@
+//! The envelopes of a new RNTuple: header, page lists, footer.
+
+use super::envelope::Out;
+use super::layout::Layout;
+use crate::schema::{ColumnRecord, FieldRecord, Role};
+use crate::wire::EnvelopeType;
+use sapwood_codec::Compression;
+use sapwood_core::ByteRange;
+
+/// A placed page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlacedPage {
+    pub(super) elements: u32,
+    /// Without its checksum.
+    pub(super) stored: ByteRange,
+}
+
+/// A column of a finished cluster.
+#[derive(Debug)]
+pub(super) struct PlacedColumn {
+    pub(super) first_element: u64,
+    pub(super) compression: Compression,
+    pub(super) pages: Vec<PlacedPage>,
+}
+
+/// A finished cluster.
+#[derive(Debug)]
+pub(super) struct PlacedCluster {
+    pub(super) first_entry: u64,
+    pub(super) entries: u64,
+    pub(super) columns: Vec<PlacedColumn>,
+}
+
+/// A list of pages in the file.
+#[derive(Debug)]
+pub(super) struct PlacedGroup {
+    pub(super) first_entry: u64,
+    pub(super) entries: u64,
+    pub(super) clusters: usize,
+    pub(super) list: ByteRange,
+    pub(super) list_len: u64,
+}
+
+/// The header, and its checksum.
+pub(super) fn header(name: &str, description: &str, writer: &str, layout: &Layout) -> (Vec<u8>, u64) {
+    Out::envelope(EnvelopeType::Header, |out| {
+        out.u64(0);
+        out.string(name);
+        out.string(description);
+        out.string(writer);
+        schema(out, &layout.fields, &layout.column_records());
+    })
+}
+
+fn schema(out: &mut Out, fields: &[FieldRecord], columns: &[ColumnRecord]) {
+    out.records(fields, field);
+    out.records(columns, |out, column| {
+        out.u16(column.kind);
+        out.u16(column.bits);
+        out.count(column.field);
+        out.u16(0);
+        out.u16(column.representation);
+    });
+    // Alias columns, and extra type information.
+    out.list(0, |_| ());
+    out.list(0, |_| ());
+}
+
+fn field(out: &mut Out, field: &FieldRecord) {
+    out.u32(field.version);
+    out.u32(0);
+    out.count(field.parent);
+    out.u16(match field.role {
+        Role::Plain => 0,
+        Role::Collection => 1,
+        Role::Record => 2,
+        Role::Variant => 3,
+        Role::Streamed => 4,
+        Role::Unknown(role) => role,
+    });
+    out.u16(u16::from(field.repetitions.is_some()));
+    for text in [&field.name, &field.type_name, "", &field.description] {
+        out.string(text);
+    }
+    if let Some(repetitions) = field.repetitions {
+        out.u64(repetitions);
+    }
+}
+
+/// The list of the pages of these clusters. Pages with checksums have a negative number of elements.
+pub(super) fn page_list(header_checksum: u64, clusters: &[PlacedCluster], checksums: bool) -> Vec<u8> {
+    let envelope = Out::envelope(EnvelopeType::PageList, |out| {
+        out.u64(header_checksum);
+        out.records(clusters, |out, cluster| {
+            out.u64(cluster.first_entry);
+            out.u64(cluster.entries);
+        });
+        out.list(clusters.len(), |out| {
+            for cluster in clusters {
+                out.list(cluster.columns.len(), |out| {
+                    cluster.columns.iter().for_each(|column| pages(out, column, checksums));
+                });
+            }
+        });
+    });
+    envelope.0
+}
+
+fn pages(out: &mut Out, column: &PlacedColumn, checksums: bool) {
+    out.list(column.pages.len(), |out| {
+        for page in &column.pages {
+            let elements = page.elements.cast_signed();
+            out.i32(if checksums { -elements } else { elements });
+            out.locator(page.stored);
+        }
+        out.u64(column.first_element);
+        out.u32(column.compression.number().cast_unsigned());
+    });
+}
+
+pub(super) fn footer(header_checksum: u64, groups: &[PlacedGroup]) -> Vec<u8> {
+    let envelope = Out::envelope(EnvelopeType::Footer, |out| {
+        out.u64(0);
+        out.u64(header_checksum);
+        out.record(|out| schema(out, &[], &[]));
+        out.records(groups, |out, group| {
+            out.u64(group.first_entry);
+            out.u64(group.entries);
+            out.count(group.clusters);
+            out.u64(group.list_len);
+            out.locator(group.list);
+        });
+        // Attribute sets.
+        out.list(0, |_| ());
+    });
+    envelope.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::write::FieldSpec;
+    use sapwood_core::{Form, Primitive};
+
+    fn bytes(digits: &str) -> Vec<u8> {
+        let digits: Vec<u8> = digits.bytes().filter(u8::is_ascii_hexdigit).collect();
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        digits.chunks(2).map(byte).collect()
+    }
+
+    #[test]
+    fn header_and_footer_of_a_minimal_file_are_those_of_root() {
+        let spec = FieldSpec {
+            name: "x".to_owned(),
+            title: String::new(),
+            form: Form::Primitive(Primitive::F32),
+            compression: Compression::default(),
+        };
+        let layout = Layout::new(&[spec]).unwrap();
+        let (header, checksum) = header("t", "", "ROOT v6.40.00", &layout);
+        let expected = "0100a40000000000 0000000000000000 01000000 74 00000000 0d000000 524f4f542076362e34302e3030
+            c6ffffffffffffff 01000000 2e00000000000000 00000000 00000000 00000000 0000 0000 01000000 78
+            05000000 666c6f6174 00000000 00000000 e0ffffffffffffff 01000000 1400000000000000 1800 2000
+            00000000 0000 0000 f4ffffffffffffff 00000000 f4ffffffffffffff 00000000 b47d90d8adf8b261";
+        assert_eq!(header, bytes(expected));
+        let empty = "f4ffffffffffffff 00000000";
+        let expected = format!(
+            "0200700000000000 0000000000000000 b47d90d8adf8b261 3800000000000000 {} 631756090b6cf1ff",
+            [empty; 6].concat()
+        );
+        assert_eq!(footer(checksum, &[]), bytes(&expected));
+    }
+}

@@ -1,0 +1,17 @@
+//! Writes new RNTuples: columns to compressed pages, cluster by cluster, and the metadata around them.
+//!
+//! An [`RNTupleBuilder`] does no I/O: it hands blobs to a function that places them in a file. [Fill](RNTupleBuilder::fill)
+//! it with entries; [end the cluster](RNTupleBuilder::end_cluster) when it is [full](RNTupleBuilder::cluster_is_full); and
+//! finally [finish](RNTupleBuilder::finish) it, which gives the object of its key.
+
+mod builder;
+mod clusters;
+mod column;
+mod elements;
+mod envelope;
+mod feed;
+mod layout;
+mod metadata;
+
+pub use builder::{MAX_BLOB, PAGE_SIZES, PlaceBlob, RNTupleBuilder, RNTupleOptions};
+pub use layout::FieldSpec;

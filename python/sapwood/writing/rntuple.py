@@ -1,0 +1,239 @@
+"""RNTuples that are being written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..arrays.column import Form, record_form, type_string
+from ..display.printable import shows_printable
+from ..display.units import counted
+from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
+from ..errors.core import core_errors
+from ..options.compression import Compression
+from ..options.memory import memory_size
+from .columns import column_of, fields_of_table, fit, number
+from .settings import by_name, cluster, unknown_name
+from .types import column_type
+
+
+@dataclass(frozen=True)
+class RNTupleLayout:
+    """The options of :meth:`WritableFile.mkrntuple`."""
+
+    description: str
+    compression: Compression | str | int | Mapping[str, Any] | None
+    page_size: int | str
+    cluster_size: int | str
+    cluster_entries: int | None
+    checksums: bool
+    titles: Mapping[str, str]
+
+
+class WritableRNTuple:
+    """An RNTuple to which you can add entries, from :meth:`WritableFile.mkrntuple`.
+
+    Attributes:
+        path: the path in the file.
+    """
+
+    def __init__(
+        self,
+        core: _core.Writer,
+        path: str,
+        fields: Mapping[str, Form] | None,
+        layout: RNTupleLayout,
+        compression: Compression,
+    ) -> None:
+        self.path = path
+        self._core = core
+        self._layout = layout
+        self._compression = compression
+        self._cluster = cluster(layout.cluster_size, layout.cluster_entries)
+        self._fields: dict[str, Form] = {}
+        self._number = -1
+        self._entries = 0
+        if fields is not None:
+            self._begin(fields)
+
+    @property
+    def name(self) -> str:
+        """The name: the last part of the path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def description(self) -> str:
+        """The description."""
+        return self._layout.description
+
+    @property
+    def num_entries(self) -> int:
+        """Number of entries so far."""
+        return self._entries
+
+    def keys(self) -> list[str]:
+        """The names of the top-level fields; empty until the types are known."""
+        return list(self._fields)
+
+    def typenames(self) -> dict[str, str]:
+        """The type of each top-level field in the notation of Awkward Array."""
+        return {name: type_string(form) for name, form in self._fields.items()}
+
+    def extend(self, arrays: Any) -> None:
+        """Adds entries.
+
+        Pages and clusters are filled across calls, so that small steps do not make them smaller. They are
+        slower, though: prefer 10,000 entries to 10.
+
+        >>> with sapwood.recreate("out.root") as file:
+        ...     events = file.mkrntuple("Events", {"met": "float32", "Jet": "var * {pt: float32, id: int8}"})
+        ...     events.extend({"met": np.zeros(2, "f4"), "Jet": [[{"pt": 40.5, "id": 1}], []]})
+
+        Args:
+            arrays: a table with all declared fields, which have the same length: a dict of NumPy, Awkward or
+                Arrow arrays, Series or lists; an Awkward Array of records; a structured array; a DataFrame; an
+                Arrow table. Numbers are converted to the declared types if they stay exact; floating-point
+                numbers may be rounded.
+
+        Raises:
+            UsageError: fields are missing, differ in length, or have another type.
+            KeyInFileError: there are undeclared fields.
+            UnsupportedTypeError: values are missing, or ROOT has no type for them.
+            ClosedFileError: the file was completed or discarded.
+
+        After an error, no entry was added.
+        """
+        data = fields_of_table(arrays)
+        columns = {name: column_of(name, array) for name, array in data.items()}
+        if self._number < 0:
+            self._begin({name: field_form(name, column.form) for name, column in columns.items()})
+        for name in self._fields:
+            if name not in columns:
+                raise UsageError(f"the field {name!r} is missing", branch=name)
+        for name in columns:
+            if name not in self._fields:
+                raise KeyInFileError.not_found("field", name, self._fields, "the RNTuple")
+        first = next(iter(self._fields))
+        length = columns[first].length
+        for name, column in columns.items():
+            if column.length != length:
+                entries = counted(column.length, "entry", "entries")
+                raise UsageError(f"{name!r} has {entries}, but {first!r} has {length:,}", branch=name)
+        fitted = [fit(name, columns[name], form) for name, form in self._fields.items()]
+        buffers = [[buffer.reshape(-1).view(np.uint8) for buffer in column] for column in fitted]
+        with core_errors():
+            self._core.extend(self._number, length, buffers)
+        self._entries += length
+
+    def _begin(self, fields: Mapping[str, Form]) -> None:
+        if not fields:
+            raise UsageError(f"the RNTuple {self.path!r} has no fields")
+        names = list(fields)
+        layout = self._layout
+        settings = by_name("compression", layout.compression, names, what="field")
+        for name in layout.titles:
+            if name not in fields:
+                raise unknown_name("titles", "field", name, names)
+        specs = []
+        for name, form in fields.items():
+            chosen = settings.get(name)
+            setting = self._compression if chosen is None else Compression.of(chosen)
+            specs.append((name, layout.titles.get(name, ""), form, setting.code))
+        directory, _, own = self.path.rpartition("/")
+        with core_errors():
+            self._number = self._core.rntuple(
+                directory,
+                own,
+                layout.description,
+                specs,
+                compression=self._compression.code,
+                cluster=self._cluster,
+                page_size=memory_size(layout.page_size),
+                checksums=layout.checksums,
+            )
+        self._fields = dict(fields)
+
+    @shows_printable
+    def __repr__(self) -> str:
+        fields = counted(len(self._fields), "field", "fields")
+        entries = counted(self._entries, "entry", "entries")
+        return f"<WritableRNTuple {self.path!r} of {fields}, {entries} so far>"
+
+
+def declared_fields(fields: Any) -> dict[str, Form] | None:
+    """The forms of declared fields: a dict of types, a structured dtype, an Awkward type or form of records.
+
+    None if these are not types, but data.
+    """
+    if isinstance(fields, np.dtype) and fields.names is not None:
+        fields = {name: fields[name] for name in fields.names}
+    elif type(fields).__module__.startswith("awkward.") and not hasattr(fields, "layout"):
+        record = getattr(fields, "content", fields) if hasattr(fields, "size") else fields
+        fields = dict(zip(record.fields, record.contents, strict=True))
+    if not isinstance(fields, Mapping) or not all(map(_is_type, fields.values())):
+        return None
+    declared = {str(name): column_type(str(name), kind).form for name, kind in fields.items()}
+    return {name: field_form(name, form) for name, form in declared.items()}
+
+
+def field_form(name: str, form: Form) -> Form:
+    """The form in which a field stores a column.
+
+    Records have no class, so that ROOT has no name for the type of fixed arrays and options of them: they become
+    lists and plain records.
+
+    Raises:
+        UnsupportedTypeError: ROOT has no such type.
+        UsageError: there is no item from which the type could be inferred.
+    """
+    kind = form[0]
+    if kind == "primitive":
+        return ("primitive", number(name, np.dtype(form[1])))
+    if kind == "empty":
+        raise UsageError(
+            f"the type of {name!r} is unknown, because it contains no values",
+            branch=name,
+            hint="declare the types with mkrntuple",
+        )
+    if kind == "record":
+        fields = [(field, field_form(f"{name}.{field}", inner)) for field, inner in form[1]]
+        return record_form(fields, titles=form[3])
+    if kind in ("tuple", "union"):
+        items = [field_form(name, item) for item in form[1]]
+        if kind == "union" and any(map(_is_untyped, items)):
+            raise UnsupportedTypeError(
+                f"{name!r}: no field can store {type_string(form)}",
+                branch=name,
+                hint="ROOT has no unions of records without a class: write their members as fields",
+            )
+        return (kind, items)
+    if kind == "string":
+        return form
+    item = field_form(name, form[-1])
+    if kind == "fixed" and _is_untyped(item):
+        return ("list", item)
+    if kind == "option" and (_is_untyped(item) or item[0] == "option"):
+        return item
+    return (*form[:-1], item)
+
+
+def _is_untyped(form: Form) -> bool:
+    """Whether there are records in a form, which have no name as types."""
+    if form[0] in ("tuple", "union"):
+        return any(map(_is_untyped, form[1]))
+    return form[0] == "record" or (form[0] in ("list", "fixed", "option") and _is_untyped(form[-1]))
+
+
+def _is_type(declared: Any) -> bool:
+    if isinstance(declared, Mapping):
+        return all(map(_is_type, declared.values()))
+    if isinstance(declared, tuple):
+        # A pair of a NumPy type and a shape.
+        return len(declared) == 2 and isinstance(declared[0], (str, type, np.dtype))
+    if isinstance(declared, (str, type, np.dtype)):
+        return True
+    return type(declared).__module__.startswith(("awkward.types", "awkward.forms"))
