@@ -667,7 +667,7 @@ class Writer:
     def existing_tree(self, path: str) -> tuple[int, int, list[tuple[str, tuple[Any, ...]]]]:
         """A tree of the updated file: its number, its entries, name and storage of each branch."""
     def extend(self, table: int, entries: int, columns: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
-        """Add entries to a tree or an RNTuple: the buffers of a column for each branch or field, as bytes; see
+        """Add entries to a table: the buffers of a column for each branch or field, as bytes; see
         `arrays.column.Column`."""
     def object(self, directory: str, class_name: str, name: str, title: str, members: Any) -> None:
         """Write an object. A value is None, a number, a text, an array, a dict of members, or a list of

@@ -80,6 +80,11 @@ def read_by_root(*paths: Path) -> list[dict[str, Any]]:
     return _told_by_root(_SCRIPT, *paths)
 
 
+def rntuples_by_root(path: Path, *names: str) -> list[dict[str, Any]]:
+    """What ROOT reads in RNTuples: description, types by field, and entries. It must not complain."""
+    return _told_by_root(_SCRIPT.with_name("root_rntuple.py"), path, *names)
+
+
 def split_by_root(*paths: Path) -> list[dict[str, Any]]:
     """What ROOT reads in the tree ``T`` of files, by members of split objects. It must not complain."""
     return _told_by_root(_SCRIPT.with_name("root_split.py"), *paths)
@@ -119,7 +124,7 @@ def _objects(python: str, *arguments: str | Path) -> subprocess.CompletedProcess
     )
 
 
-def _told_by_root(script: Path, *paths: Path) -> list[dict[str, Any]]:
+def _told_by_root(script: Path, *paths: Path | str) -> list[dict[str, Any]]:
     command = [needs_root(), "-W", "ignore", str(script), *map(str, paths)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=300, env=_environment()

@@ -26,8 +26,8 @@ pub use doctor::diagnose;
 pub use open::{input, open};
 pub use sapwood_chain::{ChainOptions, ChainOutput, ChainReport, ChainSource, chain};
 pub use sapwood_core::{
-    Buffer, Call, Column, CounterValues, Counters, Deadline, Error, ErrorKind, EventLog, Field, Form, Interrupt,
-    LoggedEvent, Primitive, Result, SourceEvent, printable,
+    Buffer, Call, Column, CounterValues, Counters, Deadline, Error, ErrorKind, EventLog, Field, Form,
+    Interrupt, LoggedEvent, Primitive, Result, SourceEvent, printable,
 };
 pub use sapwood_dataset as dataset;
 pub use sapwood_fetch::blocks::{BlockOptions, Cache, CacheCheck, CacheOptions, CachedFile};

@@ -8,8 +8,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use sapwood::write::{
-    Algorithm, BranchSpec, Class, ClassMember, ColumnView, Compression, FieldSpec, RNTupleOptions, Storage, TableId, Value,
-    VectorItem, WriterOptions, split,
+    Algorithm, BranchSpec, Class, ClassMember, ColumnView, Compression, FieldSpec, RNTupleOptions, Storage,
+    TableId, Value, VectorItem, WriterOptions, split,
 };
 use sapwood::{Error, Form, Primitive, Result};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -218,7 +218,8 @@ fn field((name, title, form, compression): Field<'_>) -> PyResult<FieldSpec> {
 
 /// The form of these nested tuples: the inverse of [`form_tuple`](crate::column::form_tuple).
 fn form(tuple: &Bound<'_, PyTuple>) -> PyResult<Form> {
-    let content = |place: usize| -> PyResult<Box<Form>> { Ok(Box::new(form(tuple.get_item(place)?.cast()?)?)) };
+    let content =
+        |place: usize| -> PyResult<Box<Form>> { Ok(Box::new(form(tuple.get_item(place)?.cast()?)?)) };
     let forms = |forms: Vec<Bound<'_, PyTuple>>| forms.iter().map(form).collect::<PyResult<Vec<_>>>();
     let kind: String = tuple.get_item(0)?.extract()?;
     Ok(match kind.as_str() {

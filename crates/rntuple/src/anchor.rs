@@ -73,7 +73,8 @@ impl Anchor {
         bytes.extend(CLASS_VERSION.to_be_bytes());
         bytes.extend(VERSION.into_iter().flat_map(u16::to_be_bytes));
         let Anchor { header, header_len, footer, footer_len, max_key_size } = *self;
-        let numbers = [header.start, header.len, header_len, footer.start, footer.len, footer_len, max_key_size];
+        let numbers =
+            [header.start, header.len, header_len, footer.start, footer.len, footer_len, max_key_size];
         bytes.extend(numbers.into_iter().flat_map(u64::to_be_bytes));
         let checksum = xxh3_64(bytes.get(UNCHECKED..).unwrap_or_default());
         bytes.extend(checksum.to_be_bytes());

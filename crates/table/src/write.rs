@@ -62,10 +62,10 @@ impl<'a> ColumnView<'a> {
                 self.check_items(content, place, items)
             }
             Form::List(content) => self.check_items(content, place + 1, self.items_of_lists(place, &items)?),
-            Form::String => {
-                enough(self.buffer(place + 1).len(), self.items_of_lists(place, &items)?.end)
+            Form::String => enough(self.buffer(place + 1).len(), self.items_of_lists(place, &items)?.end),
+            Form::Record { fields, .. } => {
+                self.check_each(fields.iter().map(|field| &field.form), place, &items)
             }
-            Form::Record { fields, .. } => self.check_each(fields.iter().map(|field| &field.form), place, &items),
             Form::Tuple(forms) => self.check_each(forms.iter(), place, &items),
             Form::Option(content) => {
                 let positions = self.offsets(place);

@@ -1,4 +1,4 @@
-"""Writes ROOT files: trees and RNTuples from arrays, histograms and texts. A file appears only when it is complete."""
+"""Writes ROOT files: trees and RNTuples, histograms and texts. A file appears only when complete."""
 
 from __future__ import annotations
 

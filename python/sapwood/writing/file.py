@@ -19,8 +19,8 @@ from ..options.outputs import ROOT, check_output
 from ..options.paths import is_url
 from .columns import fields_of_table, is_table
 from .histograms import as_object
-from .schema import CounterName, FieldName, join_names
 from .rntuple import RNTupleLayout, WritableRNTuple, declared_fields
+from .schema import CounterName, FieldName, join_names
 from .tree import DEFAULT_BASKET, DEFAULT_CLUSTER, TreeLayout, WritableTree
 from .types import ColumnType, column_type
 
@@ -265,8 +265,8 @@ class WritableFile(ClosingContext):
                 ``std::vector``, fixed arrays ``std::array``, options ``std::optional``, unions
                 ``std::variant``, tuples ``std::tuple``; records become records without a class.
             description: what the RNTuple holds.
-            compression: as in :func:`recreate`, or a dict of these by name or pattern of fields. Default: that
-                of the file.
+            compression: as in :func:`recreate`, or a dict of these by name or pattern of fields. Default:
+                that of the file.
             page_size: most bytes of a page before compression, or text such as ``"64 KiB"``.
             cluster_size: bytes of a cluster after compression, approximately.
             cluster_entries: entries per cluster, instead of ``cluster_size``.

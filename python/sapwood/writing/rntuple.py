@@ -95,8 +95,8 @@ class WritableRNTuple:
 
         Args:
             arrays: a table with all declared fields, which have the same length: a dict of NumPy, Awkward or
-                Arrow arrays, Series or lists; an Awkward Array of records; a structured array; a DataFrame; an
-                Arrow table. Numbers are converted to the declared types if they stay exact; floating-point
+                Arrow arrays, Series or lists; an Awkward Array of records; a structured array; a DataFrame;
+                an Arrow table. Numbers are converted to the declared types if they stay exact; floating-point
                 numbers may be rounded.
 
         Raises:
@@ -183,8 +183,8 @@ def declared_fields(fields: Any) -> dict[str, Form] | None:
 def field_form(name: str, form: Form) -> Form:
     """The form in which a field stores a column.
 
-    Records have no class, so that ROOT has no name for the type of fixed arrays and options of them: they become
-    lists and plain records.
+    Records have no class, so that ROOT has no name for the type of fixed arrays and options of them: these
+    become lists and plain records.
 
     Raises:
         UnsupportedTypeError: ROOT has no such type.

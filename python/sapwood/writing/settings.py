@@ -25,7 +25,13 @@ def cluster(size: int | str, entries: int | None) -> tuple[str, int]:
 
 
 def by_name(option: str, value: Any, names: Sequence[str], what: str = "branch") -> dict[str, Any]:
-    """The value of an option for each branch or field: one for all, or by name or pattern; the first match wins."""
+    """The value of an option for each branch or field.
+
+    It is one for all, or a dict by name or pattern, of which the first match wins.
+
+    Raises:
+        UsageError: a name or pattern matches nothing.
+    """
     if not isinstance(value, Mapping):
         return dict.fromkeys(names, value)
     found: dict[str, Any] = {}
@@ -39,5 +45,6 @@ def by_name(option: str, value: Any, names: Sequence[str], what: str = "branch")
 
 
 def unknown_name(option: str, what: str, name: str, names: Sequence[str]) -> UsageError:
+    """The error for an option that names no branch or field; it suggests a similar name."""
     near = nearest(name, names)
     return UsageError(f"{option}: no {what} is named {name!r}{f'; {did_you_mean(near)}' if near else ''}")

@@ -7,8 +7,8 @@ use super::journal::{BasketTreatment, Placement, RepackJournal};
 use super::options::RepackOptions;
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Error, Result};
-use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
 use sapwood_table::write::ClusterSize;
+use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
 use sapwood_ttree::{
     Branch, BranchChange, BranchOutline, ClusterChange, Cutter, Maximum, References, TreeChange, TreeOutline,
 };

@@ -80,7 +80,12 @@ impl NewTable {
     }
 
     /// Adds entries; true if the cluster is full then.
-    fn fill(&mut self, columns: &[ColumnView<'_>], entries: Range<usize>, cancelled: &AtomicBool) -> Result<bool> {
+    fn fill(
+        &mut self,
+        columns: &[ColumnView<'_>],
+        entries: Range<usize>,
+        cancelled: &AtomicBool,
+    ) -> Result<bool> {
         Ok(match &mut self.format {
             Format::Tree { builder, .. } => {
                 builder.fill(columns, entries, cancelled)?;

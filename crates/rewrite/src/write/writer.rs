@@ -9,9 +9,9 @@ use sapwood_rntuple::write::{FieldSpec, RNTupleBuilder, RNTupleOptions};
 use sapwood_sink::Sink;
 use sapwood_streamer::write::{Value, descriptions_for, put_object};
 use sapwood_table::pool::{compute, computing};
+use sapwood_table::write::{ClusterSize, ColumnView};
 pub use sapwood_tfile::write::DirectoryId;
 use sapwood_tfile::write::{FileStamp, FileWriter, NewKey, RecordBuffer};
-use sapwood_table::write::{ClusterSize, ColumnView};
 use sapwood_ttree::write::{BranchSpec, TreeBuilder};
 
 /// How a file is written.
@@ -103,7 +103,8 @@ impl Writer {
         cluster: ClusterSize,
     ) -> Result<TableId> {
         self.check_usable()?;
-        let format = Format::Tree { builder: TreeBuilder::new(name, title, branches, cluster)?, replaces: None };
+        let format =
+            Format::Tree { builder: TreeBuilder::new(name, title, branches, cluster)?, replaces: None };
         Ok(self.add(format, directory, name, title))
     }
 
@@ -183,9 +184,8 @@ impl Writer {
         table.check(columns, entries)?;
         let (file, sink) = (&mut self.file, &mut self.sink);
         let pool = computing(self.threads)?;
-        let result = compute(&pool, call, |cancelled| {
-            table.extend(columns, entries, cancelled, file, sink.as_mut())
-        });
+        let result =
+            compute(&pool, call, |cancelled| table.extend(columns, entries, cancelled, file, sink.as_mut()));
         self.remember(result)
     }
 

@@ -285,7 +285,8 @@ impl Blobs {
 
     /// Adds a page unless it is there.
     fn add_once(&mut self, checksum: u64, page: Bytes) -> (usize, u64) {
-        let same = self.known.get(&checksum).and_then(|known| known.iter().find(|(.., known)| *known == page));
+        let same =
+            self.known.get(&checksum).and_then(|known| known.iter().find(|(.., known)| *known == page));
         if let Some((blob, start, _)) = same {
             return (*blob, *start);
         }

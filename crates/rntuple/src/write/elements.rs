@@ -9,9 +9,14 @@ pub(super) enum Elements {
     /// Booleans of one byte each.
     Bits,
     Chars,
-    Numbers { primitive: Primitive, split: bool },
+    Numbers {
+        primitive: Primitive,
+        split: bool,
+    },
     /// Ends of lists: 64-bit numbers. Split ones are stored as differences.
-    Ends { split: bool },
+    Ends {
+        split: bool,
+    },
     /// Positions and tags of variants.
     Switch,
 }

@@ -71,7 +71,14 @@ impl Layout {
         self.columns.iter().map(record).collect()
     }
 
-    fn field(&mut self, name: &str, title: &str, form: &Form, parent: usize, context: Context) -> Result<Node> {
+    fn field(
+        &mut self,
+        name: &str,
+        title: &str,
+        form: &Form,
+        parent: usize,
+        context: Context,
+    ) -> Result<Node> {
         check_name(name)?;
         let id = self.fields.len();
         let (role, repetitions) = match form {
@@ -111,7 +118,9 @@ impl Layout {
             }
             Form::Fixed { size, content } => {
                 if *size == 0 || items_of(form) > MOST_ITEMS {
-                    return Err(Error::unsupported(format!("a fixed array of {size} items cannot be written")));
+                    return Err(Error::unsupported(format!(
+                        "a fixed array of {size} items cannot be written"
+                    )));
                 }
                 Node::Fixed(*size, item(self, content)?)
             }

@@ -1,0 +1,216 @@
+"""RNTuples that are written: uproot and ROOT read what was given, whatever the types, sizes and options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import awkward as ak
+import numpy as np
+import pytest
+import uproot
+from root_peer import rntuples_by_root
+
+import sapwood
+from sapwood.errors import KeyInFileError, UnsupportedTypeError, UsageError
+
+NUMBERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+ENTRIES = 1000
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[str, Any]:
+    """A column for each type that can be written."""
+    random = np.random.default_rng(24)
+    counts = random.integers(0, 4, ENTRIES)
+    floats = ak.unflatten(random.normal(size=counts.sum()).astype("f4"), counts)
+    words = [f"tag{n}" * (n % 4) + "ü" for n in range(ENTRIES)]
+    integers = {
+        name: random.integers(np.iinfo(name).min, np.iinfo(name).max, ENTRIES, name, endpoint=True)
+        for name in NUMBERS[1:]
+    }
+    hits = ak.unflatten(ak.local_index(floats, 1) + 7, 1, axis=1)
+    return {
+        "bool": random.random(ENTRIES) < 0.5,
+        **integers,
+        "float32": random.normal(size=ENTRIES).astype("f4"),
+        "float64": random.normal(size=ENTRIES),
+        "text": words,
+        "list": floats,
+        "nested": ak.unflatten(floats, ak.num(floats), axis=1)[:, :1],
+        "texts": ak.Array([[word] * (n % 3) for n, word in enumerate(words)]),
+        "flags": floats > 0,
+        "array": random.normal(size=(ENTRIES, 2, 3)),
+        "option": ak.Array([n if n % 3 else None for n in range(ENTRIES)]),
+        "options": ak.mask(floats, floats > 0),
+        "record": ak.zip({"x": random.normal(size=ENTRIES), "n": integers["int8"]}),
+        "Jet": ak.zip({"pt": floats, "hits": hits}, depth_limit=2),
+        "variant": ak.Array([n if n % 2 else words[n] for n in range(ENTRIES)]),
+        "empty": ak.values_astype(ak.Array([[]] * ENTRIES), "f4"),
+    }
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"compression": "none"},
+    {"compression": "lz4:4", "page_size": 300, "cluster_entries": 300},
+    {
+        "compression": {"list": "zlib:1", "text": "none", "*": "lzma:7"},
+        "cluster_size": "8 kB",
+        "page_size": "1 kB",
+    },
+    {"checksums": False, "cluster_entries": 999},
+]
+
+
+def write(path: Path, table: dict[str, Any], steps: int = 1, **options: Any) -> None:
+    with sapwood.recreate(path) as file:
+        rntuple = file.mkrntuple("deep/events", None, "all types", **options)
+        for step in range(steps):
+            part = slice(step * ENTRIES // steps, (step + 1) * ENTRIES // steps)
+            rntuple.extend({name: column[part] for name, column in table.items()})
+        assert rntuple.num_entries == ENTRIES
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: ",".join(options) or "defaults")
+def test_uproot_reads_what_was_written(
+    table: dict[str, Any], tmp_path: Path, options: dict[str, Any]
+) -> None:
+    several = "cluster_entries" in options or "cluster_size" in options
+    # uproot does not move the positions in variants to their cluster.
+    table = {name: column for name, column in table.items() if name != "variant" or not several}
+    path = tmp_path / "out.root"
+    write(path, table, steps=3, **options)
+    with uproot.open(path) as file:
+        read = file["deep/events"]
+        assert read.keys(recursive=False) == list(table)
+        assert read.num_entries == ENTRIES
+        for name, column in table.items():
+            assert read[name].array().tolist() == ak.Array(column).tolist(), name
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: ",".join(options) or "defaults")
+def test_root_reads_what_was_written(table: dict[str, Any], tmp_path: Path, options: dict[str, Any]) -> None:
+    path = tmp_path / "out.root"
+    write(path, table, steps=3, **options)
+    (read,) = rntuples_by_root(path, "deep/events")
+    assert read["description"] == "all types"
+    for name, column in table.items():
+        assert [entry[name] for entry in read["entries"]] == ak.Array(column).tolist(), name
+
+
+def test_types_have_the_names_of_root(table: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "out.root"
+    write(path, table)
+    (read,) = rntuples_by_root(path, "deep/events")
+    named = {
+        "bool": "bool",
+        "uint8": "std::uint8_t",
+        "float32": "float",
+        "text": "std::string",
+        "nested": "std::vector<std::vector<float>>",
+        "array": "std::array<std::array<double,3>,2>",
+        "options": "std::vector<std::optional<float>>",
+        "record": "",
+        "Jet": "",
+        "variant": "std::variant<std::int64_t,std::string>",
+    }
+    assert {name: read["types"][name] for name in named} == named
+
+
+def test_declared_types_accept_data_that_fit(tmp_path: Path) -> None:
+    path = tmp_path / "out.root"
+    types = {"x": "float32", "jets": "var * {pt: float32, id: int8}", "maybe": "?int32", "p": ("f8", (2,))}
+    with sapwood.recreate(path) as file:
+        rntuple = file.mkrntuple("t", types, titles={"x": "a number"})
+        assert rntuple.keys() == list(types)
+        assert rntuple.typenames()["maybe"] == "?int32"
+        jets = [[{"id": 1, "pt": 2.5}], []]
+        rntuple.extend({"p": [[1, 2], [3, 4]], "maybe": [1, 2], "jets": jets, "x": [1, 2]})
+        maybe = np.ma.masked_array([1, 2], [True, False])
+        rntuple.extend({"p": np.ones((2, 2)), "maybe": maybe, "jets": [[], []], "x": np.ones(2)})
+        with pytest.raises(UsageError, match="'x' is missing"):
+            rntuple.extend({"maybe": [1]})
+        with pytest.raises(KeyInFileError, match="unknown"):
+            rntuple.extend({"p": [], "maybe": [], "jets": [], "x": [], "unknown": []})
+        with pytest.raises(UsageError, match="the data is string"):
+            rntuple.extend({"p": [[1, 2]], "maybe": [1], "jets": [[]], "x": ["a"]})
+        with pytest.raises(UsageError, match="does not fit int32"):
+            rntuple.extend({"p": [[1, 2]], "maybe": [2**40], "jets": [[]], "x": [1]})
+    with uproot.open(path) as file:
+        read = file["t"].arrays()
+    assert read.x.tolist() == [1, 2, 1, 1]
+    assert read.maybe.tolist() == [1, 2, None, 2]
+    assert read.jets.tolist() == [[{"pt": 2.5, "id": 1}], [], [], []]
+
+
+def test_data_give_types_and_entries_as_in_uproot(tmp_path: Path) -> None:
+    path = tmp_path / "out.root"
+    array = ak.Array([{"x": 1.5, "y": [1, 2]}, {"x": 2.5, "y": []}])
+    with sapwood.recreate(path) as file:
+        file.mkrntuple("array", array)
+        file.mkrntuple("dict", {"x": np.arange(3)})
+        file.mkrntuple("form", array.layout.form)
+        file.mkrntuple("type", array.type.content)
+        file["tree"] = {"x": np.arange(3)}
+        assert {name: len(file[name].keys()) for name in ("array", "form", "type")} == dict.fromkeys(
+            ["array", "form", "type"], 2
+        )
+        file["form"].extend(array)
+    with uproot.open(path) as file:
+        assert file.classnames() == {
+            **dict.fromkeys(["array;1", "dict;1", "form;1", "type;1"], "ROOT::RNTuple"),
+            "tree;1": "TTree",
+        }
+        assert file["array"].arrays().tolist() == file["form"].arrays().tolist() == array.tolist()
+        assert file["type"].num_entries == 0
+    assert [read["entries"] for read in rntuples_by_root(path, "dict", "type")] == [
+        [{"x": 0}, {"x": 1}, {"x": 2}],
+        [],
+    ]
+
+
+def test_an_rntuple_is_added_to_an_existing_file(tmp_path: Path) -> None:
+    path = tmp_path / "out.root"
+    with sapwood.recreate(path) as file:
+        file.mkrntuple("first", {"x": np.arange(3)})
+    with sapwood.update(path) as file:
+        file.mkrntuple("second", {"x": ak.Array([[1.5], []])})
+    first, second = rntuples_by_root(path, "first", "second")
+    assert first["entries"][2] == {"x": 2}
+    assert second["entries"] == [{"x": [1.5]}, {"x": []}]
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ({}, UsageError, "has no fields"),
+        ({"a.b": np.zeros(1)}, UsageError, "must not contain '.'"),
+        ({"x": ak.Array([[]])}, UsageError, "the type of 'x' is unknown"),
+        ({"x": np.zeros(1, "c16")}, UnsupportedTypeError, "complex128"),
+        ({"x": np.zeros(1), "y": np.zeros(2)}, UsageError, "'y' has 2 entries, but 'x' has 1"),
+        ({"x": ak.Array([{"a": 1}, 2])}, UnsupportedTypeError, "no field can store"),
+        ({"x": ak.Array([{"a": 1}, None])}, UnsupportedTypeError, "missing values"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(
+    tmp_path: Path, data: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    path = tmp_path / "out.root"
+    with pytest.raises(error, match=message), sapwood.recreate(path) as file:
+        file.mkrntuple("t", data if data else None).extend(data)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"page_size": 10}, "pages of 10 bytes"),
+        ({"cluster_entries": 0}, "at least one entry"),
+        ({"compression": {"y": "zstd"}}, "no field is named 'y'"),
+        ({"titles": {"y": "?"}}, "no field is named 'y'"),
+    ],
+)
+def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message), sapwood.recreate(tmp_path / "out.root") as file:
+        file.mkrntuple("t", {"x": "float32"}, **options)
