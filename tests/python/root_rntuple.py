@@ -1,6 +1,6 @@
 """Prints what ROOT reads in RNTuples, as JSON: run by a Python that has ROOT, see `root_peer.py`.
 
-Arguments: a file, then names of RNTuples in it. Each gives a dict of its description, types by field, and entries.
+Arguments: a file, then names of RNTuples in it. Each gives a dict: description, types by field, entries.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ void Print(const Value &value, std::ostream &out) {
       {"std::int16_t", Number<std::int16_t>}, {"std::uint16_t", Number<std::uint16_t>},
       {"std::int32_t", Number<std::int32_t>}, {"std::uint32_t", Number<std::uint32_t>},
       {"std::int64_t", Number<std::int64_t>}, {"std::uint64_t", Number<std::uint64_t>},
+      {"ROOT::RNTupleCardinality<std::uint32_t>", Number<ROOT::RNTupleCardinality<std::uint32_t>>},
       {"float", Number<float>},               {"double", Number<double>}};
    if (auto found = numbers.find(type); found != numbers.end()) return found->second(value, out);
    if (type == "bool") { out << (value.GetRef<bool>() ? "true" : "false"); return; }
@@ -64,7 +65,7 @@ void Print(const Value &value, std::ostream &out) {
    }
    auto parts = field.SplitValue(value);
    const bool named = field.GetStructure() == ROOT::ENTupleStructure::kRecord && type.empty();
-   if (type.rfind("std::optional<", 0) == 0 || type.rfind("ROOT::RNTupleCardinality<", 0) == 0) {
+   if (type.rfind("std::optional<", 0) == 0) {
       if (parts.empty()) out << "null"; else Print(parts[0], out);
       return;
    }

@@ -7,7 +7,7 @@ use crate::file::File;
 use crate::options::{PyOpenOptions, open_options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sapwood::repack::{Input, RepackOptions, SchemaDrift, TreeSelection};
+use sapwood::repack::{Input, OutputFormat, RepackOptions, SchemaDrift, TreeSelection};
 use std::time::Duration;
 
 /// Path of the tree, paths of its branches, and for each input the ranges of entries.
@@ -17,7 +17,7 @@ type SelectionArgument = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)
 #[pyfunction]
 #[pyo3(signature = (
     inputs, target, name, *, compression=None, basket_size=None, cluster=None, trees=None, choices=Vec::new(),
-    intersection=false, sets=Vec::new(), threads=None, deadline=None, keep_every=None
+    intersection=false, sets=Vec::new(), rntuple=false, threads=None, deadline=None, keep_every=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are the options of one call")]
 pub(crate) fn repack<'py>(
@@ -32,12 +32,14 @@ pub(crate) fn repack<'py>(
     choices: Vec<SelectionArgument>,
     intersection: bool,
     sets: Vec<String>,
+    rntuple: bool,
     threads: Option<usize>,
     deadline: Option<f64>,
     keep_every: Option<f64>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let inputs = inputs.iter().map(|one| input(one, deadline)).collect::<PyResult<Vec<_>>>()?;
     let options = RepackOptions {
+        format: if rntuple { OutputFormat::RNTuple } else { OutputFormat::Unchanged },
         compression: self::compression(compression)?,
         basket_size,
         cluster: cluster.map(cluster_size),

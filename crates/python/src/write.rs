@@ -99,6 +99,7 @@ impl Writer {
 
     /// A new RNTuple; its number. A field is its name, its description, its form, and ROOT's number of its compression.
     #[pyo3(signature = (directory, name, description, fields, *, compression, cluster, page_size, checksums))]
+    #[expect(clippy::too_many_arguments, reason = "they are the options of one call")]
     fn rntuple(
         &self,
         py: Python<'_>,
@@ -116,7 +117,7 @@ impl Writer {
         let options = RNTupleOptions { cluster: cluster_size(cluster), page_size, checksums, compression };
         self.with(py, |open| {
             let directory = open.writer.directory(directory)?;
-            open.tables.push(open.writer.rntuple(directory, name, description, fields, options)?);
+            open.tables.push(open.writer.rntuple(directory, name, description, fields, &[], options)?);
             Ok(open.tables.len() - 1)
         })
     }

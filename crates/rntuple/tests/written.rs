@@ -37,7 +37,7 @@ fn write(columns: &[(&str, Column)], options: RNTupleOptions, step: usize) -> By
     };
     let specs = columns.iter().map(spec).collect();
     let mut builder =
-        RNTupleBuilder::new("t", "all", specs, options, &mut |parts| file.blob(top, parts)).unwrap();
+        RNTupleBuilder::new("t", "all", specs, &[], options, &mut |parts| file.blob(top, parts)).unwrap();
     let views: Vec<ColumnView<'_>> = columns
         .iter()
         .map(|(_, column)| ColumnView {
@@ -127,7 +127,14 @@ fn make(form: &Form, length: usize, buffers: &mut Vec<Arc<Buffer>>) {
         Form::Tuple(forms) => forms.iter().for_each(|form| make(form, length, buffers)),
         Form::Option(content) => {
             let mut next = 0;
-            let positions = (0..length).map(|n| if count(n) == 0 { -1 } else { next += 1; next - 1 });
+            let positions = (0..length).map(|n| {
+                if count(n) == 0 {
+                    -1
+                } else {
+                    next += 1;
+                    next - 1
+                }
+            });
             let positions: Vec<i64> = positions.collect();
             buffers.push(buffer(positions));
             make(content, next as usize, buffers);

@@ -61,6 +61,9 @@ class Layout:
     cluster_entries: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Entries of a cluster, instead of its bytes.")
     ] = None
+    format: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="rntuple writes trees as RNTuples.")
+    ] = None
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of :func:`sapwood.repack`."""

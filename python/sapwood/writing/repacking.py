@@ -81,6 +81,7 @@ def repack(
     basket_size: int | str | None = None,
     cluster_size: int | str | None = None,
     cluster_entries: int | None = None,
+    format: Literal["rntuple"] | None = None,
     keep: Filter = None,
     drop: Filter = None,
     cut: str | None = None,
@@ -114,6 +115,9 @@ def repack(
         cluster_size: bytes of a cluster, as compressed in the source, such as ``"20 MB"``. Default:
             unchanged.
         cluster_entries: entries of a cluster, instead of ``cluster_size``.
+        format: ``"rntuple"`` to write trees as RNTuples: their values are read, and become fields of the same
+            types. Then ``basket_size`` is that of a page, and ``cluster_size`` is in bytes as written.
+            Default: unchanged.
         keep, drop: names, globs or ``"/regex/"`` of branches of ``tree`` to copy, and to drop. A branch
             includes its sub-branches and its counter.
         cut: an expression; only entries of ``tree`` for which it is true are copied.
@@ -150,7 +154,7 @@ def repack(
                 choices += [
                     (place, None, [own]) for place, own in followed if trees is None or place in trees
                 ]
-        layout = _layout(compression, basket_size, cluster_size, cluster_entries)
+        layout = _layout(compression, basket_size, cluster_size, cluster_entries, format)
         # Exporting a dataset equals merging the files from which it was made.
         layout["sets"] = list(CMS_SETS)
         report = _write([file._core], target, choices, layout, trees, opened)
@@ -166,6 +170,7 @@ def merge(
     basket_size: int | str | None = None,
     cluster_size: int | str | None = None,
     cluster_entries: int | None = None,
+    format: Literal["rntuple"] | None = None,
     schema: Literal["strict", "intersection"] = "strict",
     sets: Sequence[str] = CMS_SETS,
     trees: Sequence[str] | None = None,
@@ -189,7 +194,7 @@ def merge(
             lists the others in the notes.
         sets: paths of trees with provenance; entries that several files share are copied once. Default:
             those of CMS.
-        target, compression, basket_size, cluster_size, cluster_entries: as in :func:`repack`.
+        target, compression, basket_size, cluster_size, cluster_entries, format: as in :func:`repack`.
         trees, overwrite, threads, deadline, options: as in :func:`repack`.
 
     Raises:
@@ -206,7 +211,7 @@ def merge(
         target, [*(spec.file for spec in specs), options.get("replicas")], overwrite, opened
     )
     inputs = [core_input(spec, opened) for spec in specs]
-    layout = _layout(compression, basket_size, cluster_size, cluster_entries)
+    layout = _layout(compression, basket_size, cluster_size, cluster_entries, format)
     layout |= {"intersection": schema == "intersection", "sets": list(sets)}
     report = _write(inputs, target, [], layout, trees, opened)
     if len(specs) == 1 or "MetaData" not in report.trees:
@@ -254,9 +259,12 @@ def _layout(
     basket_size: int | str | None,
     cluster_size: int | str | None,
     cluster_entries: int | None,
+    format: str | None,
 ) -> dict[str, Any]:
     """The layout options as keyword arguments of the core."""
-    layout: dict[str, Any] = {}
+    if format not in (None, "rntuple"):
+        raise UsageError(f"format must be 'rntuple', not {format!r}")
+    layout: dict[str, Any] = {"rntuple": True} if format else {}
     if compression is not None:
         layout["compression"] = Compression.of(compression).code
     if basket_size is not None:

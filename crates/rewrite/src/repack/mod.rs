@@ -17,11 +17,14 @@ pub mod output;
 mod output_tree;
 mod placing;
 pub mod plan;
+mod rntuples;
 mod sets;
 mod stream;
 mod trees;
 
-pub use options::{Input, InputFile, OpenFile, RepackOptions, RepackReport, SchemaDrift, TreeSelection};
+pub use options::{
+    Input, InputFile, OpenFile, OutputFormat, RepackOptions, RepackReport, SchemaDrift, TreeSelection,
+};
 pub use trees::copy_trees;
 
 use inputs::Inputs;
@@ -56,7 +59,9 @@ pub fn repack(
     let first = inputs.get(0, call)?;
     let own = Compression::from_number(first.header().compression);
     let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
-    let journal = match plan.job(name, options) {
+    // Values that are written again are not kept for a later run.
+    let job = plan.job(name, options).filter(|_| options.format == OutputFormat::Unchanged);
+    let journal = match job {
         Some(job) => RepackJournal::begin(&mut *sink, job, options.keep_every, &mut report.notes)?,
         None => RepackJournal::none(),
     };
@@ -85,5 +90,8 @@ fn write(
     }
     copy_process_ids(&plan.process_ids, inputs, output, call)?;
     copy_objects(&plan.objects, inputs, output, report, call)?;
-    copy_trees(plan, inputs, output, options, report, call)
+    match options.format {
+        OutputFormat::Unchanged => copy_trees(plan, inputs, output, options, report, call),
+        OutputFormat::RNTuple => rntuples::write(plan, inputs, output, options, report, call),
+    }
 }

@@ -55,12 +55,15 @@ impl Input {
 /// How the new file differs from its inputs. By default it does not: baskets are copied as they are.
 #[derive(Debug, Clone, Default)]
 pub struct RepackOptions {
-    /// Compression of all baskets, and of the metadata. Default: unchanged.
+    /// The format of the tables in the new file. Default: unchanged.
+    pub format: OutputFormat,
+    /// Compression of all baskets or pages, and of the metadata. Default: unchanged.
     pub compression: Option<Compression>,
     /// `fBasketSize` of all branches: the uncompressed size of a basket. Default: baskets are not re-split, or get the
-    /// size that their branch states if `cluster` is set.
+    /// size that their branch states if `cluster` is set. For RNTuples, the size of a page; default: 1 MiB.
     pub basket_size: Option<u32>,
-    /// Size of clusters; a size in bytes refers to the compressed size in the inputs. Default: unchanged.
+    /// Size of clusters; a size in bytes refers to the compressed size in the inputs. Default: unchanged; for RNTuples,
+    /// 128 MiB in the new file.
     pub cluster: Option<ClusterSize>,
     /// Paths of the trees to write. Default: all.
     pub trees: Option<Vec<String>>,
@@ -76,6 +79,16 @@ pub struct RepackOptions {
     pub sets: Vec<String>,
     /// How often the sink writes its journal, if it has one, so that a later run can resume. Default: every 10 seconds.
     pub keep_every: Option<Duration>,
+}
+
+/// The format of the tables in a new file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// That of the inputs.
+    #[default]
+    Unchanged,
+    /// RNTuples, whose fields get the values of the branches of trees.
+    RNTuple,
 }
 
 /// The branches and entries of a tree to write.

@@ -36,6 +36,11 @@ impl OutputFile {
         new_file::flush(&mut self.file, &mut *self.sink)
     }
 
+    /// The writer of the container, and the sink, for what writes to both.
+    pub(super) fn both(&mut self) -> (&mut FileWriter, &mut dyn Sink) {
+        (&mut self.file, &mut *self.sink)
+    }
+
     /// Hands the sink a basket that has its place in the file, and records it in the journal.
     pub(super) fn placed(&mut self, placement: &Placement, report: &mut RepackReport) -> Result<()> {
         self.flush()?;

@@ -7,12 +7,14 @@ use super::options::{RepackOptions, SchemaDrift};
 use sapwood_core::{Call, Error, Result};
 use sapwood_root::{File, KeyEntry};
 use sapwood_root::{RNTUPLES, is_tree};
+use sapwood_table::Table;
 use sapwood_tfile::write::Descriptions;
 use sapwood_ttree::Branch;
 use std::collections::{HashMap, HashSet};
 use std::fmt::{Result as Written, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The content of the new file, and the inputs it comes from.
 #[derive(Debug, Default)]
@@ -116,9 +118,10 @@ impl RepackPlan {
             selections,
             drift,
             sets,
+            format,
             ..
         } = options;
-        let asked = (compression, basket_size, cluster, trees, only_trees, selections, drift, sets);
+        let asked = (format, compression, basket_size, cluster, trees, only_trees, selections, drift, sets);
         let mut hasher = self.identities.clone();
         (env!("CARGO_PKG_VERSION"), name).hash(&mut hasher);
         write!(HashWriter(&mut hasher), "{asked:?}").ok()?;
@@ -250,6 +253,18 @@ impl TreePlan {
         let input = self.inputs.get(position).ok_or_else(|| Error::usage("no such input of the tree"))?;
         let file = inputs.get(input.index, call)?;
         InputTree::open(&file, &self.path, input.cycle, &mut call.step())
+    }
+
+    /// The tree in one of its inputs as a table, and its number of entries.
+    pub(super) fn table(
+        &self,
+        position: usize,
+        inputs: &mut Inputs<'_>,
+        call: &mut Call<'_>,
+    ) -> Result<(Arc<dyn Table>, u64)> {
+        let input = self.inputs.get(position).ok_or_else(|| Error::usage("no such input of the tree"))?;
+        let file = inputs.get(input.index, call)?;
+        Ok((file.tree(&self.path, Some(input.cycle), &mut call.step())?.table(), input.entries))
     }
 
     /// The selected entries of one of its inputs, by the position among these; `ranges` are those of the given files.

@@ -6,7 +6,6 @@
 //! ```
 
 mod existing;
-mod new_table;
 mod writer;
 
 use sapwood_core::Result;
@@ -15,7 +14,7 @@ use sapwood_table::pool::runtime;
 
 pub use sapwood_codec::{Algorithm, Compression};
 pub use sapwood_core::FilePiece;
-pub use sapwood_rntuple::write::{FieldSpec, RNTupleOptions};
+pub use sapwood_rntuple::write::{FieldSpec, Projection, RNTupleOptions};
 pub use sapwood_sink::Sink;
 pub use sapwood_streamer::write::Value;
 pub use sapwood_table::write::{ClusterSize, ColumnView};

@@ -1,11 +1,11 @@
 //! Writes one file: directories, objects, and tables that grow cluster by cluster.
 
 use super::existing::{ExistingFile, open_existing};
-use super::new_table::{Format, NewTable};
 use crate::new_file;
+use crate::new_table::{Format, NewTable};
 use sapwood_codec::Compression;
 use sapwood_core::{Call, Error, ErrorKind, Result};
-use sapwood_rntuple::write::{FieldSpec, RNTupleBuilder, RNTupleOptions};
+use sapwood_rntuple::write::{FieldSpec, Projection, RNTupleBuilder, RNTupleOptions};
 use sapwood_sink::Sink;
 use sapwood_streamer::write::{Value, descriptions_for, put_object};
 use sapwood_table::pool::{compute, computing};
@@ -118,11 +118,12 @@ impl Writer {
         name: &str,
         description: &str,
         fields: Vec<FieldSpec>,
+        projections: &[Projection],
         options: RNTupleOptions,
     ) -> Result<TableId> {
         self.check_usable()?;
         let mut place = |parts| self.file.blob(directory, parts);
-        let builder = RNTupleBuilder::new(name, description, fields, options, &mut place)?;
+        let builder = RNTupleBuilder::new(name, description, fields, projections, options, &mut place)?;
         self.flush()?;
         Ok(self.add(Format::RNTuple(builder), directory, name, ""))
     }

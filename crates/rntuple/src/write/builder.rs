@@ -2,7 +2,7 @@
 
 use super::clusters::Clusters;
 use super::column::{Column, ColumnOfCluster, Sealing};
-use super::layout::{FieldSpec, Layout};
+use super::layout::{FieldSpec, Layout, Projection};
 use super::metadata::{self, PlacedCluster, PlacedColumn, PlacedGroup, PlacedPage};
 use crate::Anchor;
 use bytes::Bytes;
@@ -75,6 +75,7 @@ impl RNTupleBuilder {
         name: &str,
         description: &str,
         specs: Vec<FieldSpec>,
+        projections: &[Projection],
         options: RNTupleOptions,
         place: &mut PlaceBlob<'_>,
     ) -> Result<RNTupleBuilder> {
@@ -82,7 +83,7 @@ impl RNTupleBuilder {
             return Err(Error::usage(format!("pages of {} bytes cannot be written", options.page_size))
                 .hint("a page has 256 B to 256 MiB"));
         }
-        let layout = Layout::new(&specs)?;
+        let layout = Layout::new(&specs, projections)?;
         let column = |new: &super::layout::NewColumn| {
             let compression = specs.get(new.top).map_or(options.compression, |spec| spec.compression);
             let sealing = Sealing { elements: new.elements, compression, checksums: options.checksums };

@@ -5,7 +5,7 @@ use super::feed::Node;
 use crate::schema::{ColumnRecord, FieldRecord, Role};
 use sapwood_codec::Compression;
 use sapwood_core::{Error, Field, Form, Primitive, Result};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The most types of a variant (its index is a byte in ROOT's memory).
 const MOST_TYPES: usize = 125;
@@ -25,6 +25,19 @@ pub struct FieldSpec {
     pub compression: Compression,
 }
 
+/// A field that shows a part of another one, and has no data of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Projection {
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    pub title: String,
+    /// The name of the top-level field, a list.
+    pub of: String,
+    /// The member of the records in that list, which becomes a list of its own; `None` for the number of items.
+    pub member: Option<String>,
+}
+
 /// A column to be written.
 #[derive(Debug)]
 pub(super) struct NewColumn {
@@ -42,24 +55,102 @@ pub(super) struct Layout {
     pub(super) columns: Vec<NewColumn>,
     /// Of each top-level field.
     pub(super) nodes: Vec<Node>,
+    /// The field that each projected field shows.
+    pub(super) sources: HashMap<usize, usize>,
+    /// Columns of projected fields: that of the field they show, and the projected field.
+    pub(super) aliases: Vec<(usize, usize)>,
 }
 
 impl Layout {
     /// # Errors
     /// `Usage` for impossible names; `Unsupported` for forms that ROOT has no type for.
-    pub(super) fn new(specs: &[FieldSpec]) -> Result<Layout> {
+    pub(super) fn new(specs: &[FieldSpec], projections: &[Projection]) -> Result<Layout> {
         let mut layout = Layout::default();
         let mut names = HashSet::new();
+        let all = specs.iter().map(|spec| &spec.name).chain(projections.iter().map(|one| &one.name));
+        if let Some(twice) = all.into_iter().find(|name| !names.insert(*name)) {
+            return Err(Error::usage("there are two fields of this name").branch(twice));
+        }
         for (top, spec) in specs.iter().enumerate() {
-            if !names.insert(&spec.name) {
-                return Err(Error::usage("there are two fields of this name").branch(&spec.name));
-            }
             let context = Context { top, split: !spec.compression.is_none() };
             let id = layout.fields.len();
             let node = layout.field(&spec.name, &spec.title, &spec.form, id, context);
             layout.nodes.push(node.map_err(|error| error.branch(&spec.name))?);
         }
+        for projection in projections {
+            layout.project(projection).map_err(|error| error.branch(&projection.name))?;
+        }
         Ok(layout)
+    }
+
+    /// Adds a projected field, and those below it.
+    fn project(&mut self, Projection { name, title, of, member }: &Projection) -> Result<()> {
+        check_name(name)?;
+        let child = |fields: &[FieldRecord], parent: usize, name: &str| {
+            let mut found = fields.iter().enumerate().skip(parent + 1);
+            found.find(|(_, field)| field.parent == parent && field.name == name).map(|(id, _)| id)
+        };
+        let top =
+            self.fields.iter().enumerate().position(|(id, field)| field.parent == id && field.name == *of);
+        let list = top.filter(|top| self.fields.get(*top).is_some_and(|top| top.role == Role::Collection));
+        let (Some(list), id) = (list, self.fields.len()) else {
+            return Err(Error::usage(format!("there is no list '{of}' to project")));
+        };
+        let Some(member) = member else {
+            let type_name = "ROOT::RNTupleCardinality<std::uint32_t>";
+            self.projected(list, id, Role::Plain, name, type_name, title);
+            return Ok(());
+        };
+        let record = child(&self.fields, list, "_0");
+        let source = record.and_then(|record| child(&self.fields, record, member));
+        let source = source.ok_or_else(|| Error::usage(format!("'{of}' has no member '{member}'")))?;
+        let item = self.fields.get(source).map(|field| field.type_name.clone()).unwrap_or_default();
+        self.projected(list, id, Role::Collection, name, &format!("ROOT::VecOps::RVec<{item}>"), title);
+        self.project_below(source, id, "_0")
+    }
+
+    /// Adds the projection of a field below another one.
+    fn project_below(&mut self, source: usize, parent: usize, name: &str) -> Result<()> {
+        let Some(FieldRecord { role, type_name, repetitions, .. }) = self.fields.get(source).cloned() else {
+            return Ok(());
+        };
+        // ROOT's rules for projections.
+        if role == Role::Variant || repetitions.is_some() || type_name.is_empty() {
+            return Err(Error::unsupported("arrays, variants and records in it cannot be projected"));
+        }
+        let id = self.projected(source, parent, role, name, &type_name, "");
+        let is_below = |(other, field): &(usize, &FieldRecord)| field.parent == source && *other != source;
+        let below =
+            self.fields.iter().enumerate().filter(is_below).map(|(id, field)| (id, field.name.clone()));
+        below
+            .collect::<Vec<_>>()
+            .into_iter()
+            .try_for_each(|(child, name)| self.project_below(child, id, &name))
+    }
+
+    fn projected(
+        &mut self,
+        source: usize,
+        parent: usize,
+        role: Role,
+        name: &str,
+        type_name: &str,
+        title: &str,
+    ) -> usize {
+        let id = self.fields.len();
+        self.fields.push(FieldRecord {
+            version: 0,
+            parent,
+            role,
+            name: name.to_owned(),
+            type_name: type_name.to_owned(),
+            description: title.to_owned(),
+            repetitions: None,
+        });
+        self.sources.insert(id, source);
+        let shown = self.columns.iter().enumerate().filter(|(_, column)| column.field == source);
+        self.aliases.extend(shown.map(|(column, _)| (column, id)));
+        id
     }
 
     pub(super) fn column_records(&self) -> Vec<ColumnRecord> {
@@ -261,20 +352,20 @@ mod tests {
             (Form::Tuple(vec![record.clone()]), ""),
         ];
         for (form, name) in names {
-            assert_eq!(Layout::new(&[spec(form)]).unwrap().fields[0].type_name, name);
+            assert_eq!(Layout::new(&[spec(form)], &[]).unwrap().fields[0].type_name, name);
         }
         for form in [Form::Empty, Form::fixed(&[2], record.clone()), Form::Option(Box::new(record))] {
-            assert!(Layout::new(&[spec(form)]).is_err());
+            assert!(Layout::new(&[spec(form)], &[]).is_err());
         }
     }
 
     #[test]
     fn names_that_root_refuses_are_refused() {
         for name in ["", "a.b", "a b", "a/b", "a\nb"] {
-            assert!(Layout::new(&[FieldSpec { name: name.to_owned(), ..spec(FLOAT) }]).is_err());
+            assert!(Layout::new(&[FieldSpec { name: name.to_owned(), ..spec(FLOAT) }], &[]).is_err());
         }
         let colon = FieldSpec { name: "Aux:pt".to_owned(), ..spec(FLOAT) };
-        assert!(Layout::new(&[colon.clone()]).is_ok());
-        assert!(Layout::new(&[colon.clone(), colon]).is_err());
+        assert!(Layout::new(&[colon.clone()], &[]).is_ok());
+        assert!(Layout::new(&[colon.clone(), colon], &[]).is_err());
     }
 }

@@ -2,10 +2,13 @@
 
 use super::envelope::Out;
 use super::layout::Layout;
-use crate::schema::{ColumnRecord, FieldRecord, Role};
+use crate::schema::{FieldRecord, Role};
 use crate::wire::EnvelopeType;
 use sapwood_codec::Compression;
 use sapwood_core::ByteRange;
+
+/// The flag of a projected field.
+const PROJECTED: u16 = 2;
 
 /// A placed page.
 #[derive(Debug, Clone, Copy)]
@@ -48,25 +51,29 @@ pub(super) fn header(name: &str, description: &str, writer: &str, layout: &Layou
         out.string(name);
         out.string(description);
         out.string(writer);
-        schema(out, &layout.fields, &layout.column_records());
+        schema(out, layout);
     })
 }
 
-fn schema(out: &mut Out, fields: &[FieldRecord], columns: &[ColumnRecord]) {
-    out.records(fields, field);
-    out.records(columns, |out, column| {
+fn schema(out: &mut Out, layout: &Layout) {
+    let fields: Vec<_> = layout.fields.iter().zip((0..).map(|id| layout.sources.get(&id))).collect();
+    out.records(&fields, |out, (record, source)| field(out, record, *source));
+    out.records(&layout.column_records(), |out, column| {
         out.u16(column.kind);
         out.u16(column.bits);
         out.count(column.field);
         out.u16(0);
         out.u16(column.representation);
     });
-    // Alias columns, and extra type information.
-    out.list(0, |_| ());
+    out.records(&layout.aliases, |out, (column, field)| {
+        out.count(*column);
+        out.count(*field);
+    });
+    // Extra type information.
     out.list(0, |_| ());
 }
 
-fn field(out: &mut Out, field: &FieldRecord) {
+fn field(out: &mut Out, field: &FieldRecord, source: Option<&usize>) {
     out.u32(field.version);
     out.u32(0);
     out.count(field.parent);
@@ -78,12 +85,15 @@ fn field(out: &mut Out, field: &FieldRecord) {
         Role::Streamed => 4,
         Role::Unknown(role) => role,
     });
-    out.u16(u16::from(field.repetitions.is_some()));
+    out.u16(u16::from(field.repetitions.is_some()) | if source.is_some() { PROJECTED } else { 0 });
     for text in [&field.name, &field.type_name, "", &field.description] {
         out.string(text);
     }
     if let Some(repetitions) = field.repetitions {
         out.u64(repetitions);
+    }
+    if let Some(source) = source {
+        out.count(*source);
     }
 }
 
@@ -122,7 +132,7 @@ pub(super) fn footer(header_checksum: u64, groups: &[PlacedGroup]) -> Vec<u8> {
     let envelope = Out::envelope(EnvelopeType::Footer, |out| {
         out.u64(0);
         out.u64(header_checksum);
-        out.record(|out| schema(out, &[], &[]));
+        out.record(|out| schema(out, &Layout::default()));
         out.records(groups, |out, group| {
             out.u64(group.first_entry);
             out.u64(group.entries);
@@ -156,7 +166,7 @@ mod tests {
             form: Form::Primitive(Primitive::F32),
             compression: Compression::default(),
         };
-        let layout = Layout::new(&[spec]).unwrap();
+        let layout = Layout::new(&[spec], &[]).unwrap();
         let (header, checksum) = header("t", "", "ROOT v6.40.00", &layout);
         let expected =
             "0100a40000000000 0000000000000000 01000000 74 00000000 0d000000 524f4f542076362e34302e3030

@@ -14,4 +14,4 @@ mod layout;
 mod metadata;
 
 pub use builder::{MAX_BLOB, PAGE_SIZES, PlaceBlob, RNTupleBuilder, RNTupleOptions};
-pub use layout::FieldSpec;
+pub use layout::{FieldSpec, Projection};

@@ -16,15 +16,15 @@ const RNTUPLE: &str = "ROOT::RNTuple";
 
 /// A table that is being written.
 #[derive(Debug)]
-pub(super) struct NewTable {
-    pub(super) format: Format,
-    pub(super) directory: DirectoryId,
-    pub(super) name: String,
-    pub(super) title: String,
+pub(crate) struct NewTable {
+    pub(crate) format: Format,
+    pub(crate) directory: DirectoryId,
+    pub(crate) name: String,
+    pub(crate) title: String,
 }
 
 #[derive(Debug)]
-pub(super) enum Format {
+pub(crate) enum Format {
     Tree {
         builder: TreeBuilder,
         /// Cycle and number of entries of the record that this tree replaces.
@@ -34,14 +34,14 @@ pub(super) enum Format {
 }
 
 impl NewTable {
-    pub(super) fn entries(&self) -> u64 {
+    pub(crate) fn entries(&self) -> u64 {
         match &self.format {
             Format::Tree { builder, .. } => builder.entries(),
             Format::RNTuple(builder) => builder.entries(),
         }
     }
 
-    pub(super) fn check(&self, columns: &[ColumnView<'_>], entries: usize) -> Result<()> {
+    pub(crate) fn check(&self, columns: &[ColumnView<'_>], entries: usize) -> Result<()> {
         match &self.format {
             Format::Tree { builder, .. } => builder.check(columns, entries),
             Format::RNTuple(builder) => builder.check(columns, entries),
@@ -49,7 +49,7 @@ impl NewTable {
     }
 
     /// Adds entries of checked columns; complete clusters go to the sink.
-    pub(super) fn extend(
+    pub(crate) fn extend(
         &mut self,
         columns: &[ColumnView<'_>],
         entries: usize,
@@ -117,7 +117,7 @@ impl NewTable {
     }
 
     /// Writes the last cluster, the metadata and the key. A tree that got no entries keeps its old record.
-    pub(super) fn end(&mut self, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
+    pub(crate) fn end(&mut self, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
         if let Format::Tree { builder, replaces } = &self.format
             && replaces.is_some_and(|(_, entries)| entries == builder.entries())
         {
