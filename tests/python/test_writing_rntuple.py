@@ -29,7 +29,10 @@ def table() -> dict[str, Any]:
         name: random.integers(np.iinfo(name).min, np.iinfo(name).max, ENTRIES, name, endpoint=True)
         for name in NUMBERS[1:]
     }
-    hits = ak.unflatten(ak.local_index(floats, 1) + 7, 1, axis=1)
+    hits = ak.from_regular((ak.local_index(floats, 1) + 7)[..., np.newaxis], axis=2)
+    none = ak.contents.ListOffsetArray(
+        ak.index.Index64(np.zeros(ENTRIES + 1)), ak.to_layout(np.empty(0, "f4"))
+    )
     return {
         "bool": random.random(ENTRIES) < 0.5,
         **integers,
@@ -37,7 +40,7 @@ def table() -> dict[str, Any]:
         "float64": random.normal(size=ENTRIES),
         "text": words,
         "list": floats,
-        "nested": ak.unflatten(floats, ak.num(floats), axis=1)[:, :1],
+        "nested": ak.values_astype(ak.Array([[part] * (len(part) % 3) for part in floats.tolist()]), "f4"),
         "texts": ak.Array([[word] * (n % 3) for n, word in enumerate(words)]),
         "flags": floats > 0,
         "array": random.normal(size=(ENTRIES, 2, 3)),
@@ -46,7 +49,7 @@ def table() -> dict[str, Any]:
         "record": ak.zip({"x": random.normal(size=ENTRIES), "n": integers["int8"]}),
         "Jet": ak.zip({"pt": floats, "hits": hits}, depth_limit=2),
         "variant": ak.Array([n if n % 2 else words[n] for n in range(ENTRIES)]),
-        "empty": ak.values_astype(ak.Array([[]] * ENTRIES), "f4"),
+        "empty": ak.Array(none),
     }
 
 
@@ -113,7 +116,7 @@ def test_types_have_the_names_of_root(table: dict[str, Any], tmp_path: Path) -> 
         "options": "std::vector<std::optional<float>>",
         "record": "",
         "Jet": "",
-        "variant": "std::variant<std::int64_t,std::string>",
+        "variant": "std::variant<std::string,std::int64_t>",
     }
     assert {name: read["types"][name] for name in named} == named
 
