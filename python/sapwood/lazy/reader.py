@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 class Caching:
     """Settings for what lazy readers prefetch and how much they keep in memory.
 
-    Lazy readers prefetch only from remote files. From a local file, they read exactly the columns you touch.
+    Lazy readers prefetch only from remote files. From a local file, they read exactly the columns you touch
+    and, in loops, decode those of the next entries that you have touched in most windows.
 
     Attributes:
         startup: whether to fetch all columns of the first entries together while no usage is known. Default:
