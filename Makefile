@@ -75,7 +75,6 @@ docs: .venv/.core target/debug/sapwood-testkit ## build the documents into site/
 serve-docs: .venv/.core target/debug/sapwood-testkit ## the documents at a local address, rebuilt as they change
 docs serve-docs:
 	@sh scripts/docs.sh $(if $(filter docs,$@),build,serve)
-
 # --- more -------------------------------------------------------------------------------------------------------
 bench: build ## measure against other readers and writers; writes docs/benchmarks/results
 bench-objects: build ## only objects: products of MiniAOD-like and xAOD-like files

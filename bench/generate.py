@@ -1,6 +1,6 @@
 """Makes the inputs of the benchmarks with real ROOT: NanoAOD-like (four compressions, and 20 small files),
-H1-like (two layouts), MiniAOD-like (`edm_…`) and xAOD-like, and a pool of background events (`minbias_…`) with
-signal for them.
+H1-like (two layouts), MiniAOD-like (`edm_…`) and xAOD-like, and a pool of background events (`minbias_…`)
+with signal for them.
 
     python bench/generate.py --out DIR [--events 100000] [--only nano_zstd5,h1_new]
 
