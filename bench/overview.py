@@ -35,7 +35,7 @@ PATTERNS = {
     "1 %, from 7,500 on": "### Trigger 1 %, from 7,500 on",
     "random access": "## Random access",
 }
-PAGES = ("benchmarks/index.md", "benchmarks/learned.md", "guides/remote.md")
+PAGES = ("benchmarks/index.md", "benchmarks/learned.md", "benchmarks/mixing.md", "guides/remote.md")
 TITLE_HEIGHT = 28.0
 
 
@@ -137,6 +137,10 @@ def tables(folder: Path) -> dict[str, str]:
         "writing": markdown(part(folder, "write", "| writer |")),
         "ladder": markdown(ladder(folder)),
         "memory": markdown(part(folder, "memory")),
+        "mix40": markdown(part(folder, "mix", "| signal + 40 |")),
+        "mix200": markdown(part(folder, "mix", "| signal + 200 |")),
+        "use40": markdown(part(folder, "mix", "| 2,000 x 40 |")),
+        "use200": markdown(part(folder, "mix", "| 2,000 x 200 |")),
         "opening": markdown(part(folder, "opening")),
     }
 
