@@ -285,6 +285,8 @@ class File:
     @staticmethod
     def open_object(obj: Any, name: str, *, deadline: float | None = None) -> File:
         """Open a Python object that has `read` and `seek`, or that is bytes."""
+    def raw(self) -> RawFile:
+        """The bytes of the file, over the same connection; they stay available after `close`."""
     url: str  # without secrets
     size: int
     uuid: str  # canonical text

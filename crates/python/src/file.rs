@@ -7,6 +7,7 @@ use crate::error::{EventRow, event_row, exception};
 use crate::fields::fields;
 use crate::object::ObjectSource;
 use crate::options::{PyOpenOptions, open_options};
+use crate::raw::RawFile;
 use crate::tree::Tree;
 use bytes::Bytes;
 use pyo3::prelude::*;
@@ -126,6 +127,11 @@ impl File {
             Err(_) => Arc::new(ObjectSource::new(obj, name)?),
         };
         detached(py, deadline, |call| sapwood::File::from_source(source, call)).map(File::new)
+    }
+
+    /// The bytes of the file, over the same connection.
+    fn raw(&self) -> PyResult<RawFile> {
+        Ok(RawFile::new(sapwood::RawFile::of(&self.get()?)))
     }
 
     #[getter]

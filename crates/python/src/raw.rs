@@ -35,8 +35,7 @@ impl RawFile {
         let options = open_options(deadline, options)?;
         let file =
             detached_until(py, options.source.deadline, |call| sapwood::RawFile::open(url, &options, call))?;
-        let (counters, url, size) = (Arc::clone(file.counters()), file.url().to_owned(), file.size());
-        Ok(RawFile { file: Mutex::new(Some(file)), counters, url, size })
+        Ok(RawFile::new(file))
     }
 
     /// The bytes of ranges (offset, bytes), fetched together.
@@ -71,6 +70,11 @@ impl RawFile {
 }
 
 impl RawFile {
+    pub(crate) fn new(file: sapwood::RawFile) -> RawFile {
+        let (counters, url, size) = (Arc::clone(file.counters()), file.url().to_owned(), file.size());
+        RawFile { file: Mutex::new(Some(file)), counters, url, size }
+    }
+
     fn get(&self) -> PyResult<sapwood::RawFile> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.clone().ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! The bytes of any file, whatever its format: with replicas, retries, the block cache and planned requests.
 
-use crate::{OpenOptions, opening};
+use crate::{File, OpenOptions, opening};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Call, Counters, Error, ErrorKind, Result};
 use sapwood_fetch::Fetcher;
@@ -26,6 +26,11 @@ impl RawFile {
             .with_budget(pool::budget()?)
             .with_known(opened.known);
         Ok(RawFile { fetcher })
+    }
+
+    /// The bytes of an open file, which shares its connection, counters and known parts with it.
+    pub fn of(file: &File) -> RawFile {
+        RawFile { fetcher: file.fetcher().clone() }
     }
 
     /// The URL, without secrets.

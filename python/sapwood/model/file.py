@@ -201,6 +201,10 @@ class File(Directory, ClosingContext):
             raise UnsupportedTypeError(f"{self.file_path}:{path} is not a tree", url=self.file_path)
         return found
 
+    def raw(self) -> _core.RawFile:
+        """The bytes of the file, over the same connection."""
+        return self._core.raw()
+
     def beside(self, name: str) -> File:
         """Opens another file with the same options; a relative ``name`` starts at this file's directory."""
         if self._reopen_by is None:

@@ -9,6 +9,7 @@ from .. import _core
 from ..errors import UsageError
 from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
+from ..model.file import File
 from ..options.paths import check_exists, is_url
 from ..options.reading import OpenOptions
 from .pool import Pool
@@ -30,6 +31,13 @@ class RawFile(ClosingContext):
         with core_errors():
             given = options.for_core(replicas)
             self._core = _core.RawFile.open(location, deadline=options.deadline, options=given)
+
+    @classmethod
+    def of(cls, file: File) -> RawFile:
+        """The bytes of an open ROOT file, over its connection. They end with the file."""
+        self = cls.__new__(cls)
+        self._options, self._closed, self._core = file.options, False, file.raw()
+        return self
 
     @property
     def size(self) -> int:

@@ -1,0 +1,154 @@
+"""A source of uproot whose bytes come from an open file of sapwood."""
+
+from __future__ import annotations
+
+import os
+import re
+from queue import Queue
+from typing import Any
+from weakref import WeakKeyDictionary, finalize
+
+import uproot
+from uproot.source.chunk import Chunk, Source, SourcePerformanceCounters
+from uproot.source.fsspec import FSSpecSource
+from uproot.source.futures import TrivialFuture
+
+from ..errors import SapwoodError
+from ..model.file import File
+from ..opening.raw import RawFile
+from ..options.reading import OpenOptions, open_options
+from ._log import left
+
+_URL = re.compile(r"(https?|root|roots|s3)://")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*::?//|.*::")
+# Public shares of ownCloud and Nextcloud, which uproot downloads because they answer range requests wrongly.
+_DOWNLOADED = re.compile(r"https?://.+/remote\.php/dav/public-files/")
+
+
+class SapwoodSource(Source):  # type: ignore[misc]
+    """The bytes of a file, over the connection that its trees are read with.
+
+    Where sapwood cannot open the file, the constructor returns uproot's own source, which opens it or raises.
+
+    Attributes:
+        opened: the file of sapwood.
+    """
+
+    def __new__(cls, file_path: str, **options: Any) -> Any:
+        opened = open_file(file_path, options)
+        if opened is None:
+            return FSSpecSource(file_path, **options)
+        self = super().__new__(cls)
+        self.opened = opened
+        return self
+
+    def __init__(self, file_path: str, **options: Any) -> None:
+        super().__init__()
+        self._file_path, self._options = file_path, options
+        self._raw = RawFile.of(self.opened)
+        self._num_bytes = self._raw.size
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (self._file_path, self._options)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._file_path[-10:]!r} at 0x{id(self):012x}>"
+
+    def chunk(self, start: int, stop: int) -> Chunk:
+        """The bytes of a range."""
+        return self._chunks([(start, stop)])[0]
+
+    def chunks(self, ranges: list[tuple[int, int]], notifications: Queue[Chunk]) -> list[Chunk]:
+        """The bytes of ranges, fetched together."""
+        chunks = self._chunks(ranges)
+        for chunk in chunks:
+            notifications.put(chunk)
+        return chunks
+
+    def _chunks(self, ranges: list[tuple[int, int]]) -> list[Chunk]:
+        if self.closed:
+            raise OSError(f"file {self._file_path!r} is closed")
+        self._num_requested_chunks += len(ranges)
+        found = self._raw.read([(int(start), int(stop)) for start, stop in ranges])
+        return [
+            Chunk(self, start, stop, TrivialFuture(data))
+            for (start, stop), data in zip(ranges, found, strict=True)
+        ]
+
+    @property
+    def num_requests(self) -> int:
+        """Requests sent to the server or the disk so far, for trees, too."""
+        return self._raw.counters()["requests"]
+
+    @property
+    def num_requested_bytes(self) -> int:
+        """Bytes requested so far, for trees, too."""
+        return self._raw.counters()["fetched_bytes"]
+
+    @property
+    def performance_counters(self) -> SourcePerformanceCounters:
+        """Bytes and requests, for trees, too, and the chunks that uproot itself asked for."""
+        return SourcePerformanceCounters(
+            self.num_requested_bytes, self.num_requests, self._num_requested_chunks
+        )
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file is closed."""
+        return self.opened.closed
+
+    def __enter__(self) -> SapwoodSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.opened.close()
+
+
+def _reopened(file_path: str, options: dict[str, Any]) -> Source:
+    return SapwoodSource(file_path, **options)
+
+
+def open_file(file_path: str, options: dict[str, Any]) -> File | None:
+    """The file at a path or URL, opened by sapwood; None if that is left to uproot."""
+    try:
+        if _SCHEME.match(file_path) and (not _URL.match(file_path) or _DOWNLOADED.match(file_path)):
+            raise NotImplementedError("sapwood has no such protocol")
+        file = File(file_path, _translated(options))
+        if file.dataset_tree is None:
+            return file
+        raise NotImplementedError("it is a dataset")
+    except (SapwoodError, OSError, TypeError, ValueError, NotImplementedError) as error:
+        left(f"the file {file_path}", error)
+        return None
+
+
+def _translated(options: dict[str, Any]) -> OpenOptions:
+    """The options of sapwood for those of ``uproot.open``; a TypeError if it knows no equivalent."""
+    given = {name: value for name, value in options.items() if name not in uproot.open.defaults}
+    # Of one request, as in uproot: sapwood's deadline is for a whole call.
+    timeout = given.pop("timeout", None)
+    return open_options(None, None, {**given, "read_timeout": timeout})
+
+
+_BESIDE: WeakKeyDictionary[Any, File] = WeakKeyDictionary()
+"""Files of sapwood beside those of uproot that were opened with another source."""
+
+
+def own_file(file: Any) -> File:
+    """The file of sapwood for an open file of uproot.
+
+    Raises:
+        NotImplementedError: reading it is left to uproot.
+    """
+    if isinstance(file.source, SapwoodSource):
+        own: File = file.source.opened
+        return own
+    if file.closed or not isinstance(file.file_path, str) or not os.path.isfile(file.file_path):
+        raise NotImplementedError(f"the file has a {type(file.source).__name__}")
+    if file not in _BESIDE:
+        opened = open_file(file.file_path, {})
+        if opened is None:
+            raise NotImplementedError("sapwood cannot open the file")
+        _BESIDE[file] = opened
+        finalize(file, opened.close)
+    return _BESIDE[file]
