@@ -307,6 +307,11 @@ class Tree(HasBranches, ClosingContext):
         reader = open_reader(self, "lazy", entry_start, entry_stop, options, filters)
         return LazyChunks(reader, virtual_records(reader, ak_add_doc, access_log))
 
+    @property
+    def all_branches(self) -> list[Branch]:
+        """The branches at any depth, by their :attr:`Branch.index`."""
+        return self._branches
+
     def branch_at(self, index: int) -> Branch:
         """The branch with this :attr:`Branch.index`."""
         return self._branches[index]

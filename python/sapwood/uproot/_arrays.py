@@ -16,9 +16,10 @@ import uproot
 from uproot.behaviors import TBranch as machinery
 from uproot.interpretation.grouped import AsGrouped
 from uproot.interpretation.jagged import AsJagged
-from uproot.interpretation.library import _regularize_library
+from uproot.interpretation.library import Awkward, _regularize_library
 from uproot.language.python import python_language
 
+from ..arrays.awkward import records
 from ..errors import SapwoodError
 from ..model.branch import Branch
 from ._columns import Convert, converter, iterate_columns, read_columns
@@ -404,7 +405,12 @@ class _Asked:
             return None
         keys, arrays = {}, {}
         if self.cache is not None:
-            keys = {name: self._key(name, interpretation) for name, (_, interpretation, *_) in found.items()}
+            kinds = {id(interpretation): interpretation for _, interpretation, *_ in found.values()}
+            ends = {key: f"{interpretation.cache_key}:{self._range}" for key, interpretation in kinds.items()}
+            keys = {
+                name: f"{self._place}:{name}:{ends[id(interpretation)]}"
+                for name, (_, interpretation, *_) in found.items()
+            }
             cached = {name: self.cache.get(key) for name, key in keys.items()}
             arrays = {name: array for name, array in cached.items() if array is not None}
         missing = {name: own for name, (_, _, own, _) in found.items() if name not in arrays}
@@ -422,6 +428,10 @@ class _Asked:
                 arrays[name] = finalize(column, branch, interpretation, self.start, self.stop, options)
                 if keys:
                     self.cache[keys[name]] = arrays[name]
+        if type(self.library) is Awkward and self.how is None and names:
+            # What the group of the library is, without its detour through a dict of high-level arrays.
+            grouped = records({name: arrays[name] for name in names}, self.stop - self.start)
+            return machinery._ak_add_doc(grouped, source, self.ak_add_doc)
         contexts = [
             (name, _whole_branch(branch, interpretation))
             for name, (branch, interpretation, *_) in found.items()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,20 +44,38 @@ _LEAF = re.compile(r"(\w+)(\[\])?((?:\[\d+\])*)")
 _VECTOR = re.compile(r"std::vector<(\w+)>")
 
 
-def simple_interpretation(branch: Branch) -> Any:
-    """The interpretation that uproot gives to a branch of numbers; None if only uproot can tell."""
+@dataclass(frozen=True)
+class Simple:
+    """The interpretation that uproot gives to branches of a type of numbers, and the form that sapwood gives."""
+
+    interpretation: Any
+    form: Form
+
+
+def simple(branch: Branch) -> Simple | None:
+    """What uproot and sapwood make of a branch of numbers; None if only uproot can tell."""
     if branch.branches or _registered_interpretations:
         return None
-    leaf = _LEAF.fullmatch(branch.typename) if branch.class_name == "TBranch" else None
+    return _simple(branch.class_name, branch.typename)
+
+
+@lru_cache(maxsize=1000)
+def _simple(class_name: str, typename: str) -> Simple | None:
+    leaf = _LEAF.fullmatch(typename) if class_name == "TBranch" else None
     if leaf and leaf[1] in _DTYPES:
         sizes = tuple(map(int, re.findall(r"\d+", leaf[3])))
-        numbers = AsDtype(np.dtype((_DTYPES[leaf[1]], sizes)))
-        return AsJagged(numbers) if leaf[2] else numbers
-    vector = _VECTOR.fullmatch(branch.typename) if branch.class_name == "TBranchElement" else None
+        dtype = np.dtype(_DTYPES[leaf[1]])
+        numbers = AsDtype(np.dtype((dtype, sizes)))
+        form: Form = ("primitive", dtype.name)
+        for size in reversed(sizes):
+            form = ("fixed", size, form)
+        return Simple(AsJagged(numbers), ("list", form)) if leaf[2] else Simple(numbers, form)
+    vector = _VECTOR.fullmatch(typename) if class_name == "TBranchElement" else None
     if vector and vector[1] in _DTYPES:
         dtype = np.dtype(_DTYPES[vector[1]])
         # Ten bytes before the items of each entry: their size, the version, and the number of items.
-        return AsJagged(AsDtype(dtype), 10, branch.typename, original=AsVector(True, dtype))
+        interpretation = AsJagged(AsDtype(dtype), 10, typename, original=AsVector(True, dtype))
+        return Simple(interpretation, ("list", ("primitive", dtype.name)))
     return None
 
 
@@ -70,6 +90,9 @@ def converter(branch: Branch, interpretation: Any, library: Any, file: Any) -> C
         return None
     if branch.num_entries != branch.tree.num_entries:
         return None
+    known = _simple(branch.class_name, branch.typename)
+    if known is not None and known.interpretation is interpretation and known.form == form:
+        return column_to_layout if type(library) is Awkward else (_jagged if form[0] == "list" else column_to_numpy)
     if type(interpretation) is AsDtype:
         is_same = is_flat(form) and _numbers(form) == _native(interpretation)
         return (column_to_layout if type(library) is Awkward else column_to_numpy) if is_same else None

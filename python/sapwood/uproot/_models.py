@@ -15,7 +15,7 @@ from ..model.branch import Branch
 from ..model.tree import Tree
 from ._arrays import Reads, read_array
 from ._bytes import own_file
-from ._columns import simple_interpretation
+from ._columns import simple
 from ._log import COUNTS, left
 
 _FILLING: ContextVar[Any] = ContextVar("filling", default=None)
@@ -49,6 +49,7 @@ class LazyTree(Reads):
         """Keeps what uproot needs to read the record, and opens the tree with sapwood."""
         own = None if concrete is not None else own_tree(file, parent)
         if own is None:
+            COUNTS["trees left"] += concrete is None
             tree = super().read(chunk, cursor, context, file, selffile, parent, concrete)
             tree._own_tree = None
             return tree
@@ -182,10 +183,15 @@ class LazyBranch(Reads):
     @property
     def interpretation(self: Any) -> Any:
         """The standard interpretation of the branch."""
-        if self.__dict__.get("_is_handle") and self._interpretation is None:
-            self._interpretation = simple_interpretation(self._own)
-            if self._interpretation is None:
+        found = self.__dict__.get("_interpretation")
+        if found is not None:
+            return found
+        if self.__dict__.get("_is_handle"):
+            known = simple(self._own)
+            if known is None:
                 self.tree._parse()
+            else:
+                self._interpretation = known.interpretation
         return super().interpretation
 
     def array(
@@ -211,8 +217,8 @@ def own_tree(file: Any, key: Any) -> Tree | None:
             "the file has custom classes of branches",
         )
         tree = own_file(file).tree_at("/".join(path), key.fCycle)
-        known = set(BRANCH_CLASSES)
-        _require(all(branch.class_name in known for branch in tree.core.branches), "of a class of branches")
+        unknown = {branch.class_name for branch in tree.all_branches} - set(BRANCH_CLASSES)
+        _require(not unknown, f"it has branches of {unknown}")
         return tree
     except (SapwoodError, NotImplementedError) as error:
         left(f"the tree {key.fName!r} of {file.file_path}", error)
