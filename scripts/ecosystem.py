@@ -1,10 +1,10 @@
-"""`make ecosystem`: runs the test suites of libraries that use uproot, without and with sapwood under its names.
+"""`make ecosystem`: runs the test suites of libraries that use uproot, without and with sapwood.
 
     python scripts/ecosystem.py [--suites uproot,coffea] [--select EXPRESSION]
 
 Installs the clients into an environment of its own, build/clients, and their test suites, from their source
-distributions, beside it. Data files are those of SAPWOOD_CORPUS. Writes docs/ecosystem.md, unless only some tests
-were selected, and fails if a test passes only without sapwood.
+distributions, beside it. Data files are those of SAPWOOD_CORPUS. Writes docs/ecosystem.md, unless only some
+tests were selected, and fails if a test passes only without sapwood.
 """
 
 from __future__ import annotations
@@ -26,8 +26,23 @@ SOURCES = PLACE / "sources"
 DOCUMENT = ROOT / "docs" / "ecosystem.md"
 
 ENVIRONMENT = [
-    *("uproot==5.7.7", "coffea==2026.9.0", "awkward", "pandas", "awkward-pandas", "hist", "boost_histogram", "vector"),
-    *("dask-awkward>=2025.5.0", "dask[array,distributed]", "graphed[awkward,parquet]", "graphed-executors", "pyarrow"),
+    *(
+        "uproot==5.7.7",
+        "coffea==2026.9.0",
+        "awkward",
+        "pandas",
+        "awkward-pandas",
+        "hist",
+        "boost_histogram",
+        "vector",
+    ),
+    *(
+        "dask-awkward>=2025.5.0",
+        "dask[array,distributed]",
+        "graphed[awkward,parquet]",
+        "graphed-executors",
+        "pyarrow",
+    ),
     *("pytest", "pytest-timeout", "pytest-rerunfailures", "rangehttpserver", "requests", "aiohttp", "s3fs"),
     *("deflate", "isal", "numba"),
 ]
@@ -45,7 +60,11 @@ class Suite:
 
 SUITES = [
     Suite("uproot", "5.7.7", arguments=("-m", "not network and not distributed and not xrootd")),
-    Suite("coffea", "2026.9.0", arguments=("-k", "nanoevents or preload or tracing or buffer or processor or workitem")),
+    Suite(
+        "coffea",
+        "2026.9.0",
+        arguments=("-k", "nanoevents or preload or tracing or buffer or processor or workitem"),
+    ),
 ]
 
 
@@ -64,7 +83,9 @@ class Outcome:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--suites", default=",".join(suite.name for suite in SUITES))
     parser.add_argument("--select", help="only the tests that this expression of `pytest -k` selects")
     chosen = parser.parse_args()

@@ -50,7 +50,7 @@ def _path() -> Path:
 
 
 def watch() -> None:
-    """Imports :mod:`sapwood.uproot` as soon as the program has imported uproot, if the environment asks for it."""
+    """Imports :mod:`sapwood.uproot` once the program has imported uproot, if the environment asks for it."""
     if is_on() and "uproot" not in sys.modules:
         sys.meta_path.insert(0, _Watch())
 

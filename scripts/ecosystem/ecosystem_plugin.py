@@ -5,26 +5,26 @@ The file is named by the variable ECOSYSTEM_RESULTS. Sapwood is switched on by S
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+COUNTS: Counter[str] = Counter()
 if os.environ.get("SAPWOOD_UPROOT"):
-    import sapwood.uproot
-    from sapwood.uproot._log import COUNTS
-else:
-    COUNTS = None
+    COUNTS = importlib.import_module("sapwood.uproot._log").COUNTS
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: Any) -> Iterator[None]:
     """Counts what one test adds."""
-    before = dict(COUNTS or {})
+    before = dict(COUNTS)
     yield
-    counts = {name: COUNTS[name] - before.get(name, 0) for name in COUNTS or ()}
+    counts = {name: COUNTS[name] - before.get(name, 0) for name in COUNTS}
     _write({"test": item.nodeid, "counts": counts})
 
 

@@ -16,7 +16,7 @@ def _found(name: str) -> Path | None:
     """The file of this name: the newest version, or an older one, whose name has a hash."""
     newest, stem = FILES / f"skhep__{name}", name.removesuffix(".root")
     older = sorted(FILES.glob(f"skhep-hist__{stem}__*.root"))
-    return newest if newest.is_file() else (older or [None])[0]
+    return newest if newest.is_file() else next(iter(older), None)
 
 
 def data_path(filename: str, raise_missing: bool = True, cache_dir: Any = None) -> str:

@@ -1,7 +1,7 @@
 """``arrays``, ``array`` and ``iterate`` of uproot over columns that sapwood reads.
 
-What is read is planned by uproot's own functions; expressions, cuts and groups are computed by them, too. Between
-the two, sapwood delivers the columns whose interpretation it gives, and uproot reads the others.
+Uproot's own functions plan what is read, and compute expressions, cuts and groups. Between the two, sapwood
+delivers the columns whose interpretation it gives, and uproot reads the others.
 """
 
 from __future__ import annotations
@@ -155,27 +155,30 @@ def reader(branch: Any, interpretation: Any, library: Any) -> tuple[Branch, Conv
     return None if memo[key] is None else (own, memo[key])
 
 
-class Reads:
+_Base: Any = object
+
+
+class Reads(_Base):  # type: ignore[misc]
     """The methods of trees and branches that read arrays."""
 
-    def _eager_arrays(self: Any, expressions: Any = None, cut: Any = None, **options: Any) -> Any:
+    def _eager_arrays(self, expressions: Any = None, cut: Any = None, **options: Any) -> Any:
         """What :meth:`uproot.HasBranches.arrays` calls for arrays that are not virtual."""
-        if getattr(self.tree, "_own_tree", None) is None:
-            return super()._eager_arrays(expressions, cut, **options)  # type: ignore[misc]
+        if getattr(self.tree, "_own", None) is None:
+            return super()._eager_arrays(expressions, cut, **options)
         asked = _Asked.of(self, expressions, cut, **options)
         if asked is None:
-            return super()._eager_arrays(expressions, cut, **options)  # type: ignore[misc]
+            return super()._eager_arrays(expressions, cut, **options)
         return asked.arrays()
 
-    def iterate(self: Any, expressions: Any = None, cut: Any = None, **options: Any) -> Any:
+    def iterate(self, expressions: Any = None, cut: Any = None, **options: Any) -> Any:
         """As in uproot, with the next step read while you use the last."""
-        if getattr(self.tree, "_own_tree", None) is None:
-            return super().iterate(expressions, cut, **options)  # type: ignore[misc]
+        if getattr(self.tree, "_own", None) is None:
+            return super().iterate(expressions, cut, **options)
         step_size, report = options.pop("step_size", "100 MB"), options.pop("report", False)
         asked = _Asked.of(self, expressions, cut, **{"array_cache": None, **options})
         if asked is None:
             options |= {"step_size": step_size, "report": report}
-            return super().iterate(expressions, cut, **options)  # type: ignore[misc]
+            return super().iterate(expressions, cut, **options)
         return asked.steps(step_size, report)
 
     iterate.__doc__ = machinery.HasBranches.iterate.__doc__
@@ -263,14 +266,18 @@ class _Asked:
         how: Any = None,
         filter_field: Any = None,
     ) -> _Asked | None:
-        """The arguments, regularized; None for a branch without sub-branches, of which uproot asks its parent."""
+        """The arguments, regularized; None for a branch without sub-branches: uproot asks its parent."""
         if isinstance(source, uproot.TBranch) and not source.branches:
             return None
+        start, stop = machinery._regularize_entries_start_stop(
+            source.tree.num_entries, entry_start, entry_stop
+        )
         return cls(
             source,
             expressions,
             cut,
-            *machinery._regularize_entries_start_stop(source.tree.num_entries, entry_start, entry_stop),
+            start,
+            stop,
             machinery._regularize_executors(decompression_executor, interpretation_executor, source._file),
             machinery._regularize_array_cache(array_cache, source._file),
             _regularize_library(library),
@@ -290,10 +297,12 @@ class _Asked:
         plan.read_all(self.start, self.stop)
         plan.group(plan.arrays, self.how)
         if self.cache is not None:
+            texts: dict[str, str] = {}  # the first expression with each branch
             for text, context in plan.contexts:
                 for branch in context["branches"]:
-                    interpretation = plan.interpretations[branch.cache_key]
-                    self.cache[self._key(text, interpretation)] = plan.arrays[branch.cache_key]
+                    texts.setdefault(branch.cache_key, text)
+            for key, text in texts.items():
+                self.cache[self._key(text, plan.interpretations[key])] = plan.arrays[key]
         return self._computed(plan, plan.arrays, keys, aliases)
 
     def steps(self, step_size: Any, report: bool) -> Iterator[Any]:
@@ -346,9 +355,7 @@ class _Asked:
             self._cached,
         )
         options = {"ak_add_doc": self.ak_add_doc}
-        plan = Plan(
-            self.source, contexts, interpretations, arrays, self.library, options, self.executors
-        )
+        plan = Plan(self.source, contexts, interpretations, arrays, self.library, options, self.executors)
         return keys, aliases, plan
 
     def _key(self, name: str, interpretation: Any) -> str:

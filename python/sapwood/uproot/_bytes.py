@@ -95,7 +95,8 @@ class SapwoodSource(Source):  # type: ignore[misc]
     @property
     def closed(self) -> bool:
         """Whether the file is closed."""
-        return self.opened.closed
+        opened: File = self.opened
+        return opened.closed
 
     def __enter__(self) -> SapwoodSource:
         return self

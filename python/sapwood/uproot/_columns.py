@@ -46,7 +46,7 @@ _VECTOR = re.compile(r"std::vector<(\w+)>")
 
 @dataclass(frozen=True)
 class Simple:
-    """The interpretation that uproot gives to branches of a type of numbers, and the form that sapwood gives."""
+    """The interpretation that uproot gives to branches of numbers of one type, and sapwood's form."""
 
     interpretation: Any
     form: Form
@@ -92,12 +92,18 @@ def converter(branch: Branch, interpretation: Any, library: Any, file: Any) -> C
         return None
     known = _simple(branch.class_name, branch.typename)
     if known is not None and known.interpretation is interpretation and known.form == form:
-        return column_to_layout if type(library) is Awkward else (_jagged if form[0] == "list" else column_to_numpy)
+        return (
+            column_to_layout
+            if type(library) is Awkward
+            else (_jagged if form[0] == "list" else column_to_numpy)
+        )
     if type(interpretation) is AsDtype:
         is_same = is_flat(form) and _numbers(form) == _native(interpretation)
         return (column_to_layout if type(library) is Awkward else column_to_numpy) if is_same else None
     if type(interpretation) is AsJagged and type(interpretation.content) is AsDtype:
-        is_same = form[0] == "list" and is_flat(form[1]) and _numbers(form[1]) == _native(interpretation.content)
+        is_same = (
+            form[0] == "list" and is_flat(form[1]) and _numbers(form[1]) == _native(interpretation.content)
+        )
         return (column_to_layout if type(library) is Awkward else _jagged) if is_same else None
     if type(interpretation) is AsStrings:
         return _strings if form == ("string",) else None
@@ -109,6 +115,12 @@ def converter(branch: Branch, interpretation: Any, library: Any, file: Any) -> C
             return None
         return _untitled_layout if is_same else None
     return None
+
+
+def _converter_of_numbers(form: Form, library: Any) -> Convert:
+    if type(library) is Awkward:
+        return column_to_layout
+    return _jagged if form[0] == "list" else column_to_numpy
 
 
 def _native(interpretation: AsDtype) -> tuple[np.dtype[Any], tuple[int, ...]]:
@@ -142,7 +154,11 @@ def _untitled(form: Form) -> Form:
         fields = [(name, _untitled(field)) for name, field in form[1]]
         return ("record", fields, form[2], [""] * len(fields))
     return tuple(
-        _untitled(part) if isinstance(part, tuple) else [*map(_untitled, part)] if isinstance(part, list) else part
+        _untitled(part)
+        if isinstance(part, tuple)
+        else [*map(_untitled, part)]
+        if isinstance(part, list)
+        else part
         for part in form
     )
 

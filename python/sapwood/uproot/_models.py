@@ -1,4 +1,4 @@
-"""Classes of uproot's trees and branches that sapwood answers for, and that uproot parses only when it must."""
+"""Classes of uproot's trees and branches that sapwood answers for; uproot parses them only when it must."""
 
 from __future__ import annotations
 
@@ -20,20 +20,67 @@ from ._log import COUNTS, left
 
 _FILLING: ContextVar[Any] = ContextVar("filling", default=None)
 """The tree into which uproot reads a record now."""
-
-# What `Model.read` and `postprocess` set; whoever asks for one of these needs the record.
-_PARSED = frozenset(
-    {"_members", "_bases", "_num_bytes", "_instance_version", "_is_memberwise", "_lookup", "_chunk"}
-)
 _LOCK = RLock()
 
 
-class LazyTree(Reads):
-    """Comes before a class of uproot's trees, and reads the record when an attribute needs it.
+class Lazy(Reads):
+    """Comes before a class of uproot's trees or branches.
 
-    Everything that uproot's methods need of a tree whose record was not read is an attribute that is missing:
-    ``__getattr__`` then lets uproot read the record into this very object.
+    Everything that uproot's methods need of an object whose record was not read is an attribute that is
+    missing: ``__getattr__`` then lets uproot read the record.
+
+    Attributes:
+        _own: the tree or branch of sapwood; None if it is left to uproot.
+        _unread: in an object whose record was not read, what is needed to read it.
     """
+
+    _own: Any
+
+    @property
+    def _is_unread(self) -> bool:
+        return "_unread" in self.__dict__
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_own":  # of a pickled object
+            self.tree._link()
+            return self.__dict__.get("_own")
+        if self._is_unread and not name.startswith("__"):
+            if name in ("_handles", "_lookup"):
+                self._handles = self._lookup = Handles(self, self._own)
+                return self._handles
+            self.tree._parse()
+            return getattr(self, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __getstate__(self) -> Any:
+        if self._is_unread:
+            self.tree._parse()
+        kind, state = super().__getstate__()
+        return kind, {name: value for name, value in state.items() if name not in ("_own", "_converters")}
+
+    @property
+    def branches(self) -> Any:
+        """As in uproot."""
+        return self._handles.all if self._is_unread else self.member("fBranches")
+
+    @property
+    def name(self) -> Any:
+        """As in uproot."""
+        return self._own.name if self._is_unread else super().name
+
+    @property
+    def title(self) -> Any:
+        """As in uproot."""
+        return self._own.title if self._is_unread else super().title
+
+    @property
+    def num_entries(self) -> Any:
+        """As in uproot."""
+        return self._own.num_entries if self._is_unread else super().num_entries
+
+
+class LazyTree(Lazy):
+    """Comes before a class of uproot's trees."""
 
     def __new__(cls) -> Any:
         filling = _FILLING.get()
@@ -43,163 +90,84 @@ class LazyTree(Reads):
         return filling
 
     @classmethod
-    def read(
-        cls: Any, chunk: Any, cursor: Any, context: Any, file: Any, selffile: Any, parent: Any, concrete: Any = None
-    ) -> Any:
+    def read(cls, chunk: Any, cursor: Any, context: Any, file: Any, *rest: Any, concrete: Any = None) -> Any:
         """Keeps what uproot needs to read the record, and opens the tree with sapwood."""
+        selffile, parent = rest
         own = None if concrete is not None else own_tree(file, parent)
         if own is None:
             COUNTS["trees left"] += concrete is None
-            tree = super().read(chunk, cursor, context, file, selffile, parent, concrete)
-            tree._own_tree = None
+            tree = super().read(chunk, cursor, context, file, *rest, concrete=concrete)
+            tree._own = None
             return tree
         COUNTS["trees"] += 1
         tree = object.__new__(cls)
         tree._cursor, tree._file, tree._parent, tree._concrete = cursor.copy(), selffile, parent, concrete
-        tree._record = (chunk, cursor.copy(), dict(context), file, selffile, parent)
-        tree._own_tree = own
+        tree._unread = (chunk, cursor.copy(), dict(context), file, *rest)
+        tree._own = own
         return tree
 
-    def __getattr__(self: Any, name: str) -> Any:
-        if name == "_own_tree":  # of a pickled tree
-            self._own_tree = own_tree(self._file, self._parent)
-            if self._own_tree is not None:
-                _link(self.branches, self._own_tree.branches)
-            return self._own_tree
-        if name in ("_handles", "_lookup") and "_record" in self.__dict__:
-            self._handles = self._lookup = Handles(self, self._own_tree)
-            return self._handles
-        if name in _PARSED and "_record" in self.__dict__:
-            self._parse()
-            return getattr(self, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def _parse(self: Any) -> None:
-        """Lets uproot read the record into this object, and what was handed out of it."""
+    def _parse(self) -> None:
+        """Lets uproot read the record into this object, and into the branches that were handed out."""
         with _LOCK:
-            record = self.__dict__.get("_record")
-            if record is None:
+            if not self._is_unread:
                 return
+            attributes = dict(self.__dict__)
+            record = self.__dict__.pop("_unread")
             handed_out = self.__dict__.pop("_handles", None)
-            del self._record
             self.__dict__.pop("_lookup", None)
-            chunk, cursor, context, file, selffile, parent = record
             token = _FILLING.set(self)
             try:
-                super().read.__func__(type(self), chunk, cursor, context, file, selffile, parent)
+                super().read.__func__(type(self), *record)
             except BaseException:
-                self._record, self._handles = record, handed_out
+                self.__dict__.clear()
+                self.__dict__.update(attributes)
                 raise
             finally:
                 _FILLING.reset(token)
             if handed_out is not None:
                 _replace(self, handed_out)
-            _link(self.branches, self._own_tree.branches)
+            _link(self, self._own)
 
-    def __getstate__(self: Any) -> Any:
-        if "_record" in self.__dict__:
-            self._parse()
-        kind, state = super().__getstate__()  # type: ignore[misc]
-        return kind, {name: value for name, value in state.items() if name != "_own_tree"}
-
-    @property
-    def branches(self: Any) -> Any:
-        """The branches of the tree."""
-        return self._handles.all if "_record" in self.__dict__ else self.member("fBranches")
+    def _link(self) -> None:
+        """Tells a pickled tree and its branches which of sapwood's they are."""
+        self._own = own_tree(self._file, self._parent)
+        if self._own is not None:
+            _link(self, self._own)
 
     @property
-    def name(self: Any) -> str:
-        """The name of the tree."""
-        return self._own_tree.name if "_record" in self.__dict__ else super().name
+    def aliases(self) -> Any:
+        """As in uproot."""
+        return dict(self._own.aliases) if self._is_unread else super().aliases
+
+
+class LazyBranch(Lazy):
+    """Comes before a class of uproot's branches."""
 
     @property
-    def title(self: Any) -> str:
-        """The title of the tree."""
-        return self._own_tree.title if "_record" in self.__dict__ else super().title
-
-    @property
-    def num_entries(self: Any) -> int:
-        """The number of entries."""
-        return self._own_tree.num_entries if "_record" in self.__dict__ else super().num_entries
-
-    @property
-    def aliases(self: Any) -> dict[str, str]:
-        """The aliases that are stored with the tree."""
-        return dict(self._own_tree.aliases) if "_record" in self.__dict__ else super().aliases
-
-
-class LazyBranch(Reads):
-    """Comes before a class of uproot's branches; until the record is read, it knows its branch of sapwood."""
-
-    def __getattr__(self: Any, name: str) -> Any:
-        own = self.__dict__.get("_own")
-        if self.__dict__.get("_is_handle"):
-            if name in ("_handles", "_lookup"):
-                self._handles = self._lookup = Handles(self, own)
-                return self._handles
-            if not name.startswith("__"):
-                self.tree._parse()
-                if not self.__dict__.get("_is_handle"):
-                    return getattr(self, name)
-        elif name == "_own":  # of a pickled branch
-            _ = self.tree._own_tree
-            if "_own" in self.__dict__:
-                return self.__dict__["_own"]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __getstate__(self: Any) -> Any:
-        if self.__dict__.get("_is_handle"):
-            self.tree._parse()
-        kind, state = super().__getstate__()  # type: ignore[misc]
-        return kind, {name: value for name, value in state.items() if name not in ("_own", "_converters")}
-
-    @property
-    def branches(self: Any) -> Any:
-        """The branches under this one."""
-        return self._handles.all if self.__dict__.get("_is_handle") else self.member("fBranches")
-
-    @property
-    def name(self: Any) -> str:
-        """The name of the branch."""
-        return self._own.name if self.__dict__.get("_is_handle") else super().name
-
-    @property
-    def title(self: Any) -> str:
-        """The title of the branch."""
-        return self._own.title if self.__dict__.get("_is_handle") else super().title
-
-    @property
-    def num_entries(self: Any) -> int:
-        """The number of entries of the branch."""
-        return self._own.num_entries if self.__dict__.get("_is_handle") else super().num_entries
-
-    @property
-    def class_version(self: Any) -> Any:
-        """The version of the class, which only the record tells."""
-        if self.__dict__.get("_is_handle"):
+    def class_version(self) -> Any:
+        """As in uproot; only the record tells it."""
+        if self._is_unread:
             self.tree._parse()
         return super().class_version
 
     @property
-    def interpretation(self: Any) -> Any:
-        """The standard interpretation of the branch."""
+    def interpretation(self) -> Any:
+        """As in uproot."""
         found = self.__dict__.get("_interpretation")
-        if found is not None:
-            return found
-        if self.__dict__.get("_is_handle"):
+        if found is None and self._is_unread:
             known = simple(self._own)
-            if known is None:
-                self.tree._parse()
+            if known is not None:
+                found = self._interpretation = known.interpretation
             else:
-                self._interpretation = known.interpretation
-        return super().interpretation
+                self.tree._parse()
+        return super().interpretation if found is None else found
 
     def array(
-        self: Any, interpretation: Any = None, entry_start: Any = None, entry_stop: Any = None, **options: Any
+        self, interpretation: Any = None, entry_start: Any = None, entry_stop: Any = None, **options: Any
     ) -> Any:
         """As in uproot."""
-        if getattr(self.tree, "_own_tree", None) is None:
-            return super().array(interpretation, entry_start, entry_stop, **options)  # type: ignore[misc]
+        if getattr(self.tree, "_own", None) is None:
+            return super().array(interpretation, entry_start, entry_stop, **options)
         return read_array(self, interpretation, entry_start, entry_stop, **options)
 
 
@@ -266,7 +234,7 @@ class Handles:
                 _file=parent._file,
                 _own=own,
                 _index=index,
-                _is_handle=True,
+                _unread=True,
                 _interpretation=None,
                 _cache_key=None,
             )
@@ -306,12 +274,11 @@ def _bases(model: Any) -> list[Any]:
     return [part for base in model._bases for part in (base, *_bases(base))]
 
 
-def _link(branches: Any, owns: list[Branch]) -> None:
-    """Tells parsed branches which branches of sapwood they are."""
-    for branch, own in zip(branches, owns, strict=True):
-        branch._own = own
-        if own.branches:
-            _link(branch.branches, own.branches)
+def _link(parent: Any, own: Tree | Branch) -> None:
+    """Tells the branches below a parsed tree or branch which branches of sapwood they are."""
+    for branch, below in zip(parent.branches, own.branches, strict=True):
+        branch._own = below
+        _link(branch, below)
 
 
 BRANCH_CLASSES = ("TBranch", "TBranchElement", "TBranchObject")
@@ -329,7 +296,7 @@ def _lazy_class(original: Any, mixin: type) -> Any:
 
 
 @cache
-def lazy_classes(models: Any = None) -> dict[str, Any]:
+def lazy_classes() -> dict[str, Any]:
     """The classes of trees and branches, by the names of their C++ classes."""
     trees, branches = uproot.models.TTree, uproot.models.TBranch
     found = {name: _lazy_class(getattr(branches, f"Model_{name}"), LazyBranch) for name in BRANCH_CLASSES}

@@ -52,7 +52,8 @@ def unexpected() -> str | None:
 def switch_on() -> bool:
     """Lets uproot read trees with sapwood; returns whether that is possible.
 
-    It is not if uproot's internals differ from what was expected; then one warning says so, and uproot goes on alone.
+    It is not if uproot's internals differ from what was expected: then one warning says so, and uproot reads
+    alone.
     """
     reason = unexpected()
     if reason is not None:
