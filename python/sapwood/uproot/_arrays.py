@@ -155,10 +155,7 @@ def reader(branch: Any, interpretation: Any, library: Any) -> tuple[Branch, Conv
     return None if memo[key] is None else (own, memo[key])
 
 
-_Base: Any = object
-
-
-class Reads(_Base):  # type: ignore[misc]
+class Reads(machinery.HasBranches):  # type: ignore[misc]
     """The methods of trees and branches that read arrays."""
 
     def _eager_arrays(self, expressions: Any = None, cut: Any = None, **options: Any) -> Any:

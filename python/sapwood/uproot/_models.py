@@ -20,6 +20,8 @@ from ._log import COUNTS, left
 
 _FILLING: ContextVar[Any] = ContextVar("filling", default=None)
 """The tree into which uproot reads a record now."""
+_AGAIN: ContextVar[bool] = ContextVar("again", default=False)
+"""Whether a tree is being read because its record does not match uproot's own description of the class."""
 _LOCK = RLock()
 
 
@@ -93,7 +95,7 @@ class LazyTree(Lazy):
     def read(cls, chunk: Any, cursor: Any, context: Any, file: Any, *rest: Any, concrete: Any = None) -> Any:
         """Keeps what uproot needs to read the record, and opens the tree with sapwood."""
         selffile, parent = rest
-        own = None if concrete is not None else own_tree(file, parent)
+        own = None if concrete is not None or _AGAIN.get() else own_tree(file, parent)
         if own is None:
             COUNTS["trees left"] += concrete is None
             tree = super().read(chunk, cursor, context, file, *rest, concrete=concrete)
@@ -102,7 +104,7 @@ class LazyTree(Lazy):
         COUNTS["trees"] += 1
         tree = object.__new__(cls)
         tree._cursor, tree._file, tree._parent, tree._concrete = cursor.copy(), selffile, parent, concrete
-        tree._unread = (chunk, cursor.copy(), dict(context), file, *rest)
+        tree._unread = (chunk, tree._cursor, dict(context), file, *rest)
         tree._own = own
         return tree
 
@@ -112,21 +114,25 @@ class LazyTree(Lazy):
             if not self._is_unread:
                 return
             attributes = dict(self.__dict__)
-            record = self.__dict__.pop("_unread")
+            chunk, cursor, context, *rest = self.__dict__.pop("_unread")
             handed_out = self.__dict__.pop("_handles", None)
             self.__dict__.pop("_lookup", None)
             token = _FILLING.set(self)
             try:
-                super().read.__func__(type(self), *record)
+                super().read.__func__(type(self), chunk, cursor.copy(), dict(context), *rest)
+            except uproot.deserialization.DeserializationError as error:
+                self.__dict__.update(attributes)
+                left(f"the tree {self.name!r} of {self.file.file_path}", error)
+                _FILLING.set(None)
+                _read_again(self)
             except BaseException:
-                self.__dict__.clear()
                 self.__dict__.update(attributes)
                 raise
             finally:
                 _FILLING.reset(token)
             if handed_out is not None:
                 _replace(self, handed_out)
-            _link(self, self._own)
+            _link(self, attributes["_own"])
 
     def _link(self) -> None:
         """Tells a pickled tree and its branches which of sapwood's they are."""
@@ -251,22 +257,41 @@ def _replace(parent: Any, handed_out: Handles) -> None:
     if [own.name for own in handed_out.owns] != [branch.name for branch in branches]:
         raise RuntimeError(f"sapwood and uproot disagree about the branches of {parent.name!r}")
     for index, handle in handed_out.made.items():
-        branch, deeper = branches[index], handle.__dict__.pop("_handles", None)
-        interpretation = handle._interpretation
-        handle.__class__ = type(branch)
-        handle.__dict__.clear()
-        handle.__dict__.update(branch.__dict__)
+        deeper, interpretation = handle.__dict__.get("_handles"), handle._interpretation
+        _adopt(handle, branches[index])
         handle._interpretation, handle._index = interpretation, index
-        parts = [*_bases(handle), *handle.member("fBranches"), *handle.member("fLeaves")]
-        for part in [*parts, *(handle._embedded_baskets or ())]:
-            if part._parent is branch:
-                part._parent = handle
-            if part._concrete is branch:
-                part._concrete = handle
         branches._data[index] = handle
         if deeper is not None:
             _replace(handle, deeper)
     parent._lookup = _first_of_each_name(branches)
+
+
+def _adopt(unread: Any, read: Any) -> None:
+    """Makes an object that uproot read of one whose record was not read."""
+    unread.__class__ = type(read)
+    unread.__dict__.clear()
+    unread.__dict__.update(read.__dict__)
+    parts = [*_bases(unread), *unread.member("fBranches"), *unread.member("fLeaves")]
+    for part in [*parts, *(getattr(unread, "_embedded_baskets", None) or ())]:
+        if part._parent is read:
+            part._parent = unread
+        if part._concrete is read:
+            part._concrete = unread
+
+
+def _read_again(tree: Any) -> None:
+    """Lets uproot read a tree at once; it tries the file's own descriptions of classes then."""
+    key = tree._parent
+    cache = key.file.object_cache
+    if cache is not None:
+        cache.pop(key.cache_key, None)
+    token = _AGAIN.set(True)
+    try:
+        _adopt(tree, key.get())
+    finally:
+        _AGAIN.reset(token)
+        if cache is not None:
+            cache[key.cache_key] = tree
 
 
 def _bases(model: Any) -> list[Any]:
@@ -292,7 +317,9 @@ def _lazy_class(original: Any, mixin: type) -> Any:
         lazy = type(known.__name__, (mixin, known), {"__module__": __name__, "__doc__": known.__doc__})
         versions[version] = lazy
         setattr(module, known.__name__, lazy)  # where pickle looks for it
-    return type(original.__name__, (original,), {"known_versions": versions, "__module__": __name__})
+    by_version = type(original.__name__, (original,), {"known_versions": versions, "__module__": __name__})
+    setattr(module, original.__name__, by_version)
+    return by_version
 
 
 @cache
