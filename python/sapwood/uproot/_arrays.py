@@ -6,26 +6,27 @@ delivers the columns whose interpretation it gives, and uproot reads the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import uproot
+from uproot._util import no_filter, unset
 from uproot.behaviors import TBranch as machinery
 from uproot.interpretation.grouped import AsGrouped
 from uproot.interpretation.jagged import AsJagged
 from uproot.interpretation.library import Awkward, _regularize_library
 from uproot.language.python import python_language
+from uproot.source import futures
 
 from ..arrays.awkward import records
 from ..errors import SapwoodError
 from ..model.branch import Branch
 from ._columns import Convert, converter, iterate_columns, read_columns
 from ._log import COUNTS, left
-
-_FILTERS = ("filter_name", "filter_typename", "filter_branch")
 
 
 @dataclass
@@ -155,29 +156,53 @@ def reader(branch: Any, interpretation: Any, library: Any) -> tuple[Branch, Conv
     return None if memo[key] is None else (own, memo[key])
 
 
+_EXECUTORS = (ThreadPoolExecutor, futures.ThreadPoolExecutor, futures.TrivialExecutor, type(None))
+
+
+def has_own_executor(options: Mapping[str, Any]) -> bool:
+    """Whether work is to be given to an executor that does more than run it, which sapwood would not ask."""
+    names = ("decompression_executor", "interpretation_executor")
+    return any(type(options.get(name)) not in _EXECUTORS for name in names)
+
+
+def _of_tree(options: dict[str, Any]) -> dict[str, Any]:
+    """Options without what ``uproot.iterate`` and ``concatenate`` of an open tree add, which is for RNTuples."""
+    if options.get("filter_field") is no_filter:
+        options = {name: value for name, value in options.items() if name != "filter_field"}
+    if options.get("filter_branch") is unset:
+        options = {**options, "filter_branch": no_filter}
+    return options
+
+
 class Reads(machinery.HasBranches):  # type: ignore[misc]
     """The methods of trees and branches that read arrays."""
 
     def _eager_arrays(self, expressions: Any = None, cut: Any = None, **options: Any) -> Any:
         """What :meth:`uproot.HasBranches.arrays` calls for arrays that are not virtual."""
-        if getattr(self.tree, "_own", None) is None:
+        if getattr(self.tree, "_own", None) is None or has_own_executor(options):
             return super()._eager_arrays(expressions, cut, **options)
         asked = _Asked.of(self, expressions, cut, **options)
         if asked is None:
             return super()._eager_arrays(expressions, cut, **options)
         return asked.arrays()
 
-    def iterate(self, expressions: Any = None, cut: Any = None, **options: Any) -> Any:
-        """As in uproot, with the next step read while you use the last."""
-        if getattr(self.tree, "_own", None) is None:
-            return super().iterate(expressions, cut, **options)
-        step_size, report = options.pop("step_size", "100 MB"), options.pop("report", False)
-        asked = _Asked.of(self, expressions, cut, **{"array_cache": None, **options})
-        if asked is None:
-            options |= {"step_size": step_size, "report": report}
-            return super().iterate(expressions, cut, **options)
-        return asked.steps(step_size, report)
+    def arrays(self, expressions: Any = None, cut: Any = None, **options: Any) -> Any:
+        """As in uproot."""
+        return super().arrays(expressions, cut, **_of_tree(options))
 
+    def iterate(self, expressions: Any = None, cut: Any = None, **options: Any) -> Iterator[Any]:
+        """As in uproot, with the next step read while you use the last."""
+        options = _of_tree(options)
+        asked = None
+        if getattr(self.tree, "_own", None) is not None and not has_own_executor(options):
+            own = {name: value for name, value in options.items() if name not in ("step_size", "report")}
+            asked = _Asked.of(self, expressions, cut, **{"array_cache": None, **own})
+        if asked is None:
+            yield from super().iterate(expressions, cut, **options)
+        else:
+            yield from asked.steps(options.get("step_size", "100 MB"), options.get("report", False))
+
+    arrays.__doc__ = machinery.HasBranches.arrays.__doc__
     iterate.__doc__ = machinery.HasBranches.iterate.__doc__
 
 
@@ -248,9 +273,9 @@ class _Asked:
         expressions: Any,
         cut: Any,
         *,
-        filter_name: Any = uproot._util.no_filter,
-        filter_typename: Any = uproot._util.no_filter,
-        filter_branch: Any = uproot._util.no_filter,
+        filter_name: Any = no_filter,
+        filter_typename: Any = no_filter,
+        filter_branch: Any = no_filter,
         aliases: Any = None,
         language: Any = python_language,
         entry_start: Any = None,
@@ -261,7 +286,6 @@ class _Asked:
         library: Any = "ak",
         ak_add_doc: Any = False,
         how: Any = None,
-        filter_field: Any = None,
     ) -> _Asked | None:
         """The arguments, regularized; None for a branch without sub-branches: uproot asks its parent."""
         if isinstance(source, uproot.TBranch) and not source.branches:
@@ -385,7 +409,7 @@ class _Asked:
         This skips the part of uproot's planning that takes as long as reading, for trees with many branches.
         """
         source = self.source
-        has_filters = any(one is not uproot._util.no_filter for one in self.filters)
+        has_filters = any(one is not no_filter for one in self.filters)
         if has_filters or self.cut is not None or not isinstance(source, uproot.TTree):
             return None
         names = self.expressions

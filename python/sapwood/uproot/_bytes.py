@@ -114,7 +114,7 @@ def open_file(file_path: str, options: dict[str, Any]) -> File | None:
     try:
         if _SCHEME.match(file_path) and (not _URL.match(file_path) or _DOWNLOADED.match(file_path)):
             raise NotImplementedError("sapwood has no such protocol")
-        file = File(file_path, _translated(options))
+        file = File(file_path, _translated(file_path, options))
         if file.dataset_tree is None:
             return file
         raise NotImplementedError("it is a dataset")
@@ -123,9 +123,11 @@ def open_file(file_path: str, options: dict[str, Any]) -> File | None:
         return None
 
 
-def _translated(options: dict[str, Any]) -> OpenOptions:
+def _translated(file_path: str, options: dict[str, Any]) -> OpenOptions:
     """The options of sapwood for those of ``uproot.open``; a TypeError if it knows no equivalent."""
     given = {name: value for name, value in options.items() if name not in uproot.open.defaults}
+    if given and not _URL.match(file_path):
+        raise TypeError(f"there are options for a local file: {', '.join(given)}")
     # Of one request, as in uproot: sapwood's deadline is for a whole call.
     timeout = given.pop("timeout", None)
     return open_options(None, None, {**given, "read_timeout": timeout})

@@ -15,7 +15,7 @@ from uproot.interpretation.identify import _registered_interpretations
 from uproot.interpretation.jagged import AsJagged, JaggedArray
 from uproot.interpretation.library import Awkward
 from uproot.interpretation.numerical import AsDtype
-from uproot.interpretation.objects import CannotBeAwkward
+from uproot.interpretation.objects import AsObjects, AsStridedObjects, CannotBeAwkward
 from uproot.interpretation.strings import AsStrings, StringArray
 
 from ..arrays.awkward import awkward_form, column_to_layout
@@ -46,14 +46,14 @@ _VECTOR = re.compile(r"std::vector<(\w+)>")
 
 @dataclass(frozen=True)
 class Simple:
-    """The interpretation that uproot gives to branches of numbers of one type, and sapwood's form."""
+    """The interpretation that uproot gives to branches of one type, and sapwood's form."""
 
     interpretation: Any
     form: Form
 
 
 def simple(branch: Branch) -> Simple | None:
-    """What uproot and sapwood make of a branch of numbers; None if only uproot can tell."""
+    """What uproot and sapwood make of a branch of numbers or of text; None if only uproot can tell."""
     if branch.branches or _registered_interpretations:
         return None
     return _simple(branch.class_name, branch.typename)
@@ -61,6 +61,8 @@ def simple(branch: Branch) -> Simple | None:
 
 @lru_cache(maxsize=1000)
 def _simple(class_name: str, typename: str) -> Simple | None:
+    if (class_name, typename) == ("TBranch", "char*"):
+        return Simple(AsStrings(), ("string",))
     leaf = _LEAF.fullmatch(typename) if class_name == "TBranch" else None
     if leaf and leaf[1] in _DTYPES:
         sizes = tuple(map(int, re.findall(r"\d+", leaf[3])))
@@ -90,27 +92,22 @@ def converter(branch: Branch, interpretation: Any, library: Any, file: Any) -> C
         return None
     if branch.num_entries != branch.tree.num_entries:
         return None
-    known = _simple(branch.class_name, branch.typename)
-    if known is not None and known.interpretation is interpretation and known.form == form:
-        return (
-            column_to_layout
-            if type(library) is Awkward
-            else (_jagged if form[0] == "list" else column_to_numpy)
-        )
-    if type(interpretation) is AsDtype:
-        is_same = is_flat(form) and _numbers(form) == _native(interpretation)
-        return (column_to_layout if type(library) is Awkward else column_to_numpy) if is_same else None
-    if type(interpretation) is AsJagged and type(interpretation.content) is AsDtype:
-        is_same = (
-            form[0] == "list" and is_flat(form[1]) and _numbers(form[1]) == _native(interpretation.content)
-        )
-        return (column_to_layout if type(library) is Awkward else _jagged) if is_same else None
-    if type(interpretation) is AsStrings:
+    kind = type(interpretation)
+    content = interpretation.content if kind is AsJagged else interpretation
+    if kind is AsStrings:
         return _strings if form == ("string",) else None
-    if type(library) is Awkward:
-        form = _untitled(form)
+    if type(content) is AsDtype and content.to_dtype.names is None:
+        numbers = form[1] if kind is AsJagged and form[0] == "list" else form
+        is_same = (form[0] == "list") == (kind is AsJagged) and is_flat(numbers)
+        return (
+            _converter_of_numbers(form, library)
+            if is_same and _numbers(numbers) == _native(content)
+            else None
+        )
+    # Subclasses, and numbers that uproot rounds in its own way, are left to it.
+    if type(library) is Awkward and type(content) in (AsObjects, AsStridedObjects):
         try:
-            is_same = interpretation.awkward_form(file) == awkward_form(form)
+            is_same = interpretation.awkward_form(file) == awkward_form(_untitled(form))
         except (CannotBeAwkward, NotImplementedError, ValueError, TypeError, AttributeError):
             return None
         return _untitled_layout if is_same else None

@@ -9,11 +9,12 @@ from threading import RLock
 from typing import Any
 
 import uproot
+from uproot.interpretation.objects import AsObjects
 
 from ..errors import SapwoodError
 from ..model.branch import Branch
 from ..model.tree import Tree
-from ._arrays import Reads, read_array
+from ._arrays import Reads, has_own_executor, read_array
 from ._bytes import own_file
 from ._columns import simple
 from ._log import COUNTS, left
@@ -172,7 +173,9 @@ class LazyBranch(Lazy):
         self, interpretation: Any = None, entry_start: Any = None, entry_stop: Any = None, **options: Any
     ) -> Any:
         """As in uproot."""
-        if getattr(self.tree, "_own", None) is None:
+        # Whoever hands an interpretation of objects back may look at what uproot keeps in it.
+        is_kept = isinstance(interpretation, AsObjects)
+        if is_kept or getattr(self.tree, "_own", None) is None or has_own_executor(options):
             return super().array(interpretation, entry_start, entry_stop, **options)
         return read_array(self, interpretation, entry_start, entry_stop, **options)
 
