@@ -394,4 +394,4 @@ def test_the_module_has_the_names_of_uproot(switch: Callable[[bool], None]) -> N
     assert sapwood.uproot.open is uproot.open
     assert sapwood.uproot.behaviors is uproot.behaviors
     assert {"open", "concatenate", "TTree"} <= set(dir(sapwood.uproot))
-    assert list(inspect.signature(sapwood.uproot.iterate).parameters)[0] == "files"
+    assert next(iter(inspect.signature(sapwood.uproot.iterate).parameters)) == "files"

@@ -166,7 +166,7 @@ def has_own_executor(options: Mapping[str, Any]) -> bool:
 
 
 def _of_tree(options: dict[str, Any]) -> dict[str, Any]:
-    """Options without what ``uproot.iterate`` and ``concatenate`` of an open tree add, which is for RNTuples."""
+    """Options without those for RNTuples that ``uproot.iterate`` and ``concatenate`` of an open tree add."""
     if options.get("filter_field") is no_filter:
         options = {name: value for name, value in options.items() if name != "filter_field"}
     if options.get("filter_branch") is unset:

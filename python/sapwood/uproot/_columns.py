@@ -181,6 +181,9 @@ class _Columns(Library):
     def concatenate_arrays(self, arrays: Sequence[Any]) -> Any:
         raise NotImplementedError
 
+    def lists(self, table: Any, counts: NDArray[np.int64], axes: Mapping[str, Sequence[int]]) -> Any:
+        raise NotImplementedError
+
 
 def read_columns(branches: Mapping[str, Branch], start: int, stop: int) -> dict[str, Column]:
     """The columns of branches of one tree, by the same names, fetched together."""

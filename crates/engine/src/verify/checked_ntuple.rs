@@ -1,10 +1,8 @@
 //! An RNTuple that is verified: its pages, and its report so far.
 
-use super::basket::Verdict;
-use super::index::{IndexItem, ItemKind};
 use super::report::TreeReport;
 use bytes::Bytes;
-use sapwood_core::Result;
+use sapwood_core::{ByteRange, Result};
 use sapwood_root::Tree;
 use sapwood_table::{Chunk, ColumnContent};
 use sapwood_tfile::KeyEntry;
@@ -55,24 +53,17 @@ impl CheckedNtuple {
         CheckedNtuple { tree, pages: pages.into_values().collect(), report }
     }
 
-    /// The items of its pages.
-    pub(super) fn items(&self, number: u32) -> impl Iterator<Item = IndexItem> + '_ {
-        (0..).zip(&self.pages).map(move |(page, CheckedPage { chunk, .. })| IndexItem {
-            offset: chunk.range.start,
-            len: chunk.range.len,
-            kind: ItemKind::Page { ntuple: number, page },
-        })
+    /// Where its pages are, in the order of their numbers.
+    pub(super) fn pages(&self) -> impl Iterator<Item = ByteRange> + '_ {
+        self.pages.iter().map(|page| page.chunk.range)
     }
 
-    /// Verifies and decompresses a page. Returns the verdict, and the bytes that its checksum covers.
-    pub(super) fn check(&self, page: u32, bytes: &Bytes) -> (Verdict, u64) {
-        let Some(CheckedPage { chunk, .. }) = self.pages.get(page as usize) else {
-            return (Verdict::Opaque, 0);
-        };
+    /// Verifies and decompresses a page. Also returns how many bytes its checksum covers.
+    pub(super) fn check(&self, page: u32, bytes: &Bytes) -> (Result<()>, u64) {
+        let Some(CheckedPage { chunk, .. }) = self.pages.get(page as usize) else { return (Ok(()), 0) };
         let table = self.tree.table();
         let covered = if table.has_checksum(chunk) { bytes.len() as u64 } else { 0 };
-        let checked: Result<Bytes> = table.uncompress(chunk, bytes);
-        (checked.map_or_else(Verdict::Damaged, |_| Verdict::Opaque), covered)
+        (table.uncompress(chunk, bytes).map(drop), covered)
     }
 
     /// The fields and entries that are lost with a page.

@@ -139,7 +139,12 @@ impl<'f> IndexBuilder<'f> {
                     Ok(tree) => {
                         let ntuple = CheckedNtuple::new(&entry, tree);
                         let number = u32::try_from(index.ntuples.len()).unwrap_or(u32::MAX);
-                        index.items.extend(ntuple.items(number));
+                        let pages = (0..).zip(ntuple.pages()).map(|(page, range)| IndexItem {
+                            offset: range.start,
+                            len: range.len,
+                            kind: ItemKind::Page { ntuple: number, page },
+                        });
+                        index.items.extend(pages);
                         index.ntuples.push(ntuple);
                     }
                     Err(error) => {

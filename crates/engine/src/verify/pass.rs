@@ -264,8 +264,9 @@ impl Pass<'_> {
             let counts = work.counts.iter().find(|(other, _)| *other == place).map(|(_, counts)| counts);
             if let ItemKind::Page { ntuple, page } = item.kind {
                 let Some(ntuple) = self.index.ntuples.get(ntuple as usize) else { continue };
-                let (verdict, covered) = ntuple.check(page, &bytes);
+                let (result, covered) = ntuple.check(page, &bytes);
                 checked.checksummed += covered;
+                let verdict = result.map_or_else(Verdict::Damaged, |()| Verdict::Opaque);
                 self.judge(item, verdict, covered > 0, &mut checked);
                 continue;
             }
