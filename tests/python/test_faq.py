@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import uproot
 
 import sapwood
 from sapwood import stripe
@@ -27,7 +26,6 @@ CALLS: list[Call] = [
     lambda tree: sapwood.open("nano.root:Evnts"),
     lambda tree: sapwood.open("notes.txt"),
     lambda tree: sapwood.open("short.root")["Events"],
-    lambda tree: sapwood.open("tuple.root:t"),
     lambda tree: sapwood.open("nano.root", heders={}),
     lambda tree: sapwood.open("http://127.0.0.1:9/nano.root", deadline=5),
     lambda tree: sapwood.open("http://no-such-host.invalid/nano.root", deadline=5),
@@ -46,6 +44,7 @@ BY_SERVERS = (
     *("tests/python/test_credentials.py", "tests/python/test_wheel.py"),
     *("crates/credentials/src/access.rs", "crates/credentials/src/finding.rs"),
     "crates/source/src/http/client.rs",
+    "crates/rntuple/src/anchor.rs",
 )
 """Where the messages are that only servers provoke: their tests, and the code of rare ones."""
 NAMES = {"ConflictError"}
@@ -70,8 +69,6 @@ def test_the_quoted_messages_are_raised(
     content = Path(sapwood.example("nano.root")).read_bytes()
     Path("short.root").write_bytes(content[: len(content) // 2])
     Path("notes.txt").write_text("not a file of ROOT\n" * 100)
-    with uproot.recreate("tuple.root") as file:
-        file.mkrntuple("t", {"x": np.arange(3)})
     with sapwood.recreate("other.root") as new:
         new["Events"] = {"x": np.arange(3)}
     stripe.create("set", "nano.root:Events", cut="nMuon > 5")
