@@ -20,7 +20,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 BENCHES := bench $(addprefix bench-,objects remote learned loops mix sources write repack stripe studies)
-.PHONY: help demo test build servers wheel local-wheel check lint types layers docs serve-docs test-rust test-python $(BENCHES) conformance fuzz format clean
+.PHONY: help demo test build servers wheel local-wheel check lint types layers docs serve-docs test-rust test-python $(BENCHES) conformance ecosystem fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -92,6 +92,7 @@ $(BENCHES): $(TESTKIT)
 
 conformance: build ## compare with the corpus of real files; writes the tables of docs/conformance.md
 	@$(PY) tests/conformance/report.py build/conformance && $(PY) bench/paste.py docs/conformance.md build/conformance
+ecosystem: build ; @$(PY) scripts/ecosystem.py ## run the test suites of uproot and coffea with sapwood
 fuzz: ## run every fuzz target for a minute (needs cargo-fuzz)
 	@sh scripts/fuzz.sh 60
 format: .venv/.tools ## format Rust and Python

@@ -142,6 +142,7 @@ def run(suite: Suite, switch: str, select: str | None) -> Outcome:
         "SAPWOOD_UPROOT": switch,
     }
     options = ["-q", "--tb=short", "-p", "ecosystem_plugin", "-p", "no:cacheprovider", "--timeout=120"]
+    options += ["--continue-on-collection-errors"]
     if select:
         options += ["-k", select]
     with open(results.with_suffix(".log"), "w", encoding="utf-8") as log:

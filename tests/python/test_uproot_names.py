@@ -91,7 +91,11 @@ def assert_same(found: Any, expected: Any) -> None:
             assert_same(one, other)
     elif hasattr(expected, "to_dict"):
         assert found.equals(expected) and (found.index == expected.index).all()
-    elif not hasattr(expected, "all_members"):
+    elif hasattr(expected, "all_members"):
+        assert_same(found.all_members, expected.all_members)
+    elif hasattr(expected, "tolist"):  # containers of C++
+        assert str(found.tolist()) == str(expected.tolist())
+    else:
         assert found == expected or found != found
 
 
@@ -212,7 +216,7 @@ def test_common_calls_leave_the_record_of_the_tree_unread(
 ) -> None:
     switch(True)
     tree = uproot.open(events_file)["Events"]
-    assert (tree.num_entries, len(tree), "met" in tree) == (1000, 11, True)
+    assert (tree.num_entries, len(tree), "met" in tree) == (1000, 12, True)
     tree.arrays()
     tree.arrays(["met + 1"], "nMuon > 1", library="np")
     for branch in tree.branches:
@@ -303,7 +307,7 @@ def test_a_remote_tree_takes_at_most_four_round_trips(
         assert counts["round_trips"] <= 4
         counters = tree.source.performance_counters
         assert counters.num_requests == counts["requests"]
-        assert 0 < counters.num_requested_bytes <= events_file.stat().st_size
+        assert 0 < counters.num_requested_bytes <= counts["bytes_sent"]
         assert tree.file.source.num_requested_bytes == counters.num_requested_bytes
 
 
