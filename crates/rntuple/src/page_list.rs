@@ -2,7 +2,7 @@
 
 use crate::schema::{ClusterGroup, ColumnRecord, Schema};
 use crate::wire::{CHECKSUM, EnvelopeType, Locator, Wire};
-use sapwood_core::{ByteRange, Result};
+use sapwood_core::{ByteRange, Error, Result};
 
 /// Least bytes of a record in any list: its frame.
 const FRAME: usize = 8;
@@ -19,6 +19,14 @@ pub(crate) struct Page {
 }
 
 impl Page {
+    /// Where it is stored.
+    ///
+    /// # Errors
+    /// `Unsupported` if it is elsewhere.
+    pub(crate) fn stored(&self) -> Result<ByteRange> {
+        self.range.ok_or_else(|| Error::unsupported("a page is not stored in this file"))
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.first + self.elements
     }

@@ -173,7 +173,7 @@ impl Pages {
         entries: &Range<u64>,
         index: bool,
     ) -> Result<Vec<Chunk>> {
-        let range = stored_range(page)?;
+        let range = page.stored()?;
         let encoding = self.encodings.get(column).copied().flatten();
         let uncompressed = encoding.map_or(0, |encoding| encoding.bytes(page.elements));
         let shared = index || self.repeated.contains(&range.start);
@@ -185,24 +185,23 @@ impl Pages {
             index,
             shared,
         };
-        if Split::of(range, self.max_key_size)?.is_none() {
-            return Ok(vec![chunk(range, uncompressed)]);
-        }
-        Ok(self.parts(page)?.into_iter().map(|part| chunk(part, part.len)).collect())
+        Ok(match self.parts(range)? {
+            None => vec![chunk(range, uncompressed)],
+            Some(parts) => parts.into_iter().map(|part| chunk(part, part.len)).collect(),
+        })
     }
 
-    /// The parts that a page is stored in.
+    /// The parts that a page is stored in; `None` if it is in one.
     ///
     /// # Errors
-    /// `Unsupported` if it is stored elsewhere.
-    pub(crate) fn parts(&self, page: &Page) -> Result<Vec<ByteRange>> {
-        let range = stored_range(page)?;
-        if Split::of(range, self.max_key_size)?.is_none() {
-            return Ok(vec![range]);
+    /// `Corrupt` if they were not [located](Pages::locate).
+    pub(crate) fn parts(&self, page: ByteRange) -> Result<Option<Vec<ByteRange>>> {
+        if Split::of(page, self.max_key_size)?.is_none() {
+            return Ok(None);
         }
         let located = self.located.read().unwrap_or_else(PoisonError::into_inner);
-        let parts = located.parts.get(&range.start).cloned();
-        parts.ok_or_else(|| Error::corrupt("the parts of a page were not located").at(range.start))
+        let parts = located.parts.get(&page.start).cloned();
+        parts.map(Some).ok_or_else(|| Error::corrupt("the parts of a page were not located").at(page.start))
     }
 
     /// Whether any page may be stored in several parts.
@@ -248,8 +247,4 @@ impl Pages {
         self.has_long_pages()
             && self.located.read().unwrap_or_else(PoisonError::into_inner).offsets.contains(&offset)
     }
-}
-
-fn stored_range(page: &Page) -> Result<ByteRange> {
-    page.range.ok_or_else(|| Error::unsupported("a page is not stored in this file"))
 }

@@ -9,7 +9,7 @@ use crate::wire::CHECKSUM;
 use bytes::BytesMut;
 use rayon::prelude::*;
 use sapwood_codec::with_decoder;
-use sapwood_core::{Buffer, Counters, Error, ErrorKind, Primitive, Result};
+use sapwood_core::{Buffer, ByteRange, Counters, Error, ErrorKind, Primitive, Result};
 use sapwood_table::{ChunkBytes, ChunkContent, ChunkId, chunk_content};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -207,17 +207,17 @@ impl<'a> Reader<'a> {
     /// A page with its bytes. Memory is taken once it is known that they can fill it.
     fn piece(&self, part: PagePart<'a>) -> Result<Piece<'a>> {
         let len = usize::try_from(part.encoding.bytes(part.page.elements)).unwrap_or(usize::MAX);
-        let offset = part.page.range.map_or(0, |range| range.start);
-        let content = self.content(&part)?;
+        let range = part.page.stored()?;
+        let content = self.content(range)?;
         match &content {
             ChunkContent::Uncompressed(bytes) if bytes.len() != len => {
-                return Err(Error::corrupt("a page is used with different lengths").at(offset));
+                return Err(Error::corrupt("a page is used with different lengths").at(range.start));
             }
             ChunkContent::Stored(stored) => {
                 let checksum = if part.page.has_checksum { CHECKSUM } else { 0 };
                 let stored = stored.get(..stored.len().saturating_sub(checksum)).unwrap_or_default();
                 if stored.len() != len {
-                    check(stored, len).map_err(|error| error.at(offset))?;
+                    check(stored, len).map_err(|error| error.inside(range.start))?;
                 }
             }
             ChunkContent::Uncompressed(_) => {}
@@ -225,17 +225,14 @@ impl<'a> Reader<'a> {
         Ok(Piece { part, content, len })
     }
 
-    fn content(&self, part: &PagePart<'_>) -> Result<ChunkContent> {
-        let parts = self.pages.parts(part.page)?;
+    fn content(&self, range: ByteRange) -> Result<ChunkContent> {
         let content = |offset: u64| chunk_content(self.chunks, ChunkId { file: 0, offset });
-        if let [only] = parts.as_slice() {
-            return content(only.start);
-        }
+        let Some(parts) = self.pages.parts(range)? else { return content(range.start) };
         let mut joined = BytesMut::new();
         for part in parts {
             match content(part.start)? {
                 ChunkContent::Stored(bytes) | ChunkContent::Uncompressed(bytes) => {
-                    joined.extend_from_slice(&bytes)
+                    joined.extend_from_slice(&bytes);
                 }
             }
         }
