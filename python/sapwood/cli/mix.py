@@ -156,7 +156,7 @@ def _signal(
 ) -> Iterator[_Step]:
     """Steps of the signal, numbered across its files; at least one, for the types."""
     before, is_first = 0, True
-    for tree, start, stop in trees(signal, output, numbers):
+    for tree, start, stop in trees([signal], output, numbers):
         if start < stop or is_first:
             name = tree.object_path.partition(";")[0]
             read = {"filter_name": filter_name, "entry_start": start, "entry_stop": stop}

@@ -100,12 +100,12 @@ class FilesAhead:
     """Iterates over files in order, none of which is waited for, and closes each after its turn.
 
     So many are open ahead that none would have to be waited for, by the measured times of opening a file and
-    of using one; at most 15.
+    of using one; at most ``most``.
     """
 
-    def __init__(self, specs: Iterable[FileSpec], options: OpenOptions) -> None:
+    def __init__(self, specs: Iterable[FileSpec], options: OpenOptions, most: int = _MOST) -> None:
         self._remaining = iter(specs)
-        self._options = options
+        self._options, self._most = options, most
         self._files: deque[OpeningFile] = deque()
         self._opening_seconds = self._using_seconds = 0.0
         self._used = 0
@@ -150,17 +150,22 @@ class FilesAhead:
 
     def _ahead(self, spec: FileSpec) -> int:
         if not self._used:
-            return _FAR if isinstance(spec.file, str) and _is_far(spec.file) else _NEAR
+            is_far = isinstance(spec.file, str) and _is_far(spec.file)
+            return min(self._most, _FAR if is_far else _NEAR)
         # Half as long again, for the first window.
         ratio = 1.5 * self._opening_seconds / max(self._using_seconds, 1e-9)
-        return min(_MOST, 1 + math.ceil(ratio))
+        return min(self._most, 1 + math.ceil(ratio))
 
 
 def opened_files(
-    specs: Iterable[FileSpec], options: OpenOptions, allow_missing: bool, begin: Begin | None = None
+    specs: Iterable[FileSpec],
+    options: OpenOptions,
+    allow_missing: bool,
+    begin: Begin | None = None,
+    most: int = _MOST,
 ) -> Generator[OpeningFile, None, None]:
-    """Iterates over open files in order, while the next ones open and read; closes those it opened."""
-    ahead = FilesAhead(specs, options)
+    """Iterates over open files in order, while ``most`` of the next ones open and read; closes its own."""
+    ahead = FilesAhead(specs, options, most)
     for file in ahead:
         with skipping(allow_missing):
             _ = file.source

@@ -162,8 +162,8 @@ class Supply:
 
     def _read(self) -> Generator[tuple[Any, Report], None, None]:
         empty = 0
-        ahead = {} if self._window is None else {"ahead": 0}
-        for file in opened_files(self._visits(), self._options, False, self._begin, **ahead):
+        most = {} if self._window is None else {"most": 0}
+        for file in opened_files(self._visits(), self._options, False, self._begin, **most):
             empty = 0 if file.source.tree.num_entries else empty + 1
             if empty == len(self._files):
                 raise UsageError("the background files contain no events")
