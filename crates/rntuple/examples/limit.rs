@@ -52,8 +52,10 @@ fn main() {
         bare.iter().map(|column| column.pages.len()).sum::<usize>()
     );
     let file = File::open(path).unwrap();
-    for threads in [1, 2] {
-        let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    // The time of threads that ended would be lost.
+    let pools = [1, 2].map(|threads| ThreadPoolBuilder::new().num_threads(threads).build().unwrap());
+    for pool in &pools {
+        let threads = pool.current_num_threads();
         let (mut limit, mut read) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
             limit.push(measured(|| {
@@ -207,12 +209,10 @@ fn read_bare(file: &File, column: &Bare) -> Vec<u64> {
     out
 }
 
-#[multiversion(targets("x86_64+avx2"))]
 fn bits(page: &[u8], out: &mut [u8]) {
     for (out, byte) in out.as_chunks_mut::<8>().0.iter_mut().zip(page) {
-        for (bit, out) in out.iter_mut().enumerate() {
-            *out = byte >> bit & 1;
-        }
+        let each = u64::from(*byte).wrapping_mul(0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+        *out = ((each + 0x7F7F_7F7F_7F7F_7F7F) >> 7 & 0x0101_0101_0101_0101).to_le_bytes();
     }
 }
 
@@ -222,6 +222,7 @@ macro_rules! split {
         fn $split(page: &[u8], out: &mut [$word]) {
             let planes: [&[u8]; size_of::<$word>()] =
                 std::array::from_fn(|plane| &page[plane * out.len()..(plane + 1) * out.len()]);
+            let planes = planes.map(|plane| &plane[..out.len()]);
             for (index, out) in out.iter_mut().enumerate() {
                 *out = <$word>::from_le_bytes(planes.map(|plane| plane[index]));
             }

@@ -227,18 +227,18 @@ fn plain<W: Word>(bytes: &[u8], wanted: Range<usize>, out: &mut [W]) {
     let bytes = &bytes[wanted.start * size_of::<W>()..wanted.end * size_of::<W>()];
     bytemuck::cast_slice_mut(out).copy_from_slice(bytes);
     if cfg!(target_endian = "big") {
-        out.iter_mut().for_each(|word| *word = word.from_little());
+        out.iter_mut().for_each(|word| *word = word.little_endian());
     }
 }
 
 trait Word: Pod {
-    fn from_little(self) -> Self;
+    fn little_endian(self) -> Self;
 }
 
 macro_rules! words {
     ($($word:ty, $planes:ident, $zigzag:ident;)*) => { $(
         impl Word for $word {
-            fn from_little(self) -> Self {
+            fn little_endian(self) -> Self {
                 <$word>::from_le(self)
             }
         }
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(floats(0x1D, 1, Some((-2.0, 3.0)), &[3]), [3.0, 3.0, -2.0, -2.0]);
         // Fields of doubles have more digits.
         let double = page(0x1D, 17, Some((0.0, 1.0)), 1, &[0xB1, 0x32, 0x00]);
-        assert_eq!(numbers::<f64>(double, 0..1).unwrap(), [0.099_007_408_198_609_911]);
+        assert_eq!(numbers::<f64>(double, 0..1).unwrap(), [0.099_007_408_198_609_91]);
     }
 
     #[test]

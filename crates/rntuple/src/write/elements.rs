@@ -141,37 +141,11 @@ mod tests {
     use super::*;
     use crate::elements::PageBytes;
     use crate::encoding::Encoding;
-
-    fn decoded(page: &PageBytes<'_>, primitive: Primitive) -> Vec<u8> {
-        macro_rules! numbers {
-            ($type:ty) => {{
-                let mut out: Vec<$type> = vec![Default::default(); page.count];
-                page.numbers(0..page.count, &mut out).unwrap();
-                bytemuck::cast_slice(&out).to_vec()
-            }};
-        }
-        match primitive {
-            Primitive::Bool => {
-                let mut out = vec![0; page.count];
-                page.bools(0..page.count, &mut out).unwrap();
-                out
-            }
-            Primitive::I8 => numbers!(i8),
-            Primitive::U8 => numbers!(u8),
-            Primitive::I16 => numbers!(i16),
-            Primitive::U16 => numbers!(u16),
-            Primitive::I32 => numbers!(i32),
-            Primitive::U32 => numbers!(u32),
-            Primitive::I64 => numbers!(i64),
-            Primitive::U64 => numbers!(u64),
-            Primitive::F32 => numbers!(f32),
-            Primitive::F64 => numbers!(f64),
-        }
-    }
+    use sapwood_core::Buffer;
 
     #[test]
     fn what_is_encoded_is_decoded() {
-        let bytes: Vec<u8> = (0..13 * 8_u32).map(|n| (n * n * 37 >> 2) as u8).collect();
+        let bytes: Vec<u8> = (0..13 * 8_u32).map(|n| ((n * n * 37) >> 2) as u8).collect();
         for primitive in Primitive::ALL {
             for split in [false, true] {
                 let count = 13;
@@ -185,7 +159,16 @@ mod tests {
                 let mut room = Vec::new();
                 let page = PageBytes { encoding, count, bytes: encoder.encode(&elements, &mut room) };
                 assert_eq!(page.bytes.len() as u64, encoding.bytes(count as u64));
-                assert_eq!(decoded(&page, primitive), elements, "{primitive:?}, split: {split}");
+                let mut out = Buffer::zeroed(elements.len());
+                macro_rules! decode {
+                    ($($variant:ident $type:ty),*) => { match primitive {
+                        $(Primitive::$variant => page.numbers(0..count, out.view_mut::<$type>()),)*
+                        Primitive::Bool => page.bools(0..count, out.view_mut()),
+                    } };
+                }
+                decode!(I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64, F32 f32, F64 f64)
+                    .unwrap();
+                assert_eq!(out.as_bytes(), elements, "{primitive:?}, split: {split}");
             }
         }
     }

@@ -365,7 +365,7 @@ mod tests {
             assert!(Layout::new(&[FieldSpec { name: name.to_owned(), ..spec(FLOAT) }], &[]).is_err());
         }
         let colon = FieldSpec { name: "Aux:pt".to_owned(), ..spec(FLOAT) };
-        assert!(Layout::new(&[colon.clone()], &[]).is_ok());
+        assert!(Layout::new(std::slice::from_ref(&colon), &[]).is_ok());
         assert!(Layout::new(&[colon.clone(), colon], &[]).is_err());
     }
 }

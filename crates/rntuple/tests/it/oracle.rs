@@ -194,6 +194,10 @@ fn values_are_those_of_other_readers() {
                 else {
                     continue;
                 };
+                // A variant without a value is an alternative of its own in the digest.
+                if expected["type"].as_str().is_some_and(|known| known.starts_with("union[?unknown")) {
+                    continue;
+                }
                 match digest_of(&read(&table, column).unwrap()) == digest {
                     true => equal += 1,
                     false => different.push(format!("{name}: {path}: {} ({})", schema.name, schema.typename)),
