@@ -26,11 +26,11 @@ pub(crate) struct NewTable {
 #[derive(Debug)]
 pub(crate) enum Format {
     Tree {
-        builder: TreeBuilder,
+        builder: Box<TreeBuilder>,
         /// Cycle and number of entries of the record that this tree replaces.
         replaces: Option<(u16, u64)>,
     },
-    RNTuple(RNTupleBuilder),
+    RNTuple(Box<RNTupleBuilder>),
 }
 
 impl NewTable {

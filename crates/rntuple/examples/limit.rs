@@ -58,9 +58,9 @@ fn main() {
         let threads = pool.current_num_threads();
         let (mut limit, mut read) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            limit.push(measured(|| {
-                pool.install(|| bare.par_iter().map(|one| read_bare(&file, one)).collect::<Vec<_>>())
-            }));
+            let read_all =
+                || bare.par_iter().map_init(Default::default, |room, one| read_bare(&file, one, room));
+            limit.push(measured(|| pool.install(|| read_all().collect::<Vec<_>>())));
             read.push(measured(|| read_table(&table, &columns, threads)));
         }
         let of = |times: &[(Duration, Duration)]| {
@@ -169,36 +169,35 @@ fn bare_columns(table: &dyn Table, columns: &[usize]) -> Vec<Bare> {
 }
 
 /// Reads, decompresses and decodes a column.
-fn read_bare(file: &File, column: &Bare) -> Vec<u64> {
+fn read_bare(file: &File, column: &Bare, (raw, page): &mut (Vec<u8>, Vec<u8>)) -> Vec<u64> {
     let stored: usize = column.pages.iter().map(|(_, len)| len).sum();
     let bytes = if matches!(column.kind, Kind::Bits) { 8 * stored } else { stored };
     let mut out = vec![0_u64; bytes.div_ceil(8)];
     let mut rest: &mut [u8] = bytemuck::cast_slice_mut(&mut out);
-    let (mut raw, mut page) = (Vec::new(), Vec::new());
     for (range, len) in &column.pages {
         raw.resize(range.len as usize, 0);
-        file.read_exact_at(&mut raw, range.start).unwrap();
+        file.read_exact_at(raw, range.start).unwrap();
         let stored = &raw[..raw.len() - 8];
         page.resize(*len, 0);
         match stored.len() == *len {
             true => page.copy_from_slice(stored),
-            false => with_decoder(|decoder| decoder.decode(stored, &mut page)).unwrap(),
+            false => with_decoder(|decoder| decoder.decode(stored, page)).unwrap(),
         }
         let here = if matches!(column.kind, Kind::Bits) { 8 * len } else { *len };
         let (place, after) = rest.split_at_mut(here);
         rest = after;
         match column.kind {
-            Kind::Bits => bits(&page, place),
-            Kind::Bytes => place.copy_from_slice(&page),
-            Kind::Split(2) => split_2(&page, bytemuck::cast_slice_mut(place)),
-            Kind::Split(4) => split_4(&page, bytemuck::cast_slice_mut(place)),
-            Kind::Split(_) => split_8(&page, bytemuck::cast_slice_mut(place)),
-            Kind::Zigzag(2) => zigzag_2(&page, bytemuck::cast_slice_mut(place)),
-            Kind::Zigzag(4) => zigzag_4(&page, bytemuck::cast_slice_mut(place)),
-            Kind::Zigzag(_) => zigzag_8(&page, bytemuck::cast_slice_mut(place)),
+            Kind::Bits => bits(page, place),
+            Kind::Bytes => place.copy_from_slice(page),
+            Kind::Split(2) => split_2(page, bytemuck::cast_slice_mut(place)),
+            Kind::Split(4) => split_4(page, bytemuck::cast_slice_mut(place)),
+            Kind::Split(_) => split_8(page, bytemuck::cast_slice_mut(place)),
+            Kind::Zigzag(2) => zigzag_2(page, bytemuck::cast_slice_mut(place)),
+            Kind::Zigzag(4) => zigzag_4(page, bytemuck::cast_slice_mut(place)),
+            Kind::Zigzag(_) => zigzag_8(page, bytemuck::cast_slice_mut(place)),
             Kind::Ends => {
                 let ends: &mut [u64] = bytemuck::cast_slice_mut(place);
-                split_8(&page, ends);
+                split_8(page, ends);
                 ends.iter_mut().fold(0, |sum, end| {
                     *end += sum;
                     *end

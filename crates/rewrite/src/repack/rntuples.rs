@@ -171,7 +171,7 @@ impl FieldPlan {
         let (fields, projections) = (self.fields.clone(), &self.projections);
         let builder = RNTupleBuilder::new(name, "", fields, projections, chosen, &mut place)?;
         new_file::flush(file, sink)?;
-        let format = Format::RNTuple(builder);
+        let format = Format::RNTuple(Box::new(builder));
         Ok(NewTable { format, directory, name: name.to_owned(), title: String::new() })
     }
 

@@ -103,8 +103,10 @@ impl Writer {
         cluster: ClusterSize,
     ) -> Result<TableId> {
         self.check_usable()?;
-        let format =
-            Format::Tree { builder: TreeBuilder::new(name, title, branches, cluster)?, replaces: None };
+        let format = Format::Tree {
+            builder: Box::new(TreeBuilder::new(name, title, branches, cluster)?),
+            replaces: None,
+        };
         Ok(self.add(format, directory, name, title))
     }
 
@@ -125,7 +127,7 @@ impl Writer {
         let mut place = |parts| self.file.blob(directory, parts);
         let builder = RNTupleBuilder::new(name, description, fields, projections, options, &mut place)?;
         self.flush()?;
-        Ok(self.add(Format::RNTuple(builder), directory, name, ""))
+        Ok(self.add(Format::RNTuple(Box::new(builder)), directory, name, ""))
     }
 
     fn add(&mut self, format: Format, directory: DirectoryId, name: &str, title: &str) -> TableId {
@@ -149,7 +151,7 @@ impl Writer {
         }
         let key = self.file.key(directory, name)?.ok_or_else(missing)?;
         let existing = self.existing.as_ref().ok_or_else(missing)?;
-        let builder = existing.tree(&key).map_err(|error| error.url(self.sink.url()))?;
+        let builder = Box::new(existing.tree(&key).map_err(|error| error.url(self.sink.url()))?);
         let replaces = Some((key.cycle, builder.entries()));
         Ok(self.add(Format::Tree { builder, replaces }, directory, &key.name, &key.title))
     }
