@@ -32,7 +32,7 @@ _CPP_NUMBERS = {
 # Matches `Jet[pt: float32]`, but not `datetime64[ns]`.
 _NAMED_RECORD = re.compile(r"\w+\[[^\]]*:")
 # How options, unions and tuples begin in Awkward Array's notation.
-_AWKWARD = ("?", "option[", "union[", "(")
+_AWKWARD = re.compile(r"\?.+|option\[.*|union\[.*|\(.*\)")
 _VECTOR = re.compile(r"\s*(?:std::)?vector\s*<(.*)>\s*")
 
 
@@ -75,7 +75,8 @@ def column_type(name: str, declared: Any) -> ColumnType:
             return ColumnType(_cpp_form(name, text), "vector")
         if text in ("string", "std::string"):
             return ColumnType(("string",))
-        if "*" in text or "{" in text or _NAMED_RECORD.match(text) or text.startswith(_AWKWARD):
+        # For NumPy, "?" alone is bool, and "(3,)f8" an array.
+        if "*" in text or "{" in text or _NAMED_RECORD.match(text) or _AWKWARD.fullmatch(text):
             return ColumnType(_awkward_form(name, text))
     if type(declared).__module__.startswith("awkward."):
         return ColumnType(_awkward_form(name, declared))
