@@ -142,7 +142,7 @@ SILENT = {
     "replay",
     "repack",
 }
-SILENT |= {"slim", "skim", "merge", "trace", "catalog forget", "catalog serve", "profile forget"}
+SILENT |= {"slim", "skim", "merge", "mix", "trace", "catalog forget", "catalog serve", "profile forget"}
 SILENT |= {"profile ls", "cache ls"}
 SILENT |= {f"stripe {name}" for name in ("append", "commit", "consolidate", "add", "verify", "base", "drop")}
 SILENT |= {f"stripe {name}" for name in ("expire", "gc", "restore", "copy", "tag")}
@@ -178,6 +178,7 @@ CALLS: dict[str, list[Arguments]] = {
     "slim": [lambda w: [w.file, w.new(".root"), "--keep", "x*"]],
     "skim": [lambda w: [w.file, w.new(".root"), "--entries", ":2", "--cut", "1 < 2"]],
     "merge": [lambda w: [w.new(".root"), w.file, w.file]],
+    "mix": [lambda w: [w.file, w.new(".root"), "--seed", "1", "--number", "1", "--entries", "0:2"]],
     "layout": [lambda w: [w.file, w.new(".svg"), "--read", BRANCH]],
     "report": [lambda w: [w.file, "--svg", w.new(".svg")]],
     "doctor": [lambda w: [w.file]],
