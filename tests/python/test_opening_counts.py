@@ -20,14 +20,10 @@ def test_the_documented_round_trips_are_those_measured() -> None:
     if (lack := opening_counts.missing()) is not None:
         pytest.skip(f"openings are not counted: {lack}")
     documented = [line for line in DOCUMENTED.read_text().splitlines() if line.startswith("| ")]
-    missing = {(row, place) for row, line in enumerate(documented) for place in range(line.count("|"))}
+    lines: list[str] = []
     # On a machine with much load, an answer may arrive so late that a wait counts twice.
     for _ in range(ATTEMPTS):
         lines = opening_counts.table(opening_counts.measure()).splitlines()
-        assert len(lines) == len(documented)
-        for row, (line, expected) in enumerate(zip(lines, documented, strict=True)):
-            cells = zip(line.split("|"), expected.split("|"), strict=True)
-            missing -= {(row, place) for place, (cell, one) in enumerate(cells) if cell == one}
-        if not missing:
+        if lines == documented:
             break
-    assert not missing, lines
+    assert lines == documented
