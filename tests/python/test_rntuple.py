@@ -23,7 +23,7 @@ ENTRIES = 3000
 
 
 def content(first: int = 0) -> dict[str, object]:
-    """Numbers, lists, texts and records that are told apart by their entry."""
+    """Numbers, lists, texts and records, different in each entry."""
     number = np.arange(first, first + ENTRIES)
     counts = number % 4
     values = np.arange(counts.sum(), dtype="f4")

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 import testkit
 
+import sapwood
+
 ak = pytest.importorskip("awkward")
 uproot = pytest.importorskip("uproot")
 if tuple(map(int, uproot.__version__.split(".")[:2])) < (5, 7):
@@ -251,6 +253,29 @@ def test_trees_and_branches_can_be_pickled(
     assert copy.arrays(["met"]).tolist() == tree.arrays(["met"]).tolist()
     branch = pickle.loads(pickle.dumps(tree["Muon_pt"]))
     assert branch.array().tolist() == tree["Muon_pt"].array().tolist()
+
+
+def test_secrets_are_neither_pickled_nor_shown(
+    events_file: Path,
+    switch: Callable[[bool], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    switch(True)
+    monkeypatch.setenv("SAPWOOD_UPROOT", "strict")
+    with testkit.serving(events_file.parent) as server:
+        url = f"{server.url}/{events_file.name}"
+        for secret, options in [(f"{url}?token=abc", {}), (url, {"headers": {"Authorization": "abc"}})]:
+            file = uproot.open(secret, **options)
+            assert "abc" not in repr(file.file.source)
+            with pytest.raises(sapwood.errors.UsageError, match="cannot be pickled") as raised:
+                pickle.dumps(file.file.source)
+            assert "abc" not in str(raised.value)
+    with caplog.at_level(logging.WARNING, "sapwood.uproot"), pytest.raises(TypeError):
+        uproot.open(f"{url}?token=abc", unknown_option=1)
+    assert "left to uproot" in caplog.text and "abc" not in "".join(
+        one for one in caplog.messages if "left to uproot" in one
+    )
 
 
 def test_open_trees_can_be_concatenated_and_iterated(

@@ -59,7 +59,7 @@ class Plan:
                 if found is not None:
                     self.served[key] = (branch, *found)
                 else:
-                    left(f"the branch {branch.name!r} of {branch.file.file_path}", "only uproot reads it so")
+                    left(f"the branch {branch.name!r}", branch.file.file_path, "only uproot reads it so")
 
     @property
     def branches(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class Plan:
             try:
                 self.arrays.update(self.take(read_columns(self.wanted, start, stop), start, stop))
             except SapwoodError as error:
-                left(f"columns of {self.source.file.file_path}", error)
+                left("columns", self.source.file.file_path, error)
         self.read_rest(self.arrays, start, stop, {})
 
     def read_rest(
@@ -344,7 +344,7 @@ class _Asked:
                 try:
                     arrays |= plan.take(next(reading), first, last)
                 except SapwoodError as error:
-                    left(f"columns of {self.source.file.file_path}", error)
+                    left("columns", self.source.file.file_path, error)
                     reading = None
             kept = plan.read_rest(arrays, first, last, kept)
             plan.group(arrays, self.how)
@@ -446,7 +446,7 @@ class _Asked:
             try:
                 columns = read_columns(missing, self.start, self.stop)
             except SapwoodError as error:
-                left(f"columns of {source.file.file_path}", error)
+                left("columns", source.file.file_path, error)
                 return None
             COUNTS["columns"] += len(columns)
             options, finalize = {"ak_add_doc": self.ak_add_doc}, self.library.finalize

@@ -50,11 +50,13 @@ class SapwoodSource(Source):  # type: ignore[misc]
         self._num_bytes = self._raw.size
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # Refuses if the URL or the options are secret.
+        self.opened.__reduce__()
         return _reopened, (self._file_path, self._options)
 
     @shows_printable
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._file_path[-10:]!r} at 0x{id(self):012x}>"
+        return f"<{type(self).__name__} {self.opened.file_path[-10:]!r} at 0x{id(self):012x}>"
 
     def chunk(self, start: int, stop: int) -> Chunk:
         """The bytes of a range."""
@@ -69,7 +71,7 @@ class SapwoodSource(Source):  # type: ignore[misc]
 
     def _chunks(self, ranges: list[tuple[int, int]]) -> list[Chunk]:
         if self.closed:
-            raise OSError(f"file {self._file_path!r} is closed")
+            raise OSError(f"file {self.opened.file_path!r} is closed")
         self._num_requested_chunks += len(ranges)
         found = self._raw.read([(int(start), int(stop)) for start, stop in ranges])
         return [
@@ -121,7 +123,7 @@ def open_file(file_path: str, options: dict[str, Any]) -> File | None:
             return file
         raise NotImplementedError("it is a dataset")
     except (SapwoodError, OSError, TypeError, ValueError, NotImplementedError) as error:
-        left(f"the file {file_path}", error)
+        left("the whole", file_path, error)
         return None
 
 

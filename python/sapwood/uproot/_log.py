@@ -6,6 +6,10 @@ import logging
 import os
 from collections import Counter
 
+from .. import _core
+from ..display.printable import printable
+from ..options.paths import is_url
+
 LOGGER = logging.getLogger("sapwood.uproot")
 
 COUNTS: Counter[str] = Counter()
@@ -17,8 +21,9 @@ def is_strict() -> bool:
     return os.environ.get("SAPWOOD_UPROOT", "").casefold() == "strict"
 
 
-def left(what: str, why: object) -> None:
-    """Notes that uproot does something itself."""
+def left(what: str, file_path: str, why: object) -> None:
+    """Notes that uproot reads a part of a file itself. Secrets in its URL are not logged."""
     COUNTS["left"] += 1
     if is_strict():
-        LOGGER.warning("left to uproot: %s, because %s", what, why)
+        place = _core.redact(file_path) if is_url(file_path) else file_path
+        LOGGER.warning("%s", printable(f"left to uproot: {what} of {place}, because {why}"))

@@ -123,7 +123,7 @@ class LazyTree(Lazy):
                 super().read.__func__(type(self), chunk, cursor.copy(), dict(context), *rest)
             except uproot.deserialization.DeserializationError as error:
                 self.__dict__.update(attributes)
-                left(f"the tree {self.name!r} of {self.file.file_path}", error)
+                left(f"the tree {self.name!r}", self.file.file_path, error)
                 _FILLING.set(None)
                 _read_again(self)
             except BaseException:
@@ -198,7 +198,7 @@ def own_tree(file: Any, key: Any) -> Tree | None:
         _require(not unknown, f"it has branches of {unknown}")
         return tree
     except (SapwoodError, NotImplementedError) as error:
-        left(f"the tree {key.fName!r} of {file.file_path}", error)
+        left(f"the tree {key.fName!r}", file.file_path, error)
         return None
 
 
