@@ -205,6 +205,20 @@ def test_any_damage_to_a_page_with_a_checksum_is_found(made: Path, tmp_path: Pat
         assert branch.name in report.trees[0].lost
 
 
+def test_damage_to_a_page_in_several_parts_is_found(made: Path, tmp_path: Path) -> None:
+    sound = made / "gen640__chunk.root"
+    assert checked(sound).ok
+    expected = sapwood.open(f"{sound}:t").arrays().to_list()
+    whole, damaged, found = sound.read_bytes(), tmp_path / "damaged.root", 0
+    for place in range(400, len(whole), 997):
+        damaged.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        if checked(damaged).ok:
+            assert sapwood.open(f"{damaged}:t").arrays().to_list() == expected
+        else:
+            found += 1
+    assert found > 10
+
+
 def test_fields_that_were_added_later_are_zero_before(made: Path) -> None:
     late = sapwood.open(f"{made / 'gen640__late_record.root'}:t").arrays()
     assert len(late) == 30

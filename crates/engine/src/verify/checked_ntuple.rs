@@ -12,8 +12,10 @@ use std::ops::Range;
 /// An RNTuple and its report. Its metadata, which have checksums, were checked when it was opened.
 #[derive(Debug)]
 pub(super) struct CheckedNtuple {
-    tree: Tree,
+    pub(super) tree: Tree,
     pages: Vec<CheckedPage>,
+    /// Fields without pages of their own records: they are stored in several, or there are none.
+    pub(super) unlisted: Vec<usize>,
     pub(super) report: TreeReport,
 }
 
@@ -27,8 +29,15 @@ struct CheckedPage {
 impl CheckedNtuple {
     pub(super) fn new(entry: &KeyEntry, tree: Tree) -> CheckedNtuple {
         let mut pages: BTreeMap<u64, CheckedPage> = BTreeMap::new();
+        let mut unlisted = Vec::new();
         for field in 0..tree.column_count() {
-            for chunk in tree.chunks(field..field + 1).into_iter().filter(Chunk::is_stored) {
+            let chunks = tree.chunks(field..field + 1);
+            let is_readable =
+                tree.schema(field).is_some_and(|schema| matches!(schema.content, ColumnContent::Values(_)));
+            if chunks.is_empty() && is_readable {
+                unlisted.push(field);
+            }
+            for chunk in chunks.into_iter().filter(Chunk::is_stored) {
                 let used = (field, chunk.entries.clone());
                 let page = pages.entry(chunk.range.start);
                 page.or_insert_with(|| CheckedPage { chunk, uses: Vec::new() }).uses.push(used);
@@ -50,7 +59,7 @@ impl CheckedNtuple {
             not_decoded: not_decoded.collect(),
             ..TreeReport::default()
         };
-        CheckedNtuple { tree, pages: pages.into_values().collect(), report }
+        CheckedNtuple { tree, pages: pages.into_values().collect(), unlisted, report }
     }
 
     /// Where its pages are, in the order of their numbers.

@@ -5,7 +5,7 @@ use super::checked_tree::CheckedTree;
 use super::report::{FindingList, FindingLocation, TreeReport, VerifyFinding};
 use super::structure::check_branches;
 use sapwood_core::{ByteRange, Call, Error, ErrorKind, ParseStep, Result, Segments};
-use sapwood_root::{File, file_table};
+use sapwood_root::{File, ReadOptions, file_table};
 use sapwood_root::{RNTUPLES, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
@@ -137,7 +137,8 @@ impl<'f> IndexBuilder<'f> {
                 let (path, cycle) = (&entry.path, Some(entry.key.cycle));
                 match damage(self.file.tree(path, cycle, call))? {
                     Ok(tree) => {
-                        let ntuple = CheckedNtuple::new(&entry, tree);
+                        let mut ntuple = CheckedNtuple::new(&entry, tree);
+                        read_unlisted(&mut ntuple, findings, call)?;
                         let number = u32::try_from(index.ntuples.len()).unwrap_or(u32::MAX);
                         let pages = (0..).zip(ntuple.pages()).map(|(page, range)| IndexItem {
                             offset: range.start,
@@ -298,6 +299,31 @@ impl<'f> IndexBuilder<'f> {
         let table = file_table(self.file.root(), &entry.path, meta, streamers);
         Ok(CheckedTree { table, record: record.offset, report })
     }
+}
+
+/// Reads the fields of an RNTuple whose pages cannot be checked one by one, cluster by cluster.
+fn read_unlisted(ntuple: &mut CheckedNtuple, findings: &mut FindingList, call: &mut Call<'_>) -> Result<()> {
+    let starts = ntuple.tree.cluster_starts().to_vec();
+    for field in std::mem::take(&mut ntuple.unlisted) {
+        let name = ntuple.field(field).to_owned();
+        for (start, end) in starts.iter().zip(starts.iter().skip(1)) {
+            let entries = *start..*end;
+            let read = ntuple.tree.read(&[field], entries.clone(), &ReadOptions::default(), call);
+            let Err(error) = damage(read)? else { continue };
+            if error.kind() == ErrorKind::Unsupported {
+                ntuple.report.not_decoded.push((name.clone(), error.message().to_owned()));
+                break;
+            }
+            let range = error.offset().map(|start| ByteRange { start, len: 0 });
+            let location =
+                FindingLocation { branch: Some(name.clone()), ..FindingLocation::of(ntuple.name()) };
+            let mut finding = VerifyFinding::damage(range, location, &error);
+            finding.entries = Some(entries.clone());
+            findings.add(finding);
+            ntuple.report.lost.entry(name.clone()).or_default().push(entries);
+        }
+    }
+    Ok(())
 }
 
 /// Adds the baskets of a tree.
