@@ -172,9 +172,17 @@ def test_damage_to_a_page_is_found(path: Path, tmp_path: Path) -> None:
 
 
 def test_what_only_a_ttree_has_is_refused_by_name(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedTypeError, match="RNTuple"):
-        sapwood.repack(path, tmp_path / "out.root")
-    assert not (tmp_path / "out.root").exists()
+    target = tmp_path / "out.root"
+    copies = [
+        lambda: sapwood.repack(path, target),
+        lambda: sapwood.repack(path, target, cut="run > 3"),
+        lambda: sapwood.merge([path, path], target),
+        lambda: sapwood.stripe.create(tmp_path / "set", f"{path}:Events"),
+    ]
+    for copy in copies:
+        with pytest.raises(UnsupportedTypeError, match="'Events' is an RNTuple"):
+            copy()
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.fixture(scope="module")

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from .file import File
 
 T = TypeVar("T")
-TTREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"})
-"""The C++ classes of TTrees."""
-TREE_CLASSES = TTREE_CLASSES | {"ROOT::RNTuple", "ROOT::Experimental::RNTuple"}
+TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD", "ROOT::RNTuple", "ROOT::Experimental::RNTuple"})
 """The C++ classes of trees in either format."""
 
 

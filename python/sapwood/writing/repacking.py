@@ -13,7 +13,7 @@ from ..display.notebook import notebook_table
 from ..errors import KeyInFileError, UsageError
 from ..errors.core import core_errors
 from ..integrations.edm.processes import metadata_branch
-from ..model.directory import TTREE_CLASSES, split_cycle
+from ..model.directory import TREE_CLASSES, split_cycle
 from ..model.file import File
 from ..model.tree import Tree
 from ..opening.single import core_input, is_dataset_tree, open_with_file
@@ -326,7 +326,7 @@ def _main_tree(file: File, name: str | None, trees: Sequence[str] | None) -> tup
     if main is not None and (trees is None or main in trees):
         return main, file.tree_at(main)
     classes = file.classnames(recursive=True, cycle=False)
-    paths = [path for path, class_name in classes.items() if class_name in TTREE_CLASSES]
+    paths = [path for path, class_name in classes.items() if class_name in TREE_CLASSES]
     found = [(path, file.tree_at(path)) for path in paths if trees is None or path in trees]
     if not found:
         raise KeyInFileError(f"{file.file_path} has no trees to copy", url=file.file_path)

@@ -1,7 +1,7 @@
 //! A tree of an input: its record, and where its baskets are.
 
-use sapwood_core::{Call, ErrorKind, Result};
-use sapwood_root::{File, KeyRecord, RootFile, TreeRecord};
+use sapwood_core::{Call, Error, ErrorKind, Result};
+use sapwood_root::{File, KeyRecord, RNTUPLES, RootFile, TreeRecord};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
 use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, References, TTree, TreeOutline, interpret};
@@ -41,6 +41,9 @@ impl InputTree {
         }
         let (file, cycle) = file.holder(path, Some(cycle), call)?;
         let KeyRecord { key, record, streamers, .. } = file.root().find(path, cycle, call)?;
+        if RNTUPLES.contains(&key.class_name.as_str()) {
+            return Err(InputTree::refused(&file, path));
+        }
         let described = TreeRecord {
             name: key.name.clone(),
             title: key.title.clone(),
@@ -50,6 +53,11 @@ impl InputTree {
         };
         InputTree::parse(&file, described, &streamers)
             .map_err(|error| record.locate(&key.name, &error).url(file.url()))
+    }
+
+    /// Why the RNTuple at a path is no input.
+    pub(crate) fn refused(file: &File, path: &str) -> Error {
+        Error::unsupported(format!("'{path}' is an RNTuple, which cannot be copied yet")).url(file.url())
     }
 
     /// The tree of a dataset, without its baskets.

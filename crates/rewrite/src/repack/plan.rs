@@ -151,9 +151,7 @@ impl RepackPlan {
             } else if tree && wanted {
                 self.add_tree(index, entry, &mut seen);
             } else if RNTUPLES.contains(&class) && wanted {
-                let message = format!("'{}' is an RNTuple, which cannot be written yet", entry.path);
-                return Err(Error::unsupported(message)
-                    .url(file.url())
+                return Err(InputTree::refused(file, &entry.path)
                     .hint("name the trees to write; the RNTuple is then dropped"));
             } else if class == "TProcessID" {
                 // Only objects refer to process ids.
