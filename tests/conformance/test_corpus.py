@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from artefacts import same_after_all
-from corpus import CORPUS, GOOD, WRONG, Verdict, compare, of_ntuples, only_root_knows
+from corpus import CORPUS, GOOD, WRONG, Verdict, compare, is_of_epoch_0, of_ntuples, only_root_knows
 
 pytestmark = pytest.mark.skipif(
     not (CORPUS / "compare.py").is_file(),
@@ -30,11 +30,6 @@ def lines(branches: list[Verdict]) -> str:
 def test_the_corpus_was_compared(verdicts: list[Verdict]) -> None:
     assert len(verdicts) > 10_000
     assert sum(one["verdict"] in GOOD for one in verdicts) > 0.9 * len(verdicts)
-
-
-def is_of_epoch_0(one: Verdict) -> bool:
-    """Whether it is of a release candidate of RNTuple, which ROOT does not read either."""
-    return "the format's epoch 0" in (one["cand_err"] or "")
 
 
 def test_branches_that_uproot_reads(verdicts: list[Verdict]) -> None:
