@@ -1,14 +1,15 @@
 """One file from several replicas: two against one, replicas that fail, lazy download: `make bench-sources`.
 
-    python bench/sources.py --data DIR [--only pairs,faults,lapses,peers,lazy,recording] [--markdown FILE]
-        [--json FILE]
+    python bench/sources.py --data DIR [--only pairs,faults,lapses,hidden,peers,lazy,recording]
+        [--markdown FILE] [--json FILE]
 
 pairs: a NanoAOD-like file of 450 MB from one replica, from two equally fast ones, and from a fast one and one
     that is ten times slower.
 faults: the same file from three replicas, two at a time. In the middle, the replica that sends most dies,
     hangs, slows down to 1 kB/s, or sends fewer bytes than requested. Compared with an undisturbed read.
 lapses: three replicas, of which the one that sends most is silent for six seconds, and then recovers. It is
-    no longer needed by then, and only probed.
+    no longer needed by then, and only probed. The same with a replica that does not recover.
+hidden: two slow replicas, which are named first, and a fast one.
 peers: the same faults with ROOT and uproot, which know one replica or the redirector, and read half of the
     file. They are stopped when less than 30 MB arrive in a minute.
 lazy: every tenth column, all columns, and small reads, at 100 ms; normally, in large blocks, and from a
@@ -138,12 +139,22 @@ def faults(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
 def lapses(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
     """Reads from more replicas than needed, while a dropped one recovers."""
     early = int(EARLY * (options.data / FILE).stat().st_size)
-    for setup in FAILING[:1]:
+    setup = FAILING[0]
+    for kind in ("lapses", "hangs"):
         program, job = reader("sapwood", check=True)
         with servers.federation(setup.protocols, setup.links) as places:
             job["urls"] = places.urls(FILE)
-            found = run(program, job, places, LIMIT, Fault("lapses", early))
-        yield {"part": "lapses", "setup": setup.name, "links": setup.links, "runs": [found]}
+            found = run(program, job, places, LIMIT, Fault(kind, early))
+        yield {"part": "lapses", "setup": f"{setup.name}, {kind}", "links": setup.links, "runs": [found]}
+
+
+def hidden(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
+    """Reads from two slow replicas, which are named first, and a fast one."""
+    program, job = reader("sapwood", check=True)
+    with servers.federation(["http"] * 3, links := [SLOW, SLOW, LINK]) as places:
+        job["urls"] = places.urls(FILE)
+        found = run(program, job, places, LIMIT)
+    yield {"part": "hidden", "setup": "slow + slow + http://", "links": links, "runs": [found]}
 
 
 def recording(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
@@ -230,6 +241,7 @@ PARTS = {
     "pairs": pairs,
     "faults": faults,
     "lapses": lapses,
+    "hidden": hidden,
     "peers": peers,
     "lazy": lazy,
     "recording": recording,

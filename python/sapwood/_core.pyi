@@ -77,6 +77,7 @@ class OpenOptions:
         replicas: Sequence[str] = (),  # paths, URLs, and those of documents; the best first
         documents: Sequence[str] = (),  # contents of metalinks and of replica lists
         sources: int | None = None,  # most replicas that are read at once; default: 2
+        probe_interval: float | None = None,  # seconds; 0 for never; default: 5
         lazy_download: BlockOptions | None = None,  # default: not at all
     ) -> OpenOptions: ...
 

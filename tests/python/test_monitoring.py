@@ -32,7 +32,7 @@ from sapwood.monitoring._udp import Packets, host_and_port, logical_name
 from sapwood.report.sources import SourceUse, as_json
 
 ENTRIES = 200_000
-"""Its first column lies outside of the largest tail that opening reads, so that reading it costs a request."""
+"""Its first column lies outside the largest tail that opening reads, so that reading it costs a request."""
 SECRET = "hush"
 
 

@@ -61,6 +61,7 @@ def test_every_option_reaches_the_core() -> None:
             "read_timeout": 10,
             "retry": sapwood.RetryPolicy(tries=2, backoff=0.5, longest_pause=1, budget=60),
             "sources": 3,
+            "probe_interval": 0,
             "lazy_download": "1 MB",
             "scratch_size": "5 MB",
         },
@@ -123,6 +124,8 @@ def test_values_are_checked(events_file: Path) -> None:
         sapwood.open(events_file, retry=3)
     with pytest.raises(errors.UsageError, match="'read_timeout' must be a positive"):
         sapwood.open(events_file, read_timeout=0)
+    with pytest.raises(errors.UsageError, match="'probe_interval' must be a number of seconds, or 0"):
+        sapwood.open(events_file, probe_interval=-1)
     with pytest.raises(errors.UsageError, match="'tries' must be at least 1"):
         sapwood.RetryPolicy(tries=0)
     with pytest.raises(TypeError, match="did you mean 'read_timeout'"):

@@ -102,6 +102,7 @@ NAMES = [
 
 OPEN = (
     "headers",
+    "probe_interval",
     "read_timeout",
     "retry",
     "replicas",

@@ -109,7 +109,7 @@ impl PyOpenOptions {
     #[new]
     #[pyo3(signature = (
         *, headers=Vec::new(), storage=None, storage_rules=Vec::new(), read_timeout=None, retry=None,
-        replicas=Vec::new(), documents=Vec::new(), sources=None, lazy_download=None
+        replicas=Vec::new(), documents=Vec::new(), sources=None, probe_interval=None, lazy_download=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
@@ -121,6 +121,7 @@ impl PyOpenOptions {
         replicas: Vec<String>,
         documents: Vec<String>,
         sources: Option<usize>,
+        probe_interval: Option<f64>,
         lazy_download: Option<&Bound<'_, PyBlockOptions>>,
     ) -> PyResult<PyOpenOptions> {
         let mut options = OpenOptions::default();
@@ -135,6 +136,9 @@ impl PyOpenOptions {
         source.retry = retry.map_or(source.retry, |retry| retry.get().0);
         (options.replicas.urls, options.replicas.documents) = (replicas, documents);
         options.replicas.sources = sources.unwrap_or(options.replicas.sources);
+        if let Some(probe_interval) = probe_interval {
+            options.replicas.probe_interval = seconds("probe_interval", probe_interval)?;
+        }
         options.lazy_download = lazy_download.map(|blocks| blocks.get().0.clone());
         Ok(PyOpenOptions(options))
     }

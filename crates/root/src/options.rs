@@ -2,8 +2,10 @@
 
 use sapwood_core::{Deadline, redact};
 use sapwood_fetch::blocks::BlockOptions;
+use sapwood_fetch::replicas::ReplicaReadOptions;
 use sapwood_source::SourceOptions;
 use std::fmt;
+use std::time::Duration;
 
 /// How to open a file.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +35,9 @@ pub struct ReplicaOptions {
     pub documents: Vec<String>,
     /// Most replicas to read at once; with 1, no redirector is asked for a second one. Default: 2.
     pub sources: usize,
+    /// While so many are read, when a further one is opened and probed: see
+    /// [`ReplicaReadOptions::probe_interval`](sapwood_fetch::replicas::ReplicaReadOptions::probe_interval).
+    pub probe_interval: Duration,
 }
 
 impl ReplicaOptions {
@@ -44,7 +49,8 @@ impl ReplicaOptions {
 
 impl Default for ReplicaOptions {
     fn default() -> Self {
-        ReplicaOptions { urls: Vec::new(), documents: Vec::new(), sources: 2 }
+        let ReplicaReadOptions { sources, probe_interval, .. } = ReplicaReadOptions::default();
+        ReplicaOptions { urls: Vec::new(), documents: Vec::new(), sources, probe_interval }
     }
 }
 
@@ -56,6 +62,7 @@ impl fmt::Debug for ReplicaOptions {
             .field("urls", &urls)
             .field("documents", &self.documents.len())
             .field("sources", &self.sources)
+            .field("probe_interval", &self.probe_interval)
             .finish()
     }
 }

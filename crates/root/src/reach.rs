@@ -42,8 +42,11 @@ impl ReachedSource {
         options: &OpenOptions,
         trace: Trace,
     ) -> Result<ReachedSource> {
-        let replica_options =
-            ReplicaReadOptions { sources: options.replicas.sources.max(1), ..ReplicaReadOptions::default() };
+        let replica_options = ReplicaReadOptions {
+            sources: options.replicas.sources.max(1),
+            probe_interval: options.replicas.probe_interval,
+            ..ReplicaReadOptions::default()
+        };
         let counters = Arc::clone(&options.source.counters);
         let opened = Replicas::open(
             Arc::new(candidates),

@@ -89,7 +89,7 @@ impl RootFile {
         // The other file is assumed to be next to each replica; documents do not list it.
         let others = options.replicas.urls.iter().filter(|url| !is_document(url));
         let urls = others.map(|url| sibling_url(url, name)).collect::<Result<_>>()?;
-        let replicas = ReplicaOptions { urls, documents: Vec::new(), sources: options.replicas.sources };
+        let replicas = ReplicaOptions { urls, documents: Vec::new(), ..options.replicas.clone() };
         let options = OpenOptions { replicas, ..options.until(call.deadline()) };
         RootFile::open(&sibling_url(origin, name)?, options, call)
     }

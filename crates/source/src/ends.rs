@@ -1,6 +1,8 @@
 //! The head and the tail of a file, which opening reads.
 
-use sapwood_core::ByteRange;
+use crate::{OpenedSource, Source};
+use sapwood_core::{ByteRange, Deadline, Result, Segments};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Number of bytes that opening reads from the start of a file: more than any file header.
@@ -12,13 +14,28 @@ pub const TAIL: u64 = 256 << 10;
 /// The tail for distant servers: it includes the record of a large tree, which would cost another round trip.
 pub const FAR_TAIL: u64 = 1 << 20;
 
+/// The tail that is read of a further replica of an open file: enough to see that it is the same file.
+pub const FURTHER_TAIL: u64 = 16 << 10;
+
 /// Round trip from which on a server counts as distant: longer than a slow link (100 Mbit/s) takes for the larger
 /// tail.
 const FAR: Duration = Duration::from_millis(50);
 
-/// The size of the tail to read from a server at this distance, where `tail` was asked for.
+/// The size of the tail to read from a server at this distance, where `tail` was asked for. A tail that is shorter than
+/// the default has another purpose than to hold the record of a tree.
 pub(crate) fn tail_at(round_trip: Duration, tail: u64) -> u64 {
-    if tail > 0 && round_trip >= FAR { tail.max(FAR_TAIL) } else { tail }
+    if tail >= TAIL && round_trip >= FAR { tail.max(FAR_TAIL) } else { tail }
+}
+
+/// A source that was just opened, with its head and its tail.
+pub(crate) async fn with_ends(source: impl Source, tail: u64, deadline: Deadline) -> Result<OpenedSource> {
+    let ranges = head_and_tail(source.identity().size, tail);
+    let answers = source.read_ranges(&ranges, deadline).await?;
+    let mut known = Segments::default();
+    for (range, bytes) in ranges.iter().zip(answers) {
+        known.insert(range.start, bytes);
+    }
+    Ok(OpenedSource { source: Arc::new(source), known })
 }
 
 /// The ranges to read when opening a file of `size` bytes: one if they touch.
@@ -42,7 +59,7 @@ mod tests {
     fn more_of_the_tail_is_read_from_afar() {
         let [near, far] = [1, 240].map(Duration::from_millis);
         assert_eq!([tail_at(near, TAIL), tail_at(far, TAIL), tail_at(far, 0)], [TAIL, FAR_TAIL, 0]);
-        assert_eq!(tail_at(far, 2 * FAR_TAIL), 2 * FAR_TAIL);
+        assert_eq!([tail_at(far, 2 * FAR_TAIL), tail_at(far, FURTHER_TAIL)], [2 * FAR_TAIL, FURTHER_TAIL]);
     }
 
     #[test]

@@ -56,7 +56,14 @@ impl LocalSource {
         Ok(LocalSource { file: positional::File::new(file), identity, stamp })
     }
 
-    fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
+    /// Asks the kernel to fetch these ranges, all at the same time; it may ignore that.
+    pub(crate) fn announce(&self, ranges: &[ByteRange]) {
+        for range in ranges {
+            self.file.announce(range.start, range.len);
+        }
+    }
+
+    pub(crate) fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         check::request(&self.identity, ranges, deadline)?;
         let mut answers = Vec::with_capacity(ranges.len());
         for range in ranges {
@@ -126,6 +133,14 @@ mod positional {
             self.0.metadata()
         }
 
+        /// Asks the kernel to fetch this range. That is advice: failures do not matter.
+        pub(super) fn announce(&self, start: u64, len: u64) {
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            if let Some(len) = std::num::NonZeroU64::new(len) {
+                let _ = rustix::fs::fadvise(&self.0, start, Some(len), rustix::fs::Advice::WillNeed);
+            }
+        }
+
         /// The `len` bytes at `start`, or fewer where the file ends.
         pub(super) fn read(&self, start: u64, len: usize) -> io::Result<Vec<u8>> {
             let mut bytes = Vec::with_capacity(len);
@@ -162,6 +177,8 @@ mod positional {
         pub(super) fn metadata(&self) -> io::Result<Metadata> {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).metadata()
         }
+
+        pub(super) fn announce(&self, _: u64, _: u64) {}
 
         /// The `len` bytes at `start`, or fewer where the file ends.
         pub(super) fn read(&self, start: u64, len: usize) -> io::Result<Vec<u8>> {

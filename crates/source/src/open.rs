@@ -1,6 +1,8 @@
 //! From a path or URL to a source, with the head and the tail of the file in memory.
 
-use crate::ends::head_and_tail;
+use crate::ends::with_ends;
+#[cfg(target_os = "linux")]
+use crate::mount;
 #[cfg(unix)]
 use crate::xrootd;
 use crate::{CountingSource, LocalSource, OpenedSource, Source, SourceOptions, cloud, http};
@@ -47,12 +49,10 @@ async fn open_by_protocol(url: &str, options: &SourceOptions) -> Result<OpenedSo
 }
 
 async fn open_local(path: PathBuf, options: &SourceOptions) -> Result<OpenedSource> {
-    let source = CountingSource::new(LocalSource::open(path)?, Arc::clone(&options.counters));
-    let ranges = head_and_tail(source.identity().size, options.tail_size);
-    let answers = source.read_ranges(&ranges, options.deadline).await?;
-    let mut known = Segments::default();
-    for (range, bytes) in ranges.iter().zip(answers) {
-        known.insert(range.start, bytes);
+    #[cfg(target_os = "linux")]
+    if let Some(mount) = mount::network_mount(&path) {
+        return mount::open(path, mount, options).await;
     }
-    Ok(OpenedSource { source: Arc::new(source), known })
+    let source = CountingSource::new(LocalSource::open(path)?, Arc::clone(&options.counters));
+    with_ends(source, options.tail_size, options.deadline).await
 }

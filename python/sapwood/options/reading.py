@@ -13,7 +13,7 @@ from ..errors import ArgumentTypeError, UsageError, nearest
 from .blocks import NAMES as BLOCK_NAMES
 from .blocks import BlockOptions, block_options
 from .paths import is_url
-from .replicas import FileReplicas, Replicas, check_sources, replicas
+from .replicas import FileReplicas, Replicas, check_probe_interval, check_sources, replicas
 from .retry import RetryPolicy, check_retry
 from .storage import NAMES as STORAGE_NAMES
 from .storage import SECRETS, StorageOptions, storage_options, storage_rules
@@ -43,6 +43,7 @@ _WITHOUT_EFFECT = frozenset(
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "headers": lambda headers: _headers(headers),
     "log": lambda log: _log(log),
+    "probe_interval": check_probe_interval,
     "read_timeout": lambda seconds: _positive_seconds("'read_timeout'", seconds),
     "replicas": replicas,
     "retry": check_retry,
@@ -71,6 +72,8 @@ class OpenOptions:
         storage: how to reach object stores. Its keys are not shown, and never pickled.
         replicas: other locations of the file; URLs with secrets are never pickled.
         sources: most replicas of one file that are read at once; None for 2.
+        probe_interval: while that many are read, seconds until a further replica is opened and probed, doubled
+            each time; 0 for never, None for 5.
         lazy_download: how to read files in blocks that are kept; None for not at all.
         log: of a dataset, its log, if that is in a database, or the URL of that.
         storage_rules: how to reach other object stores that a dataset names, by URL prefix. Keys among them
@@ -87,6 +90,7 @@ class OpenOptions:
     storage: StorageOptions = field(default_factory=StorageOptions, repr=False)
     replicas: Replicas | None = field(default=None, repr=False)
     sources: int | None = None
+    probe_interval: float | None = None
     lazy_download: BlockOptions | None = None
     log: Log = field(default=None, repr=False)
     storage_rules: tuple[tuple[str, StorageOptions], ...] = field(default=(), repr=False)
@@ -138,6 +142,7 @@ class OpenOptions:
             replicas=() if replicas is None else replicas.urls,
             documents=() if replicas is None else replicas.documents,
             sources=self.sources,
+            probe_interval=self.probe_interval,
             lazy_download=None if self.lazy_download is None else self.lazy_download.for_core(),
         )
 

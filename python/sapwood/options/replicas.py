@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -127,6 +128,15 @@ def check_sources(sources: int) -> int:
     if sources < 1:
         raise UsageError(f"'sources' must be at least 1, not {sources}")
     return sources
+
+
+def check_probe_interval(seconds: float) -> float:
+    """Checks the seconds until a further replica is probed; 0 stands for never."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise ArgumentTypeError(f"'probe_interval' must be a number of seconds, not {seconds!r}")
+    if not 0 <= seconds < math.inf:
+        raise UsageError(f"'probe_interval' must be a number of seconds, or 0 for never, not {seconds!r}")
+    return float(seconds)
 
 
 def is_document(url: str) -> bool:

@@ -8,7 +8,7 @@ use sapwood_core::BoxFuture;
 use sapwood_core::redact;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use sapwood_source::{
-    Checksum, OpenedSource, Redirector, Replica, ReplicaList, SourceOptions, open, site_of,
+    Checksum, FURTHER_TAIL, OpenedSource, Redirector, Replica, ReplicaList, SourceOptions, open, site_of,
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -262,6 +262,9 @@ impl OpenAttempt<'_> {
         let mut options = SourceOptions { deadline, ..self.places.options.clone() };
         if !self.is_named {
             options.headers.clear();
+        }
+        if is_read(known) {
+            options.tail_size = options.tail_size.min(FURTHER_TAIL);
         }
         let opened = match open(&self.url, &options).await {
             Ok(opened) => opened,

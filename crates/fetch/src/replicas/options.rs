@@ -19,8 +19,11 @@ pub struct ReplicaReadOptions {
     pub rest: Duration,
     /// The longest rest of a source. Default: 2 min.
     pub longest_rest: Duration,
-    /// Share of the read bytes that is spent on measuring idle sources. Default: 0.01.
+    /// Share of the read bytes that may be spent on opening and measuring sources that are not read. Default: 0.01.
     pub probes: f64,
+    /// While enough sources are read, when a further one is first opened and probed, so that slow ones do not
+    /// hide a fast one; doubled with each further one. 0 for never. Default: 5 s.
+    pub probe_interval: Duration,
     /// Whether events go to the logger; they are in the report in any case. Default: true.
     pub logged: bool,
 }
@@ -35,6 +38,7 @@ impl Default for ReplicaReadOptions {
             rest: Duration::from_secs(1),
             longest_rest: Duration::from_secs(120),
             probes: 0.01,
+            probe_interval: Duration::from_secs(5),
             logged: true,
         }
     }

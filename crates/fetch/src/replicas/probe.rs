@@ -43,16 +43,14 @@ impl SharedReplicas {
             return None;
         }
         let (id, most) = candidate(state)?;
-        let budget = (state.wanted as f64 * self.options.probes) as u64;
-        let part = part(ranges, most.min(budget.saturating_sub(state.probed)));
+        let part = part(ranges, most.min(self.probe_budget(state)));
         let bytes: u64 = part.iter().map(|range| range.len).sum();
         // Too few bytes would measure too little.
         if bytes < 4096 {
             return None;
         }
-        state.probed += bytes;
+        self.count_probe(state, bytes);
         state.probing = Some(id);
-        self.counters.probe_bytes.add(bytes);
         let sent = state.roster.sent(id, bytes, now());
         Some((id, part, sent.number))
     }

@@ -335,12 +335,14 @@ impl Roster {
         self.told = active;
     }
 
-    /// Replaces the worst source by one that is clearly better.
+    /// Replaces the worst source by one that is clearly better, as far as that was measured.
     fn exchange(&mut self, now: Instant) {
         if self.exchanged.is_some_and(|exchanged| now.saturating_duration_since(exchanged) < DWELL) {
             return;
         }
         let idle = self.of(|state| state == ReplicaState::Idle { trusted: true });
+        let idle =
+            idle.filter(|&id| self.replicas.get(id).is_some_and(|idle| idle.quality.measured().is_some()));
         let Some(best) = idle.min_by(|&a, &b| self.time(a).total_cmp(&self.time(b))) else { return };
         let Some(worst) = self.active().max_by(|&a, &b| self.time(a).total_cmp(&self.time(b))) else {
             return;

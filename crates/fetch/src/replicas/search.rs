@@ -18,6 +18,10 @@ pub(crate) struct Search {
     /// Searches in a row that found nothing.
     fruitless: u32,
     last: Option<Instant>,
+    /// Searches while enough sources were read.
+    beyond: u32,
+    /// When the last of them was due, or reading began.
+    counted: Option<Instant>,
 }
 
 impl Search {
@@ -31,6 +35,21 @@ impl Search {
         let due = self.due(have_one).is_none_or(|due| due <= now);
         let begin = due && !self.under_way;
         self.under_way |= begin;
+        begin
+    }
+
+    /// Starts a search while enough sources are read: first after this interval of reading, which doubles each
+    /// time.
+    pub(crate) fn begin_beyond(&mut self, interval: Duration, now: Instant) -> bool {
+        let since = *self.counted.get_or_insert(now);
+        let pause = interval.saturating_mul(2_u32.saturating_pow(self.beyond.min(30)));
+        let pause = pause.min(LONGEST.max(interval));
+        let begin =
+            !interval.is_zero() && now.saturating_duration_since(since) >= pause && self.begin(true, now);
+        if begin {
+            self.beyond += 1;
+            self.counted = Some(now);
+        }
         begin
     }
 

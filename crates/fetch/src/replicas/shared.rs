@@ -9,7 +9,9 @@ use super::{Finder, KnownReplica, ReplicaReadOptions};
 use crate::link::Meter;
 use futures::stream::{FuturesUnordered, StreamExt};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, SourceEvent, server_of};
-use sapwood_source::{Checksum, Identity, OpenedSource, Source, Trace, TracedSource, log_event};
+use sapwood_source::{
+    Checksum, FURTHER_TAIL, HEAD, Identity, OpenedSource, Source, Trace, TracedSource, log_event,
+};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OnceCell};
@@ -21,6 +23,9 @@ const TOGETHER: usize = 3;
 /// From this share of the bytes after which further sources are searched for, requests are cut into parts:
 /// otherwise the first of many large ones would go entirely to a source that was not measured yet.
 const EARLY: u64 = 8;
+
+/// Bytes that opening a further source takes.
+const OPENING: u64 = HEAD + FURTHER_TAIL;
 
 /// How long a search for a further source may take.
 const SEARCH: Duration = Duration::from_secs(60);
@@ -220,20 +225,39 @@ impl SharedReplicas {
 
     /// Searches for a further source, if one is wanted and it is time.
     pub(crate) fn search_if_wanted(self: &Arc<Self>) {
-        let begin = {
+        let search = {
             let state = &mut *self.lock();
             let at_hand = state.roster.at_hand().count();
             let failed = state.roster.replicas().iter().any(|replica| replica.error.is_some());
             let more = self.may_have_more() && (state.wanted >= self.options.large);
             let wanted = if more || failed { self.options.sources.max(1) } else { 1 };
-            at_hand < wanted && state.search.begin(at_hand > 0, now())
+            if at_hand < wanted {
+                state.search.begin(at_hand > 0, now()).then_some(0)
+            } else {
+                let probes = more && self.probe_budget(state) >= OPENING;
+                (probes && state.search.begin_beyond(self.options.probe_interval, now())).then_some(OPENING)
+            }
         };
-        if begin {
-            self.run_search();
+        if let Some(probed) = search {
+            self.run_search(probed);
         }
     }
 
-    fn run_search(self: &Arc<Self>) {
+    /// Bytes that may be read now to measure sources.
+    pub(crate) fn probe_budget(&self, state: &SourcesState) -> u64 {
+        let budget = (state.wanted as f64 * self.options.probes) as u64;
+        budget.saturating_sub(state.probed)
+    }
+
+    /// Counts bytes that are read to measure sources.
+    pub(crate) fn count_probe(&self, state: &mut SourcesState, bytes: u64) {
+        state.probed += bytes;
+        self.counters.probe_bytes.add(bytes);
+    }
+
+    /// Searches for one source; `probed` bytes of its opening count as a probe.
+    fn run_search(self: &Arc<Self>, probed: u64) {
+        self.count_probe(&mut self.lock(), probed);
         let shared = Arc::clone(self);
         self.spawn(async move {
             let found = shared.find_one_more().await;

@@ -217,6 +217,77 @@ async fn probes_are_few_and_a_better_source_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_fast_source_is_found_beside_two_slow_ones() {
+    let servers = [Server::new("a", 20, 2.5), Server::new("b", 20, 2.5), Server::new("c", 20, 25.0)];
+    let (source, counters) = open(&servers, ReplicaReadOptions::default(), within(9999)).await.unwrap();
+    let begin = tokio::time::Instant::now();
+    let fast_is_read = async {
+        while servers[2].bytes_sent() < 4 << 20 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        begin.elapsed()
+    };
+    let whole = async {
+        for _ in 0..4 {
+            read_all(&source, within(1000)).await.unwrap();
+        }
+    };
+    let (found, ()) = tokio::join!(fast_is_read, whole);
+    assert!(found < Duration::from_secs(10), "{found:?}: {:?}", counters.events.entries());
+    let [probed, all] = [counters.probe_bytes.get(), 4 * SIZE];
+    assert!(probed > 0 && probed <= all / 100, "{probed} of {all} bytes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn further_sources_are_sought_at_growing_intervals_or_never() {
+    for (seconds, most) in [(5, 6), (0, 0)] {
+        let all: Vec<_> = (0..20).map(|_| Server::new("a", 20, 25.0)).collect();
+        let probe_interval = Duration::from_secs(seconds);
+        let options = ReplicaReadOptions { probe_interval, ..ReplicaReadOptions::default() };
+        let (source, counters) = open(&all, options, within(9999)).await.unwrap();
+        let begin = tokio::time::Instant::now();
+        while begin.elapsed() < Duration::from_secs(200) {
+            read_all(&source, within(1000)).await.unwrap();
+        }
+        let opened = all.iter().filter(|server| server.opened.load(Ordering::Relaxed) > 0).count();
+        assert!((opened > 2) == (seconds > 0) && opened <= 2 + most, "{opened} after {seconds} s");
+        assert!(counters.probe_bytes.get() < 200 * 50_000_000 / 100);
+    }
+}
+
+/// Reads 640 MiB from three servers, two at a time, of which the first is silent for so many seconds after the fourth.
+/// Returns the seconds, and the bytes that came in vain, or as probes.
+async fn lapse(silence: Duration) -> (f64, u64) {
+    let servers = ["a", "b", "c"].map(|name| Server::new(name, 20, 25.0));
+    let (source, _) = open(&servers, ReplicaReadOptions::default(), within(9999)).await.unwrap();
+    let begin = tokio::time::Instant::now();
+    let lapse = async {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        servers[0].behave(Manner::SilentUntil(tokio::time::Instant::now() + silence));
+        tokio::time::sleep(silence).await;
+        servers[0].behave(Manner::Well);
+        std::future::pending().await
+    };
+    let whole = async {
+        for _ in 0..10 {
+            read_all(&source, within(1000)).await.unwrap();
+        }
+    };
+    tokio::select! { () = lapse => {} () = whole => {} }
+    let sent: u64 = servers.iter().map(|server| server.bytes_sent()).sum();
+    (begin.elapsed().as_secs_f64(), sent.saturating_sub(10 * SIZE))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_lapses_costs_no_more_than_one_that_dies() {
+    let [(lapsed, twice), (died, _)] =
+        [lapse(Duration::from_secs(6)).await, lapse(Duration::from_secs(9999)).await];
+    let undisturbed = 10.0 * SIZE as f64 / 50e6;
+    assert!(lapsed < died + 0.1 && died < undisturbed + 2.5, "{lapsed} {died} {undisturbed}");
+    assert!(twice < 10 * SIZE / 100, "{twice} bytes came twice, or as probes");
+}
+
+#[tokio::test(start_paused = true)]
 async fn opening_does_not_wait_for_a_place_that_is_silent() {
     let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
     servers[0].behave(Manner::Hangs);

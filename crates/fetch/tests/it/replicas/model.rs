@@ -23,6 +23,8 @@ pub(super) enum Manner {
     Hangs,
     /// So much of its bandwidth is left.
     Slow(f64),
+    /// Sends nothing until then, and afterwards all that was asked for.
+    SilentUntil(Instant),
     /// Leaves out the last byte of each answer.
     Short,
     /// Leaves out the last answer.
@@ -172,6 +174,10 @@ impl Source for Server {
                 Manner::Fails(kind) => {
                     tokio::time::sleep(self.latency).await;
                     return Err(Error::new(kind, "it fails"));
+                }
+                Manner::SilentUntil(end) => {
+                    tokio::time::sleep_until(end).await;
+                    tokio::time::sleep_until(self.arrival(bytes, 1.0)).await;
                 }
                 Manner::Slow(part) => tokio::time::sleep_until(self.arrival(bytes, part)).await,
                 _ => tokio::time::sleep_until(self.arrival(bytes, 1.0)).await,
