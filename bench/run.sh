@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs all benchmarks, or the named ones (local, memory, objects, remote, learned, loops, mix, sources, write, repack, stripe, studies): installs the
+# Runs all benchmarks, or the named ones (local, memory, objects, remote, learned, loops, mounts, mix, sources, write, repack, stripe, studies): installs the
 # peers, makes missing inputs, measures, and writes tables to docs/benchmarks/results and raw figures to build/bench.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
 tables=docs/benchmarks/results
-parts=${*:-local memory objects remote learned loops mix sources write repack stripe studies}
+parts=${*:-local memory objects remote learned loops mounts mix sources write repack stripe studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # Another Python than that of .venv also needs this package.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
@@ -41,7 +41,7 @@ for part in $parts; do
         install sqlalchemy 'sqlalchemy>=2' 'psycopg[binary]'
         SAPWOOD_RADOSGW=${SAPWOOD_RADOSGW:-1} sh scripts/radosgw.sh
         ;;
-    write | repack) inputs=$inputs,nano_zstd5 ;;
+    write | repack | mounts) inputs=$inputs,nano_zstd5 ;;
     studies) inputs=$inputs,nano_zstd5,edm_zlib5,edm_split,xaod_study ;;
     sources)
         inputs=$inputs,nano_zstd5

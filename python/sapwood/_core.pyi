@@ -254,6 +254,9 @@ class Stripes:
 def check_log(log: object, seconds: float) -> None:
     """Fill an empty log (``url``, ``newest``, ``read``, ``create``), and check that it keeps its contract."""
 
+def is_on_network(path: str) -> bool:
+    """Whether a local path lies on a file system of another machine; it is not touched."""
+
 def redact(url: str) -> str:
     """A URL without user name, password, query values and fragment."""
 

@@ -1,4 +1,4 @@
-"""Starts `sapwood-testkit`: a file server over HTTP, or a proxy that adds latency and faults."""
+"""Starts `sapwood-testkit`: an HTTP server, a proxy that adds latency and faults, or a slow mount."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ class Running:
         """What was counted since the last such call."""
         return self._ask("__reset__")
 
+    def set_fault(self, name: str) -> None:
+        """Sets what reads of a mount do: none, hang, eio or estale."""
+        self._ask(f"__fault__/{name}")
+
     def _ask(self, what: str) -> dict[str, int]:
         with urlopen(f"{self.control}/{what}", timeout=10) as answer:
             return dict(json.load(answer))
@@ -52,6 +56,16 @@ def proxying(address: str, *options: str) -> Iterator[Running]:
     """Forwards to a server, with options of `sapwood-testkit proxy`."""
     with _running("proxy", "--server", address, *options) as ready:
         yield Running(ready["address"], ready["control"])
+
+
+@contextlib.contextmanager
+def mounting(files: Path, at: Path, *options: str) -> Iterator[Running]:
+    """Mounts a folder, with options of `sapwood-testkit mount`; skips the test where that is not possible."""
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        pytest.skip("this process may not use /dev/fuse")
+    at.mkdir()
+    with _running("mount", "--files", str(files), "--at", str(at), *options) as ready:
+        yield Running(ready["mount"], ready["control"])
 
 
 @contextlib.contextmanager

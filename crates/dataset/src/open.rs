@@ -4,7 +4,7 @@ use super::contents::file_of;
 use super::view::DatasetView;
 use sapwood_core::{Call, Error, ErrorKind, Result};
 use sapwood_root::{File, OpenOptions};
-use sapwood_source::{Trace, is_document};
+use sapwood_source::{Trace, is_document, is_on_network};
 use sapwood_store::Store;
 use sapwood_store::open_store;
 use sapwood_stripe::{Dataset, Log, Version, keys};
@@ -32,7 +32,10 @@ impl DatasetUrl {
         let local = place.strip_prefix("file://").unwrap_or(place);
         let is_local = !local.contains("://");
         let last = place.rsplit('/').next().unwrap_or_default();
-        if is_local && !Path::new(local).join(keys::FORMAT).is_file() || !is_local && last.contains(".root") {
+        // A look at a distant file system costs time, and may hang.
+        let is_distant = !is_local || is_on_network(Path::new(local));
+        if is_distant && last.contains(".root") || is_local && !Path::new(local).join(keys::FORMAT).is_file()
+        {
             return None;
         }
         let store = match open_store(place, &options.source) {

@@ -59,7 +59,7 @@ mod _core {
     #[pymodule_export]
     use crate::lazy::Lazy;
     #[pymodule_export]
-    use crate::listing::{list_directory, redact};
+    use crate::listing::{is_on_network, list_directory, redact};
     #[pymodule_export]
     use crate::options::{PyBlockOptions, PyOpenOptions, PyRetryPolicy, PyStorageOptions};
     #[pymodule_export]

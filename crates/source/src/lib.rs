@@ -35,7 +35,6 @@ pub mod http;
 mod list;
 mod local;
 mod memory;
-#[cfg(target_os = "linux")]
 mod mount;
 mod open;
 mod options;
@@ -68,6 +67,7 @@ pub use http::HttpSource;
 pub use list::list;
 pub use local::LocalSource;
 pub use memory::MemorySource;
+pub use mount::is_on_network;
 pub use open::open;
 pub use options::SourceOptions;
 pub use retry::{LOG, Retries, RetryPolicy, log_event, without_retries};

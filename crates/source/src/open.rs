@@ -1,14 +1,10 @@
 //! From a path or URL to a source, with the head and the tail of the file in memory.
 
 use crate::ends::with_ends;
-#[cfg(target_os = "linux")]
-use crate::mount;
 #[cfg(unix)]
 use crate::xrootd;
-use crate::{CountingSource, LocalSource, OpenedSource, Source, SourceOptions, cloud, http};
-use sapwood_core::{
-    Error, Protocol, Result, Segments, SourceEvent, local_path, redact, server_of, url_scheme,
-};
+use crate::{CountingSource, LocalSource, OpenedSource, Source, SourceOptions, cloud, http, mount};
+use sapwood_core::{Error, Protocol, Result, SourceEvent, local_path, redact, server_of, url_scheme};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -49,7 +45,6 @@ async fn open_by_protocol(url: &str, options: &SourceOptions) -> Result<OpenedSo
 }
 
 async fn open_local(path: PathBuf, options: &SourceOptions) -> Result<OpenedSource> {
-    #[cfg(target_os = "linux")]
     if let Some(mount) = mount::network_mount(&path) {
         return mount::open(path, mount, options).await;
     }

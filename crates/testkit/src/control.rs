@@ -1,29 +1,34 @@
-//! The control port: returns counts as JSON, resets them, and throttles the link.
+//! The control port: returns counts as JSON, resets them, throttles the link, and sets the faults of a mount.
 
-use sapwood_testkit::{HttpRequest, Proxy, Server, Stats, StatsSnapshot};
+use sapwood_testkit::{HttpRequest, MountFault, MountedDirectory, Proxy, Server, Stats, StatsSnapshot};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
-/// Starts to serve the counts of a server, and of the proxy in front of it, if there are any.
-pub(crate) async fn start(server: Option<Arc<Server>>, proxy: Option<Arc<Proxy>>) -> io::Result<SocketAddr> {
+/// What is controlled: a server and the proxy in front of it, or a mount.
+#[derive(Clone, Default)]
+pub(crate) struct Controlled {
+    pub(crate) server: Option<Arc<Server>>,
+    pub(crate) proxy: Option<Arc<Proxy>>,
+    pub(crate) mount: Option<Arc<MountedDirectory>>,
+}
+
+/// Starts to serve the control port.
+pub(crate) async fn start(controlled: Controlled) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(serve(stream, server.clone(), proxy.clone()));
+            tokio::spawn(serve(stream, controlled.clone()));
         }
     });
     Ok(address)
 }
 
-async fn serve(
-    mut stream: TcpStream,
-    server: Option<Arc<Server>>,
-    proxy: Option<Arc<Proxy>>,
-) -> io::Result<()> {
+async fn serve(mut stream: TcpStream, controlled: Controlled) -> io::Result<()> {
+    let Controlled { server, proxy, mount } = controlled;
     let mut buffer = Vec::new();
     while let Some(request) = HttpRequest::read(&mut stream, &mut buffer).await? {
         let counts = json(server.as_deref(), proxy.as_deref());
@@ -35,7 +40,7 @@ async fn serve(
                 }
                 ("200 OK", counts)
             }
-            path => match throttle(path, proxy.as_deref()) {
+            path => match throttle(path, proxy.as_deref()) || set_fault(path, mount.as_deref()) {
                 true => ("200 OK", counts),
                 false => ("404 Not Found", "{}".to_owned()),
             },
@@ -59,6 +64,14 @@ fn throttle(path: &str, proxy: Option<&Proxy>) -> bool {
         (Some(proxy), Some(rate)) => proxy.throttle(rate),
         _ => return false,
     }
+    true
+}
+
+/// Sets the fault of the mount if the path is `/__fault__/NAME`.
+fn set_fault(path: &str, mount: Option<&MountedDirectory>) -> bool {
+    let fault = path.strip_prefix("/__fault__/").and_then(MountFault::named);
+    let (Some(mount), Some(fault)) = (mount, fault) else { return false };
+    mount.set_fault(fault);
     true
 }
 

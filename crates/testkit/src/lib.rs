@@ -2,18 +2,21 @@
 //!
 //! - [`Server`] reproduces the behaviours of HTTP servers seen in practice: see [`Behaviour`].
 //! - [`Proxy`] emulates the distance between a client and a server: see [`EmulatedLink`].
+//! - `MountedDirectory` mounts a directory through FUSE, with delays and faults.
 //! - [`conformance`] tests a source against the contract of `sapwood_source::Source`, [`store_conformance`] a store
 //!   against that of `sapwood_store::Store`.
 //! - [`MemoryStore`] is a store with a clock that tests move, [`InstrumentedStore`] records calls and injects faults.
 //! - [`table`] tests a format against the contract of `sapwood_table::Table`.
 //!
-//! The program `sapwood-testkit` provides server and proxy to other languages.
+//! The program `sapwood-testkit` provides server, proxy and mount to other languages.
 
 mod behaviour;
 mod conformance;
 mod directory;
 mod instrumented_store;
 mod memory_store;
+#[cfg(target_os = "linux")]
+mod mounted;
 mod objects;
 mod port;
 mod proxy;
@@ -30,6 +33,8 @@ pub use conformance::{conformance, sample};
 pub use directory::TestDirectory;
 pub use instrumented_store::{InstrumentedStore, StoreCall, StoreFault, StoreOperation};
 pub use memory_store::MemoryStore;
+#[cfg(target_os = "linux")]
+pub use mounted::{MountFault, MountedDirectory};
 pub use objects::Objects;
 pub use proxy::{EmulatedLink, LinkFault, Proxy};
 pub use request::HttpRequest;

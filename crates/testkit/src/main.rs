@@ -3,12 +3,15 @@
 //! When ready, `serve` prints one line of JSON, `{"url": "http://…", "control": "http://…"}`, and `proxy` prints
 //! `{"address": "127.0.0.1:…", "control": "http://…"}`. Both run until standard input ends or they are terminated.
 //! `GET <control>/__stats__` returns the counts as JSON; `GET <control>/__reset__` also resets them.
+//! `mount` prints `{"mount": "<directory>", "control": …}`, and `GET <control>/__fault__/NAME` sets what its reads do: `none`,
+//! `hang`, `eio` or `estale`.
 //! `GET <control>/__throttle__/N` limits a proxy to N bytes per second to its clients (0 stops the traffic, `off` ends
 //! the limit).
 
 mod control;
 
-use sapwood_testkit::{Behaviour, EmulatedLink, LinkFault, Objects, Proxy, Server};
+use control::Controlled;
+use sapwood_testkit::{Behaviour, EmulatedLink, LinkFault, MountedDirectory, Objects, Proxy, Server};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,11 +22,15 @@ use std::time::Duration;
 const USAGE: &str = "\
 Usage: sapwood-testkit serve --root DIR [options]
        sapwood-testkit proxy --server ADDRESS [options]
+       sapwood-testkit mount --files DIR --at DIR [--rtt-ms MS]
 
-Serves the files of a directory on the loopback interface, or emulates the distance to another server.
+Serves the files of a directory on the loopback interface, emulates the distance to another server,
+or mounts a directory through FUSE.
 
   --root DIR        directory to serve
   --server ADDRESS  address and port of a server, such as 127.0.0.1:1094
+  --files DIR       directory whose files are mounted
+  --at DIR          empty directory to mount them at
   --behaviour NAME  multi (default), single, single-first, single-416, ignore, none
   --max-ranges N    refuse more ranges in one request (status 400)
   --rtt-ms MS       round trip to add (default 0)
@@ -36,6 +43,7 @@ Serves the files of a directory on the loopback interface, or emulates the dista
 enum ProxyTarget {
     Directory(PathBuf),
     Server(SocketAddr),
+    Mount { files: PathBuf, at: PathBuf },
 }
 
 /// The options of the command line.
@@ -50,7 +58,8 @@ impl Options {
         let wanted = match arguments.next().as_deref() {
             Some("serve") => "--root",
             Some("proxy") => "--server",
-            _ => return Err("the commands are 'serve' and 'proxy'".to_owned()),
+            Some("mount") => "--files",
+            _ => return Err("the commands are 'serve', 'proxy' and 'mount'".to_owned()),
         };
         let (mut target, mut behaviour, mut link) = (None, Behaviour::default(), EmulatedLink::default());
         while let Some(name) = arguments.next() {
@@ -62,6 +71,13 @@ impl Options {
                 "--server" if name == wanted => {
                     target = Some(ProxyTarget::Server(value.parse().map_err(|_| wrong())?));
                 }
+                "--files" if name == wanted => {
+                    target = Some(ProxyTarget::Mount { files: PathBuf::from(&value), at: PathBuf::new() });
+                }
+                "--at" => match &mut target {
+                    Some(ProxyTarget::Mount { at, .. }) => *at = PathBuf::from(&value),
+                    _ => return Err("--at follows --files".to_owned()),
+                },
                 "--behaviour" => {
                     let named = Behaviour::named(&value).ok_or_else(wrong)?;
                     behaviour = Behaviour { max_ranges: behaviour.max_ranges, ..named };
@@ -112,9 +128,16 @@ fn run(options: Options) -> io::Result<()> {
             ProxyTarget::Directory(root) => {
                 return Err(io::Error::new(io::ErrorKind::NotADirectory, root.display().to_string()));
             }
+            ProxyTarget::Mount { files, at } => {
+                let mount = Arc::new(MountedDirectory::mount(&files, &at, options.link.round_trip)?);
+                let controlled = Controlled { mount: Some(Arc::clone(&mount)), ..Controlled::default() };
+                return ready("mount", &at.display().to_string(), control::start(controlled).await?).await;
+            }
             ProxyTarget::Server(server) => {
                 let proxy = Arc::new(Proxy::start(server, options.link).await?);
-                let control = control::start(None, Some(Arc::clone(&proxy))).await?;
+                let control =
+                    control::start(Controlled { proxy: Some(Arc::clone(&proxy)), ..Controlled::default() });
+                let control = control.await?;
                 return ready("address", &proxy.address().to_string(), control).await;
             }
         };
@@ -125,7 +148,8 @@ fn run(options: Options) -> io::Result<()> {
             false => Some(Arc::new(Proxy::start(server.address(), options.link).await?)),
         };
         let url = proxy.as_ref().map_or_else(|| server.url(""), |proxy| proxy.url(""));
-        let control = control::start(Some(Arc::clone(&server)), proxy.clone()).await?;
+        let controlled = Controlled { server: Some(server), proxy, ..Controlled::default() };
+        let control = control::start(controlled).await?;
         ready("url", &url, control).await
     })
 }

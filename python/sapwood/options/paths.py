@@ -136,8 +136,10 @@ def is_dataset(path: str) -> bool:
 
 
 def check_exists(path: str) -> None:
-    """Raises Python's usual error, with errno and file name, if a local file is missing."""
-    if not is_url(path) and not os.path.exists(path) and not is_dataset(path):
+    """Raises Python's usual error, with errno and file name, if a file on a local disk is missing."""
+    if is_url(path) or _core.is_on_network(path):
+        return
+    if not os.path.exists(path) and not is_dataset(path):
         error = FileNotFoundError(f"no such file: {path!r} (looked in {os.getcwd()!r})", url=path)
         error.errno, error.strerror, error.filename = errno.ENOENT, os.strerror(errno.ENOENT), path
         raise error

@@ -72,8 +72,8 @@ class OpenOptions:
         storage: how to reach object stores. Its keys are not shown, and never pickled.
         replicas: other locations of the file; URLs with secrets are never pickled.
         sources: most replicas of one file that are read at once; None for 2.
-        probe_interval: while that many are read, seconds until a further replica is opened and probed, doubled
-            each time; 0 for never, None for 5.
+        probe_interval: while that many are read, seconds until a further replica is opened and probed,
+            doubled each time; 0 for never, None for 5.
         lazy_download: how to read files in blocks that are kept; None for not at all.
         log: of a dataset, its log, if that is in a database, or the URL of that.
         storage_rules: how to reach other object stores that a dataset names, by URL prefix. Keys among them

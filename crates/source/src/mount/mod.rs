@@ -7,4 +7,5 @@ mod source;
 mod table;
 
 pub(crate) use source::open;
-pub use table::{Mount, network_mount};
+pub use table::is_on_network;
+pub(crate) use table::{Mount, network_mount};

@@ -15,11 +15,14 @@ use std::time::{Duration, Instant};
 const COST: CostModel = CostModel {
     gap: 64 << 10,
     largest_request: 4 << 20,
-    ranges_per_request: 64,
+    ranges_per_request: 8,
     concurrency: 16,
     immediate: false,
     tied: false,
 };
+
+/// How long before the deadline a read ends, so that it can report why.
+const MARGIN: Duration = Duration::from_millis(20);
 
 /// Opens a file on a network mount.
 ///
@@ -50,7 +53,10 @@ impl Place {
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let thread = tokio::task::spawn_blocking(work);
-        match tokio::time::timeout_at(deadline.instant().into(), thread).await {
+        let now = Instant::now();
+        let left = deadline.instant().saturating_duration_since(now);
+        let end = now + left.saturating_sub(MARGIN.min(left / 10));
+        match tokio::time::timeout_at(end.into(), thread).await {
             Ok(Ok(result)) => result,
             Ok(Err(error)) => Err(Error::new(ErrorKind::Io, "the thread that reads the file failed")
                 .caused_by(error)

@@ -33,18 +33,24 @@ const NETWORK: &[&str] = &[
     "virtiofs",
 ];
 
+/// Whether a path lies on a file system of another machine, which may be slow, or hang: the answer does not touch it.
+/// Always false where the kernel has no such table.
+pub fn is_on_network(path: &Path) -> bool {
+    network_mount(path).is_some()
+}
+
 /// A mounted file system of another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mount {
+pub(crate) struct Mount {
     /// Its type, as `mount` shows it, such as `nfs4` or `fuse.sshfs`.
-    pub kind: String,
+    pub(crate) kind: String,
     /// Where it is mounted.
-    pub place: PathBuf,
+    pub(crate) place: PathBuf,
 }
 
 /// The file system of another machine that a path lies on, if it does; symbolic links are followed up to there.
-#[must_use]
-pub fn network_mount(path: &Path) -> Option<Mount> {
+
+pub(crate) fn network_mount(path: &Path) -> Option<Mount> {
     let table = std::fs::read_to_string(TABLE).ok()?;
     let mounts = Mounts::parse(&table);
     if mounts.0.iter().all(|mount| !is_network(&mount.kind)) {
@@ -84,7 +90,7 @@ impl Mounts {
                 _ => before.push(component),
             }
             if let Some(mount) = self.of(&before).filter(|mount| is_network(&mount.kind))
-                && !self.of(path).is_some_and(|over| over.place != mount.place && !is_network(&over.kind))
+                && self.of(&before.join(components.as_path())).is_none_or(|last| is_network(&last.kind))
             {
                 return Step::Network(mount);
             }
