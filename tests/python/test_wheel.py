@@ -134,8 +134,13 @@ def test_the_source_distribution_has_what_packagers_need_and_no_more(tmp_path: P
     assert built.stat().st_size < 3e6
     with tarfile.open(built) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
+        archive.extractall(tmp_path, filter="data")
     assert {"Cargo.lock", "LICENSE", "README.md", "native/xrdcl/build.sh", "native/xrdcl/shim.cc"} <= names
     assert not [name for name in names if name.endswith((".so", ".parquet"))]
+    # All crates are in it, at the locked versions: `cargo` would build the same wheel from it.
+    resolve = ["cargo", "metadata", "--locked", "--offline", "--format-version", "1"]
+    folder = built.with_name(built.name.removesuffix(".tar.gz"))
+    subprocess.run(resolve, cwd=folder, check=True, capture_output=True, timeout=60)
 
 
 def maps_of(client: str) -> str:

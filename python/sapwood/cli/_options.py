@@ -45,9 +45,6 @@ TreesAndColumns: TypeAlias = Annotated[
         "default all branches.",
     ),
 ]
-Columns: TypeAlias = Annotated[
-    list[str] | None, typer.Argument(metavar="COLUMN...", help="Branches or expressions; by default all.")
-]
 Filter: TypeAlias = Annotated[
     str | None,
     typer.Option(

@@ -42,15 +42,22 @@ def _has_glob(text: str) -> bool:
 
 
 def trees_and_columns(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments FILE[:TREE]... and COLUMN..., told apart by their names.
+    """The arguments FILE[:TREE]... and the others, told apart by their names: columns, or an output first.
 
     >>> trees_and_columns(["data", "b.root:Events", "https://host/c", "run", "Muon_pt * 2"])
     (['data', 'b.root:Events', 'https://host/c'], ['run', 'Muon_pt * 2'])
+    >>> trees_and_columns(["a.root", "b.root", "file:///data/both.csv", "run"])
+    (['a.root', 'b.root'], ['file:///data/both.csv', 'run'])
     """
+    from ..options.outputs import TABLES
     from ..options.paths import CATALOGUED, is_root_file, is_url
 
+    tables = tuple(suffix for one in TABLES.values() for suffix in one.suffixes)
+
     def is_file(text: str) -> bool:
-        return is_url(text) or is_root_file(text) or text.startswith(CATALOGUED)
+        if is_url(text):
+            return not text.lower().endswith(tables)
+        return is_root_file(text) or text.startswith(CATALOGUED)
 
     files = list(itertools.takewhile(is_file, arguments[1:]))
     return [arguments[0], *files], list(arguments[1 + len(files) :])

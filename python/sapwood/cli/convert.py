@@ -1,4 +1,4 @@
-"""`sapwood convert`: a tree as a file of another format, in steps that fit in memory."""
+"""`sapwood convert`: trees as a file of another format, in steps that fit in memory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import typer
 
 from ..display.printable import printable
 from ..display.units import counted, human_bytes
-from ._options import Columns, Cut, Entries, Filter, Force, Reading, Trees, entry_range
+from ._options import Cut, Entries, Filter, Force, Reading, entry_range
 from ._output import output_or_standard, print_json, print_line
 from ._run import command
-from ._several import trees
+from ._several import trees, trees_and_columns
 
 if TYPE_CHECKING:
     from ._writers import Writer
@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 
 @command
 def convert(
-    source: Trees,
-    output: Annotated[
-        str,
+    arguments: Annotated[
+        list[str],
         typer.Argument(
-            metavar="OUT", help="A .parquet, .feather, .arrow, .npz or .csv file, or '-' for standard output."
+            metavar="FILE[:TREE]... OUT [COLUMN...]",
+            help="Files, URLs or globs, and the tree inside; you can omit the only tree. After the first "
+            "argument, names with .root and URLs are inputs. Then follow the output (a .parquet, .feather, "
+            ".arrow, .npz or .csv file, or '-' for standard output), and branches or expressions, by default "
+            "all branches.",
         ),
     ],
-    columns: Columns = None,
     filter_name: Filter = None,
     cut: Cut = None,
     entries: Entries = None,
@@ -47,18 +49,24 @@ def convert(
     *,
     reading: Reading,
 ) -> None:
-    """Write a tree to parquet, feather, npz or csv, in bounded memory.
+    """Write trees to parquet, feather, npz or csv, in bounded memory.
 
     \b
     sapwood convert nano.root:Events muons.parquet --filter 'Muon_*' --cut 'nMuon >= 2'
+    sapwood convert a.root:Events b.root:Events both.csv run nMuon
 
     The output file appears once it is complete; if the command fails, there is none.
     """
+    from ..errors import UsageError
     from ..options.outputs import TABLES
     from ._writers import format_of, standard_output, writer
 
+    sources, rest = trees_and_columns(arguments)
+    if not rest:
+        raise UsageError(f"no output: name a file, such as all.parquet, or '-', after {sources[-1]!r}")
+    output, *columns = rest
     file_format = format_of(output, to)
-    inputs = [source, reading.replica]
+    inputs = [sources, reading.replica]
     place = output_or_standard(output, TABLES[file_format], inputs, force, reading.as_json)
     if place is None:
         opened = functools.partial(standard_output, file_format)
@@ -70,7 +78,7 @@ def convert(
     read: list[Any] = []
 
     def batches() -> Iterator[Any]:
-        for tree, start, stop in trees([source], reading, entry_range(entries)):
+        for tree, start, stop in trees(sources, reading, entry_range(entries)):
             read.append(tree)
             within = {"entry_start": start, "entry_stop": stop}
             with _progress(tree, start, stop, quiet=reading.as_json) as advance:

@@ -62,7 +62,7 @@ class Output:
 
 
 OUTPUTS = {
-    ("convert", "output"): Output(
+    ("convert", "arguments"): Output(
         "convert SOURCE:Events OUT --to csv", ".csv", wrong=".parquet", standard_output=True
     ),
     ("layout", "output"): Output("layout SOURCE:Events OUT", ".svg", standard_output=True),

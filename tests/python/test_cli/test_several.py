@@ -127,6 +127,15 @@ def test_several_files_precede_the_columns(sapwood: Callable[..., Any], folder: 
     assert shown["columns"] == {"run": [999, 0], "run + 1": [1000, 1]}
     assert sapwood("report", *files, "run", "--json").json["baskets"] == 8
     assert sapwood("hist", *files, "run", "--json").json["entries"] == 2000
+    both = folder / "both.csv"
+    assert sapwood("convert", *files, both, "run", "--entries", "999:1001").code == 0
+    assert both.read_text().split() == ['"run"', "999", "0"]
+    as_url = [*files, f"file://{both}", "run", "--force"]
+    assert sapwood("convert", *as_url, "--json").json["entries"] == 2000
+    without = sapwood("convert", *files)
+    assert without.code == 2 and "no output" in without.err and "a2.root" in without.err
+    an_input = sapwood("convert", *files, folder / "a2.root")
+    assert an_input.code == 2 and "no output" in an_input.err
     two = sapwood("hist", *files, "run", "MET_pt")
     assert two.code == 2 and "one expression" in two.err
 
