@@ -171,7 +171,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps ``sapwood.lazy`` and ``sapwood.events`` the functions, whoever imports modules of these names."""
+    """Keeps ``sapwood.lazy`` and ``sapwood.events`` the functions if modules of these names are imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _HOMES and isinstance(value, ModuleType)):

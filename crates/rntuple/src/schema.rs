@@ -70,7 +70,7 @@ pub(crate) struct ClusterGroup {
     pub(crate) list_len: u64,
 }
 
-/// What the footer says besides the rest of the schema.
+/// What the footer says in addition to the rest of the schema.
 #[derive(Debug)]
 pub(crate) struct Footer {
     pub(crate) groups: Vec<ClusterGroup>,

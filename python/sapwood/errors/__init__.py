@@ -323,7 +323,7 @@ class MemberSkippedWarning(SapwoodWarning):
 
 
 class FileSkippedWarning(SapwoodWarning):
-    """A loop with ``on_error="skip"`` passed over a file or its rest; its report counts what was lost."""
+    """A loop with ``on_error="skip"`` skipped a file or the rest of it; its report counts what was lost."""
 
 
 class ProfileWarning(SapwoodWarning):

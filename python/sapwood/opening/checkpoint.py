@@ -32,7 +32,7 @@ class Position:
         offset: number of entries of the trees before.
         entries: number of entries that are done, in all files.
         missing: number of files that were skipped because they lack the tree or a column.
-        lost: the files that were passed over.
+        lost: the files that were skipped.
         seen: what identifies the file that it is in; empty if it has not been opened.
         state: what the loop's body keeps.
     """

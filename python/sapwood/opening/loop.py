@@ -82,7 +82,7 @@ class LoopRun:
 
     @property
     def skips(self) -> bool:
-        """Whether files that fail are passed over."""
+        """Whether files that fail are skipped."""
         return self._loop.on_error == "skip"
 
     def require_unused(self) -> None:
@@ -111,7 +111,7 @@ class LoopRun:
             self._checkpoint.save()
 
     def files(self, read: Callable[[OpeningFile], Iterator[T]]) -> Generator[T, None, None]:
-        """What ``read`` yields for each open file, in order; files that fail are passed over if allowed."""
+        """What ``read`` yields for each open file, in order; files that fail are skipped if allowed."""
         self._begin = time.perf_counter()
         try:
             for file in self.ahead:
@@ -182,7 +182,7 @@ class LoopRun:
             entries = sum(stop - start for start, stop in wanted) - self.position.done
         lost = LostFile(path, entries, error.code, str(error))
         self.position.lost.append(lost)
-        warnings.warn(f"passed over {lost}", FileSkippedWarning, stacklevel=3)
+        warnings.warn(f"skipped {lost}", FileSkippedWarning, stacklevel=3)
 
     def _leave(self, file: OpeningFile) -> None:
         at = self.position

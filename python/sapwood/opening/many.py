@@ -54,11 +54,11 @@ def iterate(
             ``{path: tree}`` or ``{path: {"object_path": tree, "steps": [[0, 100], …]}}``; a file object; an
             open tree; or a list of these. If you name no tree, the file must contain exactly one.
         allow_missing: True to skip files that lack the tree or a requested branch.
-        on_error: ``"skip"`` to pass over a file, or the rest of it, that cannot be read, after all replicas
+        on_error: ``"skip"`` to skip a file, or the rest of it, that cannot be read, after all replicas
             and retries: a :class:`sapwood.errors.FileSkippedWarning` says so, and the :meth:`report` counts
             the entries that were lost. Default: ``"raise"``.
         resume: the path of a checkpoint, a small JSON file that holds the position and the ``state``. If it
-            exists, the loop goes on where the last one was; it must be over the same files. It is saved each
+            exists, the loop resumes there; it must be over the same files. It is saved each
             time the loop asks for the next step.
         progress: True to show files, entries, speed and waiting, in a notebook or on standard error.
         deadline: seconds that opening a file, or reading a step, may take.

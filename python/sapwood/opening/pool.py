@@ -164,7 +164,7 @@ class _Entry(Generic[T]):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the file failed to open, or somebody closed it."""
+        """Whether the file failed to open, or was closed."""
         return self.file.done() and (self.file.exception() is not None or self.file.result().closed)
 
 

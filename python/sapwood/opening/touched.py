@@ -63,7 +63,7 @@ def events(
         filter_name, filter_typename, filter_branch, profile, caching: as in :meth:`sapwood.Tree.events`.
         allow_missing: True to skip files that lack the tree or one of ``columns``. A column that you only
             touch raises AttributeError or KeyInFileError in a file that lacks it.
-        on_error: ``"skip"`` to pass over a file, or the rest of it, that cannot be read, as in
+        on_error: ``"skip"`` to skip a file, or the rest of it, that cannot be read, as in
             :func:`sapwood.iterate`. The columns in use are then read before you get the events, so that a
             damaged one ends the file and not your loop. The first touch of another column can still raise.
         resume: the path of a checkpoint, as in :func:`sapwood.iterate`. It is saved after each window: one or
@@ -184,7 +184,7 @@ class TouchedFiles:
             self.read_next_file()
 
     def check(self, window: HeldWindow) -> None:
-        """Reads the columns in use, if files that fail are passed over, to see whether they fail."""
+        """Reads the columns in use, if files that fail are skipped, to see whether they fail."""
         if self.run.skips and window.reader.in_use:
             with self.run.waiting():
                 window.reader.touch(window.reader.in_use, window.index)

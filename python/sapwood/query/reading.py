@@ -114,7 +114,7 @@ class Steps:
             return self._read.next()
 
     def _begin(self, stage: _core.FirstStage, index_offset: int) -> _Step:
-        """Takes the first stage of a step, and tells the core which of its entries pass the cut."""
+        """Takes the first stage of a step, and passes the entries that pass the cut to the core."""
         start, stop = stage.entry_start, stage.entry_stop
         index: range | NDArray[np.int64] = range(start + index_offset, stop + index_offset)
         if stage.chosen is not None:

@@ -51,7 +51,7 @@ class ReadReport:
         round_trips: number of times that a request had to wait for the answer to another.
         wanted_bytes: bytes of the baskets and records that were requested.
         fetched_bytes: bytes that were read.
-        overread_bytes: bytes that were read and that nobody wanted: gaps between wanted ranges, which save
+        overread_bytes: bytes that were read but not needed: gaps between wanted ranges, which save
             requests, and the head and tail of the file that opening reads, except wanted baskets in them.
         duplicated_bytes: bytes that were requested from a second server because the first was slow.
         probe_bytes: bytes that were read only to test what a server supports.
@@ -281,7 +281,7 @@ def counter_values(counters: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _overread(counts: Mapping[str, int]) -> int:
-    """The bytes that nobody wanted, of those that the source sent.
+    """The bytes that were not needed, of those that the source sent.
 
     The core counts only gaps, because it does not know at opening what will be wanted.
     """

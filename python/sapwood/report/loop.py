@@ -12,11 +12,11 @@ from ..display.units import counted, human_bytes, human_seconds
 
 @dataclass(frozen=True)
 class LostFile:
-    """A file that a loop passed over, or whose rest it passed over, because of an error.
+    """A file that a loop skipped, or whose rest it skipped, because of an error.
 
     Attributes:
         file_path: its path or URL, without passwords, tokens and query values.
-        entries: number of entries that were lost; None if the file was never open, so that nobody knows.
+        entries: number of entries that were lost; None if the file was never open, so the number is unknown.
         code: the code of the error, such as "corrupt" or "timeout": see :mod:`sapwood.errors`.
         message: the message of the error.
     """
@@ -43,7 +43,7 @@ class LoopReport:
         missing_files: number of those that it skipped because they lack the tree or a column
             (``allow_missing=True``).
         entries: number of entries that the loop's body has finished.
-        lost: the files that were passed over (``on_error="skip"``).
+        lost: the files that were skipped (``on_error="skip"``).
         schemas: for loops that read columns as they are touched, the number of files by the name of the tree
             and the schema: the names and types of its branches.
         differences: how trees of another schema differ from the first, in words.

@@ -3,7 +3,7 @@
 >>> import sapwood.uproot as uproot                                      # doctest: +SKIP
 >>> uproot.open("nano.root:Events").arrays(["Muon_pt", "MET_pt"])        # doctest: +SKIP
 
-Importing this module makes uproot itself read with sapwood in this process, whoever calls it. See also
+Importing this module makes uproot itself read with sapwood in the whole process. See also
 ``python -m sapwood.uproot`` and the environment variable ``SAPWOOD_UPROOT``.
 """
 

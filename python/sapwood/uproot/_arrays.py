@@ -37,7 +37,7 @@ class Plan:
         source: the tree or branch whose method was called.
         contexts: the expressions in uproot's words: pairs of text and facts.
         interpretations: by the cache key of a branch.
-        arrays: those that are at hand, by the cache key of a branch.
+        arrays: those already read, by the cache key of a branch.
         library: a library of uproot.
         options: of uproot's interpretations.
     """
@@ -160,7 +160,7 @@ _EXECUTORS = (ThreadPoolExecutor, futures.ThreadPoolExecutor, futures.TrivialExe
 
 
 def has_own_executor(options: Mapping[str, Any]) -> bool:
-    """Whether work is to be given to an executor that does more than run it, which sapwood would not ask."""
+    """Whether the caller's executor does more than run tasks; sapwood would bypass it."""
     names = ("decompression_executor", "interpretation_executor")
     return any(type(options.get(name)) not in _EXECUTORS for name in names)
 
@@ -404,7 +404,7 @@ class _Asked:
         return machinery._ak_add_doc(grouped, self.source, self.ak_add_doc)
 
     def _direct(self) -> Any:
-        """The arrays if whole branches of a tree are asked for, by name; else None.
+        """The arrays if whole branches of a tree are requested by name; else None.
 
         This skips the part of uproot's planning that takes as long as reading, for trees with many branches.
         """

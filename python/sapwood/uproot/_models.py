@@ -136,7 +136,7 @@ class LazyTree(Lazy):
             _link(self, attributes["_own"])
 
     def _link(self) -> None:
-        """Tells a pickled tree and its branches which of sapwood's they are."""
+        """Links a pickled tree and its branches to those of sapwood."""
         self._own = own_tree(self._file, self._parent)
         if self._own is not None:
             _link(self, self._own)
@@ -152,7 +152,7 @@ class LazyBranch(Lazy):
 
     @property
     def class_version(self) -> Any:
-        """As in uproot; only the record tells it."""
+        """As in uproot; only the record has it."""
         if self._is_unread:
             self.tree._parse()
         return super().class_version
@@ -173,7 +173,7 @@ class LazyBranch(Lazy):
         self, interpretation: Any = None, entry_start: Any = None, entry_stop: Any = None, **options: Any
     ) -> Any:
         """As in uproot."""
-        # Whoever hands an interpretation of objects back may look at what uproot keeps in it.
+        # A caller that passes an interpretation of objects back may look at what uproot keeps in it.
         is_kept = isinstance(interpretation, AsObjects)
         if is_kept or getattr(self.tree, "_own", None) is None or has_own_executor(options):
             return super().array(interpretation, entry_start, entry_stop, **options)
@@ -208,7 +208,7 @@ def _require(condition: bool, reason: str) -> None:
 
 
 class Handles:
-    """The branches under a tree or a branch whose record was not read; each is made when it is asked for."""
+    """The branches under a tree or a branch whose record was not read; each is made on first use."""
 
     def __init__(self, parent: Any, own: Tree | Branch) -> None:
         self._parent = parent
@@ -303,7 +303,7 @@ def _bases(model: Any) -> list[Any]:
 
 
 def _link(parent: Any, own: Tree | Branch) -> None:
-    """Tells the branches below a parsed tree or branch which branches of sapwood they are."""
+    """Links the branches below a parsed tree or branch to those of sapwood."""
     for branch, below in zip(parent.branches, own.branches, strict=True):
         branch._own = below
         _link(branch, below)

@@ -80,7 +80,7 @@ class Source:
         """The events of a partition, with the given columns, or all."""
         reading = self._plan.reading
         if columns is not None:
-            # Without any column, the number of events is still needed: the first column tells it.
+            # Without any column, the number of events is still needed: the first column gives it.
             reading = replace(reading, columns=list(columns) or list(self._columns[:1]))
         first, last, parts = partition.entry_start, partition.entry_stop, None
         if partition.is_blind:

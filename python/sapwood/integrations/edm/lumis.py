@@ -58,7 +58,7 @@ class LumiMask:
             ) from None
 
     def contains(self, run: Any, luminosity_block: Any) -> NDArray[Any]:
-        """Tells which luminosity blocks are good.
+        """Whether each luminosity block is good.
 
         Args:
             run: run numbers, as an array or a number.

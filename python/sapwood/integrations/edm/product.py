@@ -68,7 +68,7 @@ class Product:
         return found
 
     def present(self, entry_start: int | None = None, entry_stop: int | None = None) -> NDArray[Any]:
-        """Tells which events have the product: a NumPy array of bool, one per entry of the range."""
+        """Whether each event has the product: a NumPy array of bool, one per entry of the range."""
         import numpy as np
 
         flag = self._wrapped("present")

@@ -225,7 +225,7 @@ class ArrowDataset(pads.Dataset):  # type: ignore[misc]
                 raise KeyInFileError(f"the dataset has no column {name!r}{did_you_mean(near)}")
 
     def _batches(self, names: list[str], schema: Any, filter: Any, batch_size: int | None) -> Iterator[Any]:
-        """The batches of a scan. Opening begins when the first is asked for."""
+        """The batches of a scan. Opening begins when the first one is requested."""
         used = [] if filter is None else names_in(filter, self._schema.names)
         read = list(dict.fromkeys([*names, *used]))
         if filter is not None and not read:
