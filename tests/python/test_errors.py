@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sapwood
@@ -189,3 +190,17 @@ def test_a_malformed_expression(
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.expression, copy.column) == (str(error), expression, column)
     assert str(error) in "".join(traceback.format_exception(error))
+
+
+def test_errors_of_a_callback_are_its_own(tmp_path: Path) -> None:
+    def broken(events: Any) -> Any:
+        raise TypeError("mine")
+
+    with sapwood.recreate(tmp_path / "a.root") as file:
+        file["t"] = {"x": np.arange(3)}
+    dataset = sapwood.stripe.create(tmp_path / "set", f"{tmp_path}/a.root:t")
+    with pytest.raises(TypeError, match="mine") as raised:
+        dataset.add_product("Y", broken, ["x"])
+    assert type(raised.value) is TypeError
+    with pytest.raises(errors.ArgumentTypeError, match="'by_position' is wrong: 'int' object"):
+        dataset.add(f"{tmp_path}/a.root:t", by_position=3)  # type: ignore[arg-type]

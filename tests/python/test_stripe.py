@@ -154,6 +154,13 @@ class TestCare:
         (wrong,) = dataset.verify().wrong
         assert victim.name in wrong.object
 
+    def test_products_are_dropped_by_name_or_in_a_list(self, dataset: stripe.Dataset) -> None:
+        dataset.drop(["met", "Jet"], who="me")
+        left = dataset.tree().keys()
+        assert left and not {"met", "Jet_pt"} & set(left)
+        with pytest.raises(errors.ArgumentTypeError, match="'products' must be a string"):
+            dataset.drop(5)  # type: ignore[arg-type]
+
     def test_expired_versions_are_collected(self, dataset: stripe.Dataset, tmp_path: Path) -> None:
         dataset.tag("first")
         dataset.drop("met")

@@ -71,6 +71,37 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]
         "stripe.create": (sapwood.stripe.create, (folder / "set", f"{path}:Events")),
         "stripe.open": (sapwood.stripe.open, (folder / "set",)),
         "cache.contents": (sapwood.cache.contents, ()),
+        **{f"Dataset.{name}": (call, ()) for name, call in dataset_calls(folder, path).items()},
+    }
+
+
+def dataset_calls(folder: Path, path: str) -> dict[str, Callable[..., Any]]:
+    """Methods of a dataset; what they need has a default here, so that it is tried like an option."""
+    dataset = sapwood.stripe.create(folder / "made", f"{path}:Events")
+
+    def twice(events: Any) -> dict[str, Any]:
+        return {"twice": np.zeros(len(events))}
+
+    return {
+        "append": partial(dataset.append, f"{path}:Events"),
+        "add": partial(dataset.add, f"{path}:Events"),
+        "add_product": lambda name="twice", columns=("x",): dataset.add_product(name, twice, columns),
+        "add_base": lambda url="base", who=None: dataset.add_base(url, who),
+        "commit": lambda receipts=(): dataset.commit([receipts]),
+        "consolidate": dataset.consolidate,
+        "drop": lambda products="x", who=None: dataset.drop(products, who=who),
+        "restore": lambda version=2, who=None: dataset.restore(version, who),
+        "tag": lambda name="t", version=None: dataset.tag(name, version),
+        "untag": lambda name="t": dataset.untag(name),
+        "verify": dataset.verify,
+        "expire": dataset.expire,
+        "gc": dataset.gc,
+        "statistics": lambda product="x", version=None: dataset.statistics(product, version),
+        "excluded": lambda cut="x > 1", version=None: dataset.excluded(cut, version),
+        "log": dataset.log,
+        "find": lambda run=1, lumi=1, event=1, version=None: dataset.find(run, lumi, event, version=version),
+        "describe": dataset.describe,
+        "copy_to": lambda url=folder / "copy": dataset.copy_to(url),
     }
 
 
@@ -98,6 +129,14 @@ NAMES = [
     "stripe.create",
     "stripe.open",
     "cache.contents",
+    *(
+        f"Dataset.{name}"
+        for name in (
+            *("append", "add", "add_product", "add_base", "commit", "consolidate", "drop", "restore", "tag"),
+            *("untag", "verify", "expire", "gc", "statistics", "excluded", "log", "find", "describe"),
+            "copy_to",
+        )
+    ),
 ]
 
 OPEN = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from types import TracebackType
 
 from .. import _core, errors
@@ -18,12 +19,23 @@ class core_errors:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        _: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
         if isinstance(error, _core.CoreError):
             raise translated(error) from None
+        if isinstance(error, (TypeError, OverflowError)) and (name := _refused_argument(error)):
+            kind = errors.ArgumentTypeError if isinstance(error, TypeError) else errors.UsageError
+            raise kind(f"{name!r} is wrong: {error}") from None
+
+
+def _refused_argument(error: Exception) -> str | None:
+    """The argument that the core could not convert; None for all other errors, such as those of callbacks."""
+    # A note since Python 3.11, the beginning of the message before.
+    texts = [*getattr(error, "__notes__", ()), str(error)]
+    found = (re.match(r"(?:while processing|argument) '(\w+)'", text) for text in texts)
+    return next((match[1] for match in found if match), None)
 
 
 def translated(error: _core.CoreError) -> errors.SapwoodError:

@@ -1,7 +1,8 @@
-"""Checks the types of options that many functions have: whole numbers, text, lists of text."""
+"""Checks the types of options that many functions have: numbers, text, lists of text."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from operator import index
 from typing import Any
@@ -24,6 +25,19 @@ def check_whole_number(name: str, value: Any, least: int = 0) -> int:
     if number < least:
         raise UsageError(f"{name!r} must be at least {least}, not {number}")
     return number
+
+
+def check_number(name: str, value: Any) -> float:
+    """A finite number.
+
+    >>> check_number("days", 2)
+    2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ArgumentTypeError(f"{name!r} must be a number, not {value!r}")
+    if not math.isfinite(value):
+        raise UsageError(f"{name!r} must be finite, not {value!r}")
+    return float(value)
 
 
 def check_text(name: str, value: Any) -> str:

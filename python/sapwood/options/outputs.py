@@ -14,7 +14,14 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from .. import _core
-from ..errors import CorruptFileError, FileNotFoundError, PermissionError, UnsupportedTypeError, UsageError
+from ..errors import (
+    ArgumentTypeError,
+    CorruptFileError,
+    FileNotFoundError,
+    PermissionError,
+    UnsupportedTypeError,
+    UsageError,
+)
 from ..errors.core import core_errors
 from .paths import is_url, split_object_path
 from .remote_glob import STORES
@@ -136,6 +143,8 @@ def check_name(target: str | os.PathLike[str], what: Format) -> str:
     Raises:
         UsageError: for "-", a path with an object in the file, or the suffix of another format.
     """
+    if not isinstance(target, (str, bytes, os.PathLike)):
+        raise ArgumentTypeError(f"{what.name} is named by a path or URL, not by {target!r}")
     text = os.fsdecode(target)
     if os.path.basename(text) == STANDARD_OUTPUT:
         raise UsageError(f"{what.name} cannot be written to standard output ('-'): name a file")

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..display.printable import shows_printable
-from ..errors import UsageError
+from ..errors import FileNotFoundError, UsageError
 from ..errors.core import core_errors
 from ..history.describe import describe, log, place_of
 from ..history.logs import Log, log_of
 from ..opening.catalogued import catalogued
 from ..opening.single import open as open_file
+from ..options.checks import check_number, check_text, check_texts
 from ..options.compression import Compression
 from ..options.outputs import DATASET, RECEIPT, check_dataset, check_name, check_output
 from ..options.paths import CATALOGUED
@@ -80,7 +81,7 @@ class Dataset:
         Raises:
             KeyInFileError: if there is no such product or version.
         """
-        return statistics(self.tree(version), product)
+        return statistics(self.tree(version), check_text("product", product))
 
     def excluded(self, cut: str, version: int | str | None = None) -> tuple[int, int]:
         """The numbers of entries and of whole batches that a cut skips by their statistics."""
@@ -144,14 +145,19 @@ class Dataset:
             who: the author, which the version records.
 
         Raises:
+            FileNotFoundError: if there is no such receipt.
             ConflictError: if a receipt is older than seven days, so that its objects may have been deleted,
                 or another writer changed the products meanwhile.
             UsageError: if a receipt is for another dataset.
         """
         texts = []
         for receipt in receipts:
-            with builtins.open(receipt, encoding="utf-8") as file:
-                texts.append(file.read())
+            name = check_name(receipt, RECEIPT)
+            try:
+                with builtins.open(name, encoding="utf-8") as file:
+                    texts.append(file.read())
+            except builtins.FileNotFoundError:
+                raise FileNotFoundError(f"no receipt {name!r}", url=name) from None
         with core_errors():
             return written(self._core.commit_receipts(texts, writing_options(self._options, who=who)))
 
@@ -252,6 +258,7 @@ class Dataset:
         Raises:
             UsageError: if a column has another name.
         """
+        columns = check_texts("columns", columns)
         version = self.version()
         tree = self.tree(version)
         path = str(self.describe(version, sizes=False)["tree"])
@@ -272,15 +279,23 @@ class Dataset:
 
         The option ``bases`` of opening says how to access that location; no credentials are stored.
         """
-        if _core.redact(url) != url:
+        if _core.redact(check_text("url", url)) != url:
             raise UsageError(f"the URL {_core.redact(url)} contains secrets, which a dataset never stores")
         with core_errors():
             return int(self._core.add_base(url.rstrip("/"), who))
 
-    def drop(self, *products: str, who: str | None = None) -> int:
-        """Makes a version without some products; returns its number. Earlier versions keep them."""
+    def drop(self, *products: str | Sequence[str], who: str | None = None) -> int:
+        """Makes a version without some products, given by name or in lists; returns its number.
+
+        Earlier versions keep them.
+
+        Raises:
+            KeyInFileError: if there is no such product.
+            ConflictError: if another writer changed the same product meanwhile.
+        """
+        names = [name for one in products for name in check_texts("products", one)]
         with core_errors():
-            return int(self._core.drop(list(products), who))
+            return int(self._core.drop(names, who))
 
     def restore(self, version: int | str, who: str | None = None) -> int:
         """Makes a new version with the content of an earlier one; returns its number."""
@@ -324,8 +339,8 @@ class Dataset:
             days: keep the versions that were the newest within this many days.
             dry_run: only return the number.
         """
+        within = None if days is None else check_number("days", days) * 86400
         with core_errors():
-            within = None if days is None else days * 86400
             return int(self._core.expire(newest, within, dry_run))
 
     def gc(self, *, dry_run: bool = True, grace_days: float | None = None, alone: bool = False) -> Collected:
@@ -336,8 +351,8 @@ class Dataset:
             grace_days: younger objects are kept; by default seven days.
             alone: asserts that no other process is using the dataset, so that a shorter grace is safe.
         """
+        grace = None if grace_days is None else check_number("grace_days", grace_days) * 86400
         with core_errors():
-            grace = None if grace_days is None else grace_days * 86400
             objects, size, kept = self._core.gc(grace, dry_run, alone)
         return Collected(tuple(objects), size, kept)
 

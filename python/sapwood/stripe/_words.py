@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import ArgumentTypeError
-from ..options.checks import check_switch, check_text, check_whole_number
+from ..options.checks import check_switch, check_text, check_texts, check_whole_number
 from ..options.compression import Compression
 from ..options.memory import memory_size
 from ..options.reading import OpenOptions
@@ -74,14 +74,14 @@ def written(result: dict[str, Any]) -> Written:
 
 def product_names(products: str | Sequence[str] | None) -> list[str] | None:
     """The names of products, as an argument of the core."""
-    return [products] if isinstance(products, str) else None if products is None else list(products)
+    return None if products is None else check_texts("products", products)
 
 
 def version_name(version: int | str | None) -> str:
     """A version, as an argument of the core."""
     if version is None:
         return "latest"
-    return f"v{version}" if isinstance(version, int) else version
+    return f"v{version}" if isinstance(version, int) else check_text("version", version)
 
 
 def function_name(function: Callable[..., Any]) -> str:
