@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import paste
+import study_items
 
 from sapwood.display.markup import escape
 from sapwood.studies.charts import WIDTH, Axis, Mark, Series, bars, chart, standalone
@@ -35,7 +36,14 @@ PATTERNS = {
     "1 %, from 7,500 on": "### Trigger 1 %, from 7,500 on",
     "random access": "## Random access",
 }
-PAGES = ("benchmarks/index.md", "benchmarks/learned.md", "benchmarks/mixing.md", "guides/remote.md")
+PAGES = (
+    "benchmarks/index.md",
+    "benchmarks/learned.md",
+    "benchmarks/mixing.md",
+    "concepts/which-layout.md",
+    "guides/remote.md",
+    "studies.md",
+)
 TITLE_HEIGHT = 28.0
 
 
@@ -142,7 +150,15 @@ def tables(folder: Path) -> dict[str, str]:
         "use40": markdown(part(folder, "mix", "| 2,000 x 40 |")),
         "use200": markdown(part(folder, "mix", "| 2,000 x 200 |")),
         "opening": markdown(part(folder, "opening")),
+        "cms2015": markdown(part(folder, "studies", "## CMS 2015: findings")),
+        "atlas2018": markdown(part(folder, "studies", "## ATLAS 2018: findings")),
+        **dict(study_items.tables(lambda name, heading: rows_of(folder, name, heading))),
     }
+
+
+def rows_of(folder: Path, name: str, heading: str) -> list[list[str]]:
+    """The rows of a table in a result file, or of the ladder."""
+    return ladder(folder) if name == "ladder" else part(folder, name, heading)
 
 
 def main() -> None:

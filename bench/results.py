@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-SECTION = re.compile(r"^## (.+)\n\n(.*?)\n*(?=^## |\Z)", flags=re.MULTILINE | re.DOTALL)
+SECTION = re.compile(r"^## ([^\n]+)\n\n(.*?)\n*(?=^## |\Z)", flags=re.MULTILINE | re.DOTALL)
 VERDICTS = {True: "yes", False: "no", None: "-"}
 
 Check = tuple[str, str, str, bool | None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -45,6 +46,15 @@ def test_the_plots_are_drawn_from_the_result_files(name: str) -> None:
 def test_no_missed_criterion_is_turned_into_a_yes(path: Path) -> None:
     for line in path.read_text().splitlines():
         assert not (line.endswith("| yes |") and (", or the next" in line or ", or the last" in line)), line
+
+
+def test_a_run_replaces_its_tables_and_keeps_those_of_others(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    results.save(page, {"First": "| a |\n| --- |", "Second": "text\n\n### Part\n\n| b |"})
+    results.save(page, {"First": "| new |"})
+    text = page.read_text()
+    assert re.findall("(?m)^## (.+)$", text) == ["First", "Second"]
+    assert "| new |" in text and "| a |" not in text and "### Part\n\n| b |" in text
 
 
 def test_a_missed_criterion_says_no() -> None:

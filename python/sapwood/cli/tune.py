@@ -118,7 +118,7 @@ def tune(
         print_json({"output": output, **found.to_dict()})
         return
     if found.findings:
-        findings = [(one.then, one.now, "yes" if one.agrees else "no") for one in found.findings]
+        findings = [(one.then, one.now, one.holds) for one in found.findings]
         print_table([Column("then", last=True), Column("now", last=True), Column("holds")], findings)
     titles = [Column("goal"), Column("layout"), Column("command", last=True)]
     rows = [

@@ -77,7 +77,7 @@ def _findings(found: Tuning) -> Iterator[str]:
     yield '<h2>Findings, then and now</h2><div class="wide"><table class="texts">'
     yield f"<tr>{cells(('then', 'now', 'holds', 'why'), 'th')}</tr>"
     for one in found.findings:
-        texts = (one.then, one.now, "yes" if one.agrees else "no", one.why)
+        texts = (one.then, one.now, one.holds, one.why)
         yield f"<tr>{''.join(f'<td>{_text(text)}</td>' for text in texts)}</tr>"
     yield "</table></div>"
 
