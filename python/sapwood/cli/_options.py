@@ -28,14 +28,6 @@ Tree: TypeAlias = Annotated[
         help="A file or URL, and the tree inside it. You can omit the tree if it is the only one.",
     ),
 ]
-Trees: TypeAlias = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE[:TREE]",
-        help="A file, URL or glob in quotes, and the tree inside. You can omit the tree if it is the only "
-        "one.",
-    ),
-]
 TreesAndColumns: TypeAlias = Annotated[
     list[str],
     typer.Argument(

@@ -43,7 +43,10 @@ def convert(
         str | None, typer.Option(metavar="FORMAT", help="The format; by default that of the extension.")
     ] = None,
     step_size: Annotated[
-        str, typer.Option(help="Memory, or number of entries, per step. Each step is a row group.")
+        str,
+        typer.Option(
+            metavar="SIZE", help="Memory, or number of entries, per step. Each step is a row group."
+        ),
     ] = "100 MB",
     force: Force = False,
     *,

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..display.units import counted, human_bytes
-from ._options import Entries, Filter, Trees, entry_range
+from ._options import Entries, Filter, entry_range
 from ._output import print_json, print_line
 from ._run import command
 from ._several import trees
@@ -28,7 +28,14 @@ class Mode(str, Enum):
 
 @command
 def mix(
-    pool: Trees,
+    pool: Annotated[
+        str,
+        typer.Argument(
+            metavar="POOL[:TREE]",
+            help="The background: a file, URL or glob in quotes, and the tree inside. You can omit the only "
+            "tree.",
+        ),
+    ],
     target: Target,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random numbers: one per sample.")
@@ -40,7 +47,7 @@ def mix(
     number: Annotated[
         str | None,
         typer.Option(
-            metavar="DISTRIBUTION", help="Number of background events, drawn for each bunch: see below."
+            metavar="DISTRIBUTION", help="Number of background events, drawn for each bunch: see above."
         ),
     ] = None,
     mean: Annotated[

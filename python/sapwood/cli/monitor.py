@@ -26,13 +26,17 @@ def monitor(
             metavar="PATH", help="SQLite database. [default: ~/.local/state/sapwood/monitor.sqlite]"
         ),
     ] = None,
-    days: Annotated[float, typer.Option(min=0.01, help="Days after which packets are deleted.")] = 7.0,
-    rows: Annotated[int, typer.Option(min=1, help="The most packets that are kept.")] = 1_000_000,
+    days: Annotated[
+        float, typer.Option(metavar="N", min=0.01, help="Days after which packets are deleted.")
+    ] = 7.0,
+    rows: Annotated[
+        int, typer.Option(metavar="N", min=1, help="The most packets that are kept.")
+    ] = 1_000_000,
 ) -> None:
     """Collect records of reads, and show them in the browser.
 
     Programs send them if SAPWOOD_MONITORING=udp://HOST:PORT is set; CMSSW sends them if this address is its
-    statistics destination. There is no password: listen beyond this machine only where everybody may look.
+    statistics destination. There is no password: listen beyond this machine only where anybody may look.
 
     \b
     sapwood monitor

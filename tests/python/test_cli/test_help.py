@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -77,3 +78,6 @@ def test_commands_are_listed_by_topic(sapwood: Callable[..., Any]) -> None:
 def test_usage_names_arguments_as_other_tools_do(sapwood: Callable[..., Any]) -> None:
     assert " head [OPTIONS] FILE[:TREE]... [COLUMN...]\n" in sapwood("head", "--help").out
     assert " merge [OPTIONS] OUT IN...\n" in sapwood("merge", "--help").out
+    assert " convert [OPTIONS] FILE[:TREE]... OUT [COLUMN...]\n" in sapwood("convert", "--help").out
+    for path in ALL:
+        assert not re.search(r"<(str|int|float|text)( range)?>", sapwood(*path, "--help").out), path
