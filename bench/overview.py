@@ -97,7 +97,7 @@ def far_plot(folder: Path) -> str:
         series.append(Series(reader, marks, is_curve=True))
     x = Axis("round trip in milliseconds", is_log=True, at=[0.3, 2, 11, 22, 72, 240])
     drawn = chart(x, Axis("wall seconds", is_log=True, at=[0.1, 0.2, 0.5, 1, 2, 5]), series)
-    return titled(drawn, "Far away: seconds to read three columns over root:// (lower is better)")
+    return titled(drawn, "High latency: seconds to read three columns over root:// (lower is better)")
 
 
 def writing_plot(folder: Path) -> str:
