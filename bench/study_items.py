@@ -14,7 +14,7 @@ from pathlib import Path
 
 if sys.version_info >= (3, 11):
     import tomllib
-else:  # mypy takes the branch of its own version
+else:
     import tomli as tomllib
 
 ITEMS = Path(__file__).with_name("study_items.toml")
