@@ -21,7 +21,7 @@ ITEMS = Path(__file__).with_name("study_items.toml")
 NUMBERS = {"A": 61, "B": 19, "C": 33, "D": 29, "E": 35}
 """How many items each study has."""
 STATES = ("works", "in part", "not yet", "not here", "-")
-HEAD = ("item", "in the study", "in sapwood", "result there", "result here", "state")
+HEAD = ("item", "state", "in sapwood", "there", "here")
 
 Rows = Callable[[str, str], list[list[str]]]
 """The rows of a table, by the name of a result file, and a heading or the beginning of the table."""
@@ -48,7 +48,8 @@ class Row:
         """The cells of its table."""
         found = {name: cell(rows, *place) for name, place in self.figures.items()}  # type: ignore[arg-type]
         state = self.why if self.state == "-" else f"{self.state}: {self.why}" if self.why else self.state
-        return [", ".join(self.ids), self.item, self.use, self.there, self.here.format_map(found), state]
+        item = f"**{', '.join(self.ids)}** {self.item}"
+        return [item, state, self.use, self.there, self.here.format_map(found)]
 
 
 def load() -> tuple[dict[str, str], list[Row]]:
