@@ -150,10 +150,17 @@ def tables(folder: Path) -> dict[str, str]:
         "use40": markdown(part(folder, "mix", "| 2,000 x 40 |")),
         "use200": markdown(part(folder, "mix", "| 2,000 x 200 |")),
         "opening": markdown(part(folder, "opening")),
-        "cms2015": markdown(part(folder, "studies", "## CMS 2015: findings")),
-        "atlas2018": markdown(part(folder, "studies", "## ATLAS 2018: findings")),
+        "cms2015": findings(folder, "CMS 2015"),
+        "atlas2018": findings(folder, "ATLAS 2018"),
         **dict(study_items.tables(lambda name, heading: rows_of(folder, name, heading))),
     }
+
+
+def findings(folder: Path, study: str) -> str:
+    """How and when a study was repeated, and its findings."""
+    text = (folder / "studies.md").read_text(encoding="utf-8")
+    sample = text.partition(f"## {study}: sample\n\n")[2].partition("\n")[0]
+    return f"{sample}\n\n{markdown(part(folder, 'studies', f'## {study}: findings'))}"
 
 
 def rows_of(folder: Path, name: str, heading: str) -> list[list[str]]:
