@@ -13,6 +13,7 @@ use std::time::Instant;
 #[derive(Debug, Clone)]
 pub struct RawFile {
     fetcher: Fetcher,
+    trace: Trace,
 }
 
 impl RawFile {
@@ -21,16 +22,17 @@ impl RawFile {
     /// # Errors
     /// Those of [`sapwood_source::open`].
     pub fn open(url: &str, options: &OpenOptions, call: &mut Call<'_>) -> Result<RawFile> {
-        let opened = pool::wait(opening::open(url, options, Trace::new(Instant::now())), call)?;
+        let trace = Trace::new(Instant::now());
+        let opened = pool::wait(opening::open(url, options, trace.clone()), call)?;
         let fetcher = Fetcher::new(opened.source, Arc::clone(&options.source.counters))
             .with_budget(pool::budget()?)
             .with_known(opened.known);
-        Ok(RawFile { fetcher })
+        Ok(RawFile { fetcher, trace })
     }
 
     /// The bytes of an open file, which shares its connection, counters and known parts with it.
     pub fn of(file: &File) -> RawFile {
-        RawFile { fetcher: file.fetcher().clone() }
+        RawFile { fetcher: file.fetcher().clone(), trace: file.trace() }
     }
 
     /// The URL, without secrets.
@@ -46,6 +48,11 @@ impl RawFile {
     /// What reading the file has cost so far.
     pub fn counters(&self) -> &Arc<Counters> {
         self.fetcher.counters()
+    }
+
+    /// Every range requested since opening began.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
     }
 
     /// The bytes of all ranges, in the order asked. They are fetched together, in as few requests as the server allows.
