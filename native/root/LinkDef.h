@@ -1,0 +1,2 @@
+// The class that gets a dictionary.
+#pragma link C++ class TSapwoodFile;
