@@ -5,16 +5,19 @@ use sapwood_source::is_document;
 
 use crate::outcome::refused;
 
+/// What a text may begin with. The second one is for RNTuple: ROOT lets it read only where a URL of the web begins.
+const PREFIXES: [&str; 3] = ["sapwood:", "https://sapwood/", "http://sapwood/"];
 /// Between the URLs of one file.
 const BETWEEN: &str = "::";
 /// Between the start of a name and its replacement.
 const BECOMES: &str = "=>";
 
-/// The URLs in a text such as `https://a/f.root::root://b//f.root`, the first of which may begin with `sapwood:`.
+/// The URLs in a text such as `https://a/f.root::root://b//f.root`, which may begin with `sapwood:` or
+/// `https://sapwood/`.
 ///
-/// ROOT folds the slashes after all schemes but the first: these are put back.
+/// ROOT folds the slashes inside of a URL: those after a scheme are put back.
 pub(crate) fn urls(text: &str) -> Vec<String> {
-    let text = text.strip_prefix("sapwood:").unwrap_or(text);
+    let text = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(text);
     let (mut found, mut start) = (Vec::new(), 0);
     for (at, _) in text.match_indices(BETWEEN) {
         // A "::" that no scheme follows belongs to an address of IPv6 or to a name.
@@ -24,11 +27,7 @@ pub(crate) fn urls(text: &str) -> Vec<String> {
         }
     }
     found.extend(text.get(start..));
-    found
-        .into_iter()
-        .enumerate()
-        .map(|(i, url)| if i == 0 { url.to_owned() } else { unfolded(url) })
-        .collect()
+    found.into_iter().map(unfolded).collect()
 }
 
 /// The scheme of a URL with one or more slashes after it.
@@ -122,6 +121,7 @@ mod tests {
         assert_eq!(urls(&format!("sapwood:{}", all.join("::"))), all);
         // As ROOT passes them to plugins.
         assert_eq!(urls("https://a/f.root::root:/b/x/f.root::file:/tmp/f.root"), all);
+        assert_eq!(urls("https://sapwood/s3:/b/f.root"), ["s3://b/f.root"]);
         for one in ["https://[::1]:80/f.root", "/data/a::b.root", "root://a//f.root?x=::1", "f.root::"] {
             assert_eq!(urls(one), [one]);
         }
