@@ -1,17 +1,18 @@
 //! The functions of `include/sapwood.h`: checks what callers pass, and writes what they get.
 #![expect(unsafe_code, reason = "pointers of callers in C")]
 
-use crate::log_lines;
 use crate::open_files::{OpenFile, find, forget, keep, timed};
 use crate::options::Options;
 use crate::outcome::{guarded, outcome, refused};
-use crate::report::report;
-use sapwood_core::{ByteRange, Result};
+use crate::report::Report;
+use crate::{log_lines, monitoring};
+use sapwood_core::{ByteRange, Result, random_bytes};
 use sapwood_root::RawFile;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::copy_nonoverlapping;
 use std::slice;
 use std::sync::Once;
+use std::time::SystemTime;
 
 /// `SAPWOOD_ABI`.
 const ABI: u32 = 1;
@@ -110,7 +111,10 @@ pub(crate) unsafe extern "C" fn sapwood_read(
 /// `into` is null or has room for `size` bytes.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sapwood_report(file: u64, into: *mut c_char, size: usize) -> usize {
-    let Some(Ok(text)) = guarded(|| find(file).map(|open| report(&open.file).to_string())) else { return 0 };
+    let Some(Ok(text)) = guarded(|| find(file).map(|open| Report::of(&open).json(&open, false).to_string()))
+    else {
+        return 0;
+    };
     if text.len() < size {
         // SAFETY: the caller promises the room.
         unsafe { write_message(&text, into, size) };
@@ -121,15 +125,17 @@ pub(crate) unsafe extern "C" fn sapwood_report(file: u64, into: *mut c_char, siz
 /// See `sapwood.h`.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn sapwood_close(file: u64) -> i32 {
-    outcome(|| forget(file).map(drop)).0
+    outcome(|| forget(file).map(|open| monitoring::export(&open))).0
 }
 
 fn open(url: &str, options: &str, seconds: f64) -> Result<u64> {
     let options = Options::of(options)?;
+    let opened = SystemTime::now();
     timed(seconds, options.deadline, |call| {
         let (url, open) = options.for_file(url, call.deadline());
         let file = RawFile::open(&url, &open, call).map_err(|error| open.source.counters.explain(error))?;
-        Ok(keep(OpenFile { file, deadline: options.deadline }))
+        let unique_id = random_bytes::<16>().iter().map(|byte| format!("{byte:02X}")).collect();
+        Ok(keep(OpenFile { file, deadline: options.deadline, opened, unique_id }))
     })
 }
 
@@ -249,7 +255,7 @@ mod tests {
         // SAFETY: there is room.
         assert_eq!(unsafe { sapwood_report(file, text.as_mut_ptr().cast(), text.len()) }, length);
         let report: serde_json::Value = serde_json::from_slice(&text[..length]).unwrap();
-        assert_eq!(report["counters"]["wanted_bytes"], 5);
+        assert_eq!(report["wanted_bytes"], 5);
         assert_eq!(sapwood_close(file), OK);
         assert_eq!(
             (sapwood_close(file), reading(file, &ranges), sapwood_size(file)),

@@ -7,6 +7,7 @@
 
 mod abi;
 mod log_lines;
+mod monitoring;
 mod open_files;
 mod options;
 mod outcome;

@@ -6,13 +6,17 @@ use sapwood_root::RawFile;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// An open file.
 pub(crate) struct OpenFile {
     pub(crate) file: RawFile,
     /// The time for a call that names none.
     pub(crate) deadline: Duration,
+    /// When opening began.
+    pub(crate) opened: SystemTime,
+    /// A name of this opening of the file that no other one has.
+    pub(crate) unique_id: String,
 }
 
 static OPEN: LazyLock<RwLock<HashMap<u64, Arc<OpenFile>>>> = LazyLock::new(RwLock::default);

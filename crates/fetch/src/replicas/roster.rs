@@ -117,7 +117,7 @@ impl Roster {
         bytes: u64,
         now: Instant,
     ) -> Option<ReplicaId> {
-        let all_silent = self.at_hand().all(|id| self.is_silent(id, now));
+        let all_silent = self.all_are_silent(now);
         let usable = self.at_hand().filter(|&id| !not(id) && (all_silent || !self.is_silent(id, now)));
         let cost = |id: &ReplicaId| {
             let replica = self.replicas.get(*id);
@@ -294,6 +294,11 @@ impl Roster {
         }
         let errors = || self.replicas.iter().filter_map(|replica| replica.error.as_ref());
         errors().find(|error| !is_final(error.kind())).or_else(|| errors().next_back()).map(Error::copy)
+    }
+
+    /// Whether all sources that could be asked are silent.
+    pub(crate) fn all_are_silent(&self, now: Instant) -> bool {
+        self.at_hand().all(|id| self.is_silent(id, now))
     }
 
     fn is_silent(&self, id: ReplicaId, now: Instant) -> bool {

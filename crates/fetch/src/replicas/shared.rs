@@ -228,7 +228,8 @@ impl SharedReplicas {
         let search = {
             let state = &mut *self.lock();
             let at_hand = state.roster.at_hand().count();
-            let failed = state.roster.replicas().iter().any(|replica| replica.error.is_some());
+            let failed = state.roster.replicas().iter().any(|replica| replica.error.is_some())
+                || state.roster.all_are_silent(now());
             let more = self.may_have_more() && (state.wanted >= self.options.large);
             let wanted = if more || failed { self.options.sources.max(1) } else { 1 };
             if at_hand < wanted {

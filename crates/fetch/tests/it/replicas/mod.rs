@@ -84,6 +84,16 @@ async fn a_small_file_has_one_source() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_only_source_of_a_small_file_is_replaced_when_it_hangs() {
+    let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
+    let options = ReplicaReadOptions { large: u64::MAX, ..ReplicaReadOptions::default() };
+    let (source, counters) = open(&servers, options, within(100)).await.unwrap();
+    servers[0].behave(Manner::Hangs);
+    let seconds = read_all(&source, within(100)).await.unwrap();
+    assert!(seconds < SIZE as f64 / 10e6 + 5.0, "{seconds} s: {:?}", counters.events.entries());
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_source_has_not_begun_is_taken_by_one_that_is_done() {
     let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
     let (source, _) = open(&servers, ReplicaReadOptions::default(), within(1000)).await.unwrap();
