@@ -20,7 +20,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 BENCHES := bench $(addprefix bench-,objects remote learned loops mounts mix sources write repack stripe studies)
-.PHONY: help demo test build servers wheel local-wheel check lint types layers docs serve-docs test-rust test-python $(BENCHES) conformance ecosystem fuzz format clean
+.PHONY: help demo test build root-plugin servers wheel local-wheel check lint types layers docs serve-docs test-rust test-python $(BENCHES) conformance ecosystem fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -35,6 +35,8 @@ test: .venv/.tools ## everything: lint, types, Rust, Python, conformance, docume
 # --- building ---------------------------------------------------------------------------------------------------
 build: .venv/.core ## the virtual environment .venv with sapwood in it; reads root:// if XRootD's client is there
 	@sh native/xrdcl/build.sh python/sapwood
+root-plugin: ## ROOT's plugin and the C library, in build/root-plugin; needs ROOT and a C++ compiler
+	@$(CARGO) build --release --quiet -p sapwood-c && sh native/root/build.sh target/release/libsapwood_c.so build/root-plugin
 servers: .venv/.tools ## install the real servers that the tests need, where that can be done
 	@sh scripts/xrootd.sh && sh scripts/s3.sh && sh scripts/s3s.sh && sh scripts/nginx.sh && sh scripts/postgres.sh && sh scripts/radosgw.sh && sh scripts/root.sh "$(PYTHON)"
 
@@ -93,9 +95,7 @@ $(BENCHES): $(TESTKIT)
 conformance: build ## compare with the corpus of real files; writes the tables of docs/conformance.md
 	@$(PY) tests/conformance/report.py build/conformance && $(PY) bench/paste.py docs/conformance.md build/conformance
 ecosystem: build ; @$(PY) scripts/ecosystem.py ## run the test suites of uproot and coffea with sapwood
-fuzz: ## run every fuzz target for a minute (needs cargo-fuzz)
-	@sh scripts/fuzz.sh 60
+fuzz: ; @sh scripts/fuzz.sh 60 ## run every fuzz target for a minute (needs cargo-fuzz)
 format: .venv/.tools ## format Rust and Python
 	cargo fmt --all ; $(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
-clean: ## remove what was built
-	rm -rf .venv build site target
+clean: ; rm -rf .venv build site target ## remove what was built

@@ -24,7 +24,7 @@ finish() {
 start "$make" --no-print-directory check .venv/.core target/debug/sapwood-testkit
 "$make" --no-print-directory servers
 finish
-"$make" --no-print-directory build local-wheel docs
+"$make" --no-print-directory build local-wheel root-plugin docs
 start nice -n 19 cargo --locked test --workspace --quiet --no-run
 "$make" --no-print-directory test-python
 finish
