@@ -2,9 +2,9 @@
 
 Eight of 40 columns of 400,000 entries: of a TTree by RDataFrame and by a loop with a TTreeCache of 10 MB, and
 of an RNTuple by RDataFrame, over http, root and s3 at round trips of 0 and 100 ms. Then two replicas, the
-first of which falls silent in the middle. Servers are real, behind a delay line. Each run is a process of its own;
-readers take turns, figures are medians. Time starts after ROOT has compiled what it compiles, before the file
-is opened.
+first of which falls silent in the middle. Servers are real, behind a delay line. Each run is a process of its
+own; readers take turns, figures are medians. Time starts after ROOT has compiled what it compiles, before the
+file is opened.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ from timing import within
 
 import sapwood
 
-PLUGIN = Path(__file__).parents[2] / "build" / "root-plugin"
+REPOSITORY = Path(__file__).parents[2]
+PLUGIN = REPOSITORY / "build" / "root-plugin"
 ENTRIES = 400_000
 CACHE = 1_000_000
 
@@ -230,6 +231,24 @@ def _program(name: str) -> str:
     if found is None:
         pytest.skip(f"no {name}")
     return found
+
+
+def test_the_example_in_c_reads_a_file(folder: Path, tmp_path: Path) -> None:
+    compiler = shutil.which(os.environ.get("CC", "cc")) or pytest.skip("no C compiler")
+    guide = (REPOSITORY / "docs" / "guides" / "root-plugin.md").read_text()
+    example = guide.partition("```c\n")[2].partition("```")[0].replace("https://example.org/nano.root", "%s")
+    body = example % (folder / "tree.root")
+    source = tmp_path / "example.c"
+    source.write_text(
+        f"#include <sapwood.h>\n#include <stdio.h>\nint main(void) {{\n{body}\n"
+        "return fwrite(head, 1, 4, stdout) != 4;\n}\n"
+    )
+    program = tmp_path / "example"
+    include = REPOSITORY / "crates" / "c" / "include"
+    strict = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
+    libraries = [f"-L{PLUGIN}", "-lsapwood", f"-Wl,-rpath,{PLUGIN}"]
+    subprocess.run([compiler, *strict, f"-I{include}", source, "-o", program, *libraries], check=True)
+    assert subprocess.run([program], check=True, capture_output=True).stdout == b"root"
 
 
 def test_failures_say_what_happened(ask: Ask, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ use crate::open_files::{OpenFile, find, forget, keep, timed};
 use crate::options::Options;
 use crate::outcome::{guarded, outcome, refused};
 use crate::report::Report;
-use crate::{log_lines, monitoring};
+use crate::{log_lines, monitoring, structure};
 use sapwood_core::{ByteRange, Result, random_bytes};
 use sapwood_root::RawFile;
 use std::ffi::{CStr, c_char, c_void};
@@ -134,8 +134,9 @@ fn open(url: &str, options: &str, seconds: f64) -> Result<u64> {
     timed(seconds, options.deadline, |call| {
         let (url, open) = options.for_file(url, call.deadline());
         let file = RawFile::open(&url, &open, call).map_err(|error| open.source.counters.explain(error))?;
+        let structure = structure::structure(&file, call)?;
         let unique_id = random_bytes::<16>().iter().map(|byte| format!("{byte:02X}")).collect();
-        Ok(keep(OpenFile { file, deadline: options.deadline, opened, unique_id }))
+        Ok(keep(OpenFile { file, structure, deadline: options.deadline, opened, unique_id }))
     })
 }
 
@@ -143,7 +144,7 @@ fn read(file: u64, ranges: &[Range], seconds: f64) -> Result<Vec<bytes::Bytes>> 
     let open = find(file)?;
     let wanted: Vec<_> =
         ranges.iter().map(|range| ByteRange::new(range.offset, range.length)).collect::<Result<_>>()?;
-    timed(seconds, open.deadline, |call| open.file.read(&wanted, call))
+    timed(seconds, open.deadline, |call| structure::read(&open.file, &open.structure, &wanted, call))
 }
 
 /// The text at a pointer; `None` if it is null.

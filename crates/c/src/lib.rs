@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! abi: pointers of the caller ─▶ open_files: a number for each ─▶ sapwood_root::RawFile
-//!        └ outcome: codes, messages, no panics    └ options, replicas: what the texts of the caller mean
+//!        └ outcome: codes, messages, no panics    ├ options, replicas: what the texts of the caller mean
+//!                                                 └ structure: what every reader of ROOT asks for first
 //! ```
 
 mod abi;
@@ -13,3 +14,4 @@ mod options;
 mod outcome;
 mod replicas;
 mod report;
+mod structure;

@@ -1,7 +1,7 @@
 //! The open files, by the numbers that callers have for them.
 
 use crate::outcome::refused;
-use sapwood_core::{Call, Deadline, Error, ErrorKind, Result};
+use sapwood_core::{Call, Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_root::RawFile;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime};
 /// An open file.
 pub(crate) struct OpenFile {
     pub(crate) file: RawFile,
+    /// Parts of it that are in memory.
+    pub(crate) structure: Segments,
     /// The time for a call that names none.
     pub(crate) deadline: Duration,
     /// When opening began.
