@@ -63,8 +63,7 @@ lint: .venv/.tools
 	@sh scripts/toolchain.sh
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@sh scripts/rust_lint.sh && $(PY) scripts/check_sizes.py
-layers: .venv/.tools
-	@for check in layers python_layers module_cycles; do $(PY) scripts/check_$$check.py || exit 1; done
+layers: .venv/.tools ; @for check in layers python_layers module_cycles; do $(PY) scripts/check_$$check.py || exit 1; done
 types: .venv/.tools ; $(BIN)/mypy
 test-rust: build ## the tests of the crates
 	SAPWOOD_XRDCL="$$(ls $(CURDIR)/python/sapwood/_xrdcl*.so 2>/dev/null | tail -n 1)" $(CARGO) test --workspace --quiet
