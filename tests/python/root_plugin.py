@@ -17,8 +17,24 @@ def total(name: str, url: str, column: str) -> float:
     return float(ROOT.RDataFrame(name, url).Sum(column).GetValue())
 
 
+LOOP = """
+std::vector<double> SumsOf(TTree &tree, const std::vector<std::string> &columns) {
+   std::vector<double> values(columns.size()), sums(columns.size());
+   for (std::size_t i = 0; i < columns.size(); ++i)
+      tree.SetBranchAddress(columns[i].c_str(), &values[i]);
+   for (Long64_t entry = 0; entry < tree.GetEntries(); ++entry) {
+      if (tree.GetEntry(entry) <= 0) throw std::runtime_error("an entry cannot be read");
+      for (std::size_t i = 0; i < columns.size(); ++i) sums[i] += values[i];
+   }
+   tree.ResetBranchAddresses();
+   return sums;
+}
+"""
+
+
 def loop(name: str, url: str, columns: list[str], cache: int) -> dict[str, Any]:
-    """The sums of columns of a tree, by a loop with a cache of so many bytes."""
+    """The sums of columns of a tree of doubles, by a loop with a cache of so many bytes."""
+    ROOT.gInterpreter.Declare(LOOP)
     with ROOT.TFile.Open(url) as file:
         tree = file.Get(name)
         tree.SetCacheSize(cache)
@@ -28,10 +44,7 @@ def loop(name: str, url: str, columns: list[str], cache: int) -> dict[str, Any]:
             tree.AddBranchToCache(column)
         tree.StopCacheLearningPhase()
         opened = file.GetReadCalls()
-        sums = dict.fromkeys(columns, 0.0)
-        for entry in tree:
-            for column in columns:
-                sums[column] += getattr(entry, column)
+        sums = dict(zip(columns, map(float, ROOT.SumsOf(tree, columns)), strict=True))
         report = getattr(file, "Report", lambda: "{}")()
         reads = file.GetReadCalls() - opened
         return {"class": file.ClassName(), "sums": sums, "reads": reads, "report": json.loads(str(report))}

@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,23 +72,23 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def ask(home: Path) -> Ask:
     """Lets ROOT do tasks of `root_plugin.py`; gives its answers."""
-    python = needs_root()
+    return lambda *tasks, **variables: _asked(home, tasks, variables)[0]
 
-    def ask(*tasks: list[Any], **variables: str) -> list[Any]:
-        command = [python, "-W", "ignore", str(Path(__file__).with_name("root_plugin.py")), json.dumps(tasks)]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-            env=_environment(home, variables),
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        answers: list[Any] = json.loads(done.stdout.splitlines()[-1])
-        return answers
 
-    return ask
+def _asked(home: Path, tasks: Sequence[list[Any]], variables: dict[str, str]) -> tuple[list[Any], str]:
+    """The answers of ROOT, and what it wrote to standard error."""
+    command = [
+        needs_root(),
+        "-W",
+        "ignore",
+        str(Path(__file__).with_name("root_plugin.py")),
+        json.dumps(tasks),
+    ]
+    environment = _environment(home, variables)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    answers: list[Any] = json.loads(done.stdout.splitlines()[-1])
+    return answers, done.stderr
 
 
 def _environment(home: Path, variables: dict[str, str]) -> dict[str, str]:
@@ -158,14 +158,15 @@ def test_a_replica_that_hangs_is_replaced(ask: Ask, folder: Path, expected: dict
     with (
         testkit.serving(folder) as server,
         testkit.proxying(server.url.partition("//")[2], "--stall-after", "3000000") as line,
-        within(30),
+        within(90),
     ):
         url = f"sapwood:http://{line.url}/tree.root::{server.url}/tree.root"
-        (looped,) = ask(["loop", "t", url, ["x", "y", "z"], CACHE])
+        # Left alone, the hang would last longer than the test may.
+        (looped,) = ask(["loop", "t", url, ["x", "y", "z"], CACHE], SAPWOOD_OPTIONS="read_timeout=200")
     assert looped["sums"] == pytest.approx({name: expected[name] for name in "xyz"}, rel=1e-9)
     served = {source["server"]: source["fetched_bytes"] for source in looped["report"]["sources"]}
     assert served[server.url.partition("//")[2]] > 3_000_000
-    assert any(event["event"] == "left" for event in looped["report"]["log"])
+    assert any(event["event"] in ("left", "duplicated") for event in looped["report"]["log"])
 
 
 def test_a_rule_in_the_environment_names_replicas(ask: Ask, folder: Path, expected: dict[str, float]) -> None:
@@ -198,7 +199,7 @@ def test_what_was_read_is_exported(ask: Ask, folder: Path, tmp_path: Path) -> No
     (record,) = map(json.loads, lines.read_text().splitlines())
     assert record["event"] == "closed" and "secret" not in lines.read_text()
     (source,) = record["sources"]
-    assert source["fetched_bytes"] == record["fetched_bytes"] > 3_000_000
+    assert record["fetched_bytes"] >= source["fetched_bytes"] > 3_000_000
     assert packet["read_bytes_at_close"] == source["fetched_bytes"]
     # The records of files that sapwood opens itself have the same fields.
     with testkit.serving(folder) as server:
@@ -236,8 +237,8 @@ def _program(name: str) -> str:
 def test_the_example_in_c_reads_a_file(folder: Path, tmp_path: Path) -> None:
     compiler = shutil.which(os.environ.get("CC", "cc")) or pytest.skip("no C compiler")
     guide = (REPOSITORY / "docs" / "guides" / "root-plugin.md").read_text()
-    example = guide.partition("```c\n")[2].partition("```")[0].replace("https://example.org/nano.root", "%s")
-    body = example % (folder / "tree.root")
+    example = guide.partition("```c\n")[2].partition("```")[0]
+    body = example.replace("https://example.org/nano.root", str(folder / "tree.root"))
     source = tmp_path / "example.c"
     source.write_text(
         f"#include <sapwood.h>\n#include <stdio.h>\nint main(void) {{\n{body}\n"
@@ -251,14 +252,19 @@ def test_the_example_in_c_reads_a_file(folder: Path, tmp_path: Path) -> None:
     assert subprocess.run([program], check=True, capture_output=True).stdout == b"root"
 
 
-def test_failures_say_what_happened(ask: Ask, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_failures_say_what_happened(folder: Path, home: Path) -> None:
     with testkit.serving(folder) as server:
-        answers = ask(
-            ["opened", f"{server.url}/none.root", "READ"],
+        tasks = [
+            ["opened", f"{server.url}/none.root?token=secret", "READ"],
             ["opened", f"{server.url}/tree.root", "RECREATE"],
             ["opened", "sapwood:nothing://host/f.root", "READ"],
-        )
+        ]
+        answers, said = _asked(home, tasks, {})
     assert all("Failed to open file" in answer for answer in answers)
+    lines = [line for line in said.splitlines() if "TSapwoodFile" in line]
+    assert len(lines) == 3, said
+    assert "none.root" in lines[0] and "secret" not in lines[0]
+    assert "only reads" in lines[1] and "nothing://" in lines[2]
 
 
 @pytest.mark.skipif(xrootd_server.missing() is not None, reason=f"no root://: {xrootd_server.missing()}")
