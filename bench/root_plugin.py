@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -66,34 +69,43 @@ def read(what: str, warm: Path, url: str, variables: dict[str, str]) -> Row | st
     return found
 
 
-def median(
-    readers: dict[str, Path],
-    what: str,
-    warm: Path,
-    urls: dict[str, str],
-    variables: dict[str, str],
-    times: int,
-) -> Row:
-    """The median time of each reader; their sums must agree with those of the local file."""
-    right = read(what, warm, str(warm), environment(readers["ROOT"], {}))
-    assert not isinstance(right, str), right
-    seconds: dict[str, list[float]] = {name: [] for name in readers}
-    failed: dict[str, str] = {}
-    for _ in range(times):
-        for name, home in readers.items():
-            if name in failed:
-                continue
-            found = read(what, warm, urls[name], environment(home, variables))
-            if isinstance(found, str):
-                failed[name] = found
-                continue
-            close = all(
-                abs(one - other) <= 1e-6 * max(1, abs(other))
-                for one, other in zip(found["sums"], right["sums"], strict=True)
-            )
-            assert close, (name, urls[name], found, right)
-            seconds[name].append(found["seconds"])
-    return {name: failed.get(name) or round(statistics.median(seconds[name]), 3) for name in readers}
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """The local files, the home of each reader, and how often each reads."""
+
+    data: Path
+    homes: dict[str, Path]
+    times: int
+
+    @cache  # noqa: B019 (one for the whole run)
+    def right(self, what: str) -> list[float]:
+        """The sums that ROOT finds in the local file."""
+        file = str(self.file(what))
+        found = read(what, Path(file), file, environment(self.homes["ROOT"], {}))
+        assert not isinstance(found, str), found
+        sums: list[float] = found["sums"]
+        return sums
+
+    def file(self, what: str) -> Path:
+        """The local file for a way to read."""
+        return self.data / ("ntuple.root" if what == "ntuple" else "tree.root")
+
+    def median(self, what: str, urls: dict[str, str], variables: dict[str, str]) -> Row:
+        """The median time of each reader, whose sums must be right; or why there is none."""
+        seconds: dict[str, list[float]] = {name: [] for name in self.homes}
+        failed: dict[str, str] = {}
+        for _ in range(self.times):
+            for name, home in self.homes.items():
+                if name in failed:
+                    continue
+                found = read(what, self.file(what), urls[name], environment(home, variables))
+                if isinstance(found, str):
+                    failed[name] = found
+                    continue
+                both = zip(found["sums"], self.right(what), strict=True)
+                assert all(math.isclose(one, other, rel_tol=1e-6) for one, other in both), (name, urls)
+                seconds[name].append(found["seconds"])
+        return {name: failed.get(name) or round(statistics.median(seconds[name]), 3) for name in self.homes}
 
 
 @contextmanager
@@ -110,30 +122,29 @@ def homes() -> Iterator[dict[str, Path]]:
         yield found
 
 
-def links(data: Path, readers: dict[str, Path], times: int) -> Iterator[Row]:
+def links(bench: Bench) -> Iterator[Row]:
     """A row for each protocol, round trip and way to read."""
     for protocol in ("http", "root", "s3"):
         if (lack := missing(protocol)) is not None:
             print(f"skipped, {protocol}://: {lack}")
             continue
-        with serve(protocol, data) as server:
+        with serve(protocol, bench.data) as server:
             for rtt in ROUND_TRIPS:
                 for what in ("frame", "loop", "ntuple"):
-                    file = "ntuple.root" if what == "ntuple" else "tree.root"
                     with server.far(rtt, 0) as far:
-                        url = far.url(file)
+                        url = far.url(bench.file(what).name)
                         inside = f"https://sapwood/{url}" if protocol == "s3" and what == "ntuple" else url
                         urls = {"ROOT": url, "sapwood's plugin": inside}
                         row = {"protocol": protocol, "rtt_ms": rtt, "what": what}
-                        yield row | median(readers, what, data / file, urls, far.variables, times)
+                        yield row | bench.median(what, urls, far.variables)
 
 
-def hanging(data: Path, readers: dict[str, Path], times: int) -> Iterator[Row]:
+def hanging(bench: Bench) -> Iterator[Row]:
     """Rows for two replicas, the first of which sends 6 MB on each connection and then nothing more."""
     for protocol in ("http", "root"):
         if missing(protocol) is not None:
             continue
-        with serve(protocol, data) as server, server.far(0, 0) as good:
+        with serve(protocol, bench.data) as server, server.far(0, 0) as good:
             command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{server.port}"]
             with running([*command, "--stall-after", "6000000"]) as line:
                 separator = "//" if protocol == "root" else "/"
@@ -144,7 +155,7 @@ def hanging(data: Path, readers: dict[str, Path], times: int) -> Iterator[Row]:
                     "sapwood's plugin": f"sapwood:{bad}::{good.url('tree.root')}",
                 }
                 row = {"protocol": protocol, "rtt_ms": 0, "what": "frame, one of two replicas hangs"}
-                yield row | median(readers, "frame", data / "tree.root", urls, good.variables, times)
+                yield row | bench.median("frame", urls, good.variables)
 
 
 def table(rows: list[Row], readers: list[str]) -> str:
@@ -175,7 +186,7 @@ def main() -> None:
         subprocess.run([PYTHON, "-W", "ignore", "-c", MAKE, name], check=True)
         rows: list[Row] = []
         for part in (links, hanging):
-            for row in part(data, readers, arguments.times):
+            for row in part(Bench(data, readers, arguments.times)):
                 print(row, flush=True)
                 rows.append(row)
     text = table(rows, list(readers))
