@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import testkit
+from root_peer import write_by_root
 
 import sapwood
 
@@ -255,6 +256,44 @@ def test_trees_and_branches_can_be_pickled(
     assert branch.array().tolist() == tree["Muon_pt"].array().tolist()
 
 
+def test_a_pickled_tree_is_small(events_file: Path, switch: Callable[[bool], None]) -> None:
+    switch(True)
+    tree = uproot.open(events_file)["Events"]
+    assert len(pickle.dumps(tree)) < 4000 and len(pickle.dumps(tree["met"])) < 4000
+    assert tree._is_unread
+
+
+@pytest.fixture(scope="module")
+def ntuples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that ROOT wrote, with a TNtuple, a TNtupleD, and a TChain."""
+    path = tmp_path_factory.mktemp("ntuples") / "ntuples.root"
+    write_by_root("root_ntuples.py", path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["floats", "doubles", "chain"])
+def test_ntuples_and_chains_are_read_in_the_same_way(ntuples: Path, both: Any, name: str) -> None:
+    def read() -> Any:
+        tree = uproot.open(ntuples)[name]
+        early = tree.values()
+        steps = list(tree.iterate(step_size=200))
+        own = (tree.classname, tree.num_entries, tree.keys(), isinstance(tree, uproot.TTree))
+        arrays = [tree.arrays(library="np"), tree.arrays(entry_stop=20)] if early else []
+        members = sorted(tree.all_members), tree.all_members.get("fNvar"), [one.index for one in early]
+        same = [one is tree[one.name] and one.parent is tree for one in early]
+        return own, arrays, steps, members, same, type(tree).__bases__[-1].__name__
+
+    both(read)
+
+
+@pytest.mark.parametrize("name", ["floats", "doubles"])
+def test_sapwood_reads_ntuples(ntuples: Path, switch: Callable[[bool], None], name: str) -> None:
+    switch(True)
+    tree = uproot.open(ntuples)[name]
+    assert tree.arrays()["x"][7] == 7 and tree._is_unread
+    assert pickle.loads(pickle.dumps(tree))["y"].array().tolist() == tree["y"].array().tolist()
+
+
 def test_secrets_are_neither_pickled_nor_shown(
     events_file: Path,
     switch: Callable[[bool], None],
@@ -404,6 +443,24 @@ def test_programs_run_unchanged(events_file: Path, tmp_path: Path) -> None:
     assert run("-c", "import sapwood, uproot; print(uproot.classes['TTree'].__module__)") == (
         "uproot.models.TTree"
     )
+
+
+RESET = """
+    import pickle, sys, uproot, sapwood.uproot
+    early = uproot.open(sys.argv[1])["Events"]
+    uproot.reset_classes()
+    late = uproot.open(sys.argv[1])["Events"]
+    for tree in (early, late):
+        print(type(tree).__module__, tree.arrays(["met"]).fields, tree._is_unread, tree.member("fEntries"))
+        print(len(pickle.loads(pickle.dumps(tree))["met"].array()))
+    sapwood.uproot.switch_off()
+    print(type(uproot.open(sys.argv[1])["Events"]).__module__)
+"""
+
+
+def test_sapwood_reads_again_after_the_classes_were_reset(events_file: Path) -> None:
+    shown = run("-c", textwrap.dedent(RESET), events_file).splitlines()
+    assert shown == [*["sapwood.uproot._models ['met'] True 1000", "1000"] * 2, "uproot.models.TTree"]
 
 
 def test_the_start_file_can_be_installed_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import uproot
 from uproot.interpretation.objects import AsObjects
+from uproot.model import DispatchByVersion
 
 from ..errors import SapwoodError
 from ..model.branch import Branch
@@ -37,16 +38,13 @@ class Lazy(Reads):
         _unread: in an object whose record was not read, what is needed to read it.
     """
 
-    _own: Any
+    _own: Any = None
 
     @property
     def _is_unread(self) -> bool:
         return "_unread" in self.__dict__
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_own":  # of a pickled object
-            self.tree._link()
-            return self.__dict__.get("_own")
         if self._is_unread and not name.startswith("__"):
             if name in ("_handles", "_lookup"):
                 self._handles = self._lookup = Handles(self, self._own)
@@ -54,12 +52,6 @@ class Lazy(Reads):
             self.tree._parse()
             return getattr(self, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __getstate__(self) -> Any:
-        if self._is_unread:
-            self.tree._parse()
-        kind, state = super().__getstate__()
-        return kind, {name: value for name, value in state.items() if name not in ("_own", "_converters")}
 
     @property
     def branches(self) -> Any:
@@ -99,9 +91,7 @@ class LazyTree(Lazy):
         own = None if concrete is not None or _AGAIN.get() else own_tree(file, parent)
         if own is None:
             COUNTS["trees left"] += concrete is None
-            tree = super().read(chunk, cursor, context, file, *rest, concrete=concrete)
-            tree._own = None
-            return tree
+            return super().read(chunk, cursor, context, file, *rest, concrete=concrete)
         COUNTS["trees"] += 1
         tree = object.__new__(cls)
         tree._cursor, tree._file, tree._parent, tree._concrete = cursor.copy(), selffile, parent, concrete
@@ -135,11 +125,11 @@ class LazyTree(Lazy):
                 _replace(self, handed_out)
             _link(self, attributes["_own"])
 
-    def _link(self) -> None:
-        """Links a pickled tree and its branches to those of sapwood."""
-        self._own = own_tree(self._file, self._parent)
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickles where the tree is, not what is in its record; what is left to uproot, as uproot does."""
         if self._own is not None:
-            _link(self, self._own)
+            return _tree_of, (self._parent,)
+        return object.__new__, (type(self).__bases__[-1],), self.__getstate__()
 
     @property
     def aliases(self) -> Any:
@@ -149,6 +139,12 @@ class LazyTree(Lazy):
 
 class LazyBranch(Lazy):
     """Comes before a class of uproot's branches."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickles where the branch is."""
+        if self._own is not None:
+            return _branch_of, (self._parent, self.index)
+        return super().__reduce_ex__(protocol)
 
     @property
     def class_version(self) -> Any:
@@ -178,6 +174,14 @@ class LazyBranch(Lazy):
         if is_kept or getattr(self.tree, "_own", None) is None or has_own_executor(options):
             return super().array(interpretation, entry_start, entry_stop, **options)
         return read_array(self, interpretation, entry_start, entry_stop, **options)
+
+
+def _tree_of(key: Any) -> Any:
+    return key.get()
+
+
+def _branch_of(parent: Any, index: int) -> Any:
+    return parent.branches[index]
 
 
 def own_tree(file: Any, key: Any) -> Tree | None:
@@ -310,19 +314,37 @@ def _link(parent: Any, own: Tree | Branch) -> None:
 
 
 BRANCH_CLASSES = ("TBranch", "TBranchElement", "TBranchObject")
+NTUPLE_CLASSES = ("TNtuple", "TNtupleD")
 
 
 def _lazy_class(original: Any, mixin: type) -> Any:
     """The class of uproot that dispatches by version, with a class of sapwood before each version."""
-    module = sys.modules[__name__]
-    versions = {}
-    for version, known in original.known_versions.items():
-        lazy = type(known.__name__, (mixin, known), {"__module__": __name__, "__doc__": known.__doc__})
-        versions[version] = lazy
-        setattr(module, known.__name__, lazy)  # where pickle looks for it
-    by_version = type(original.__name__, (original,), {"known_versions": versions, "__module__": __name__})
-    setattr(module, original.__name__, by_version)
-    return by_version
+    versions = {version: _mixed(mixin, known) for version, known in original.known_versions.items()}
+    return _named(type(original.__name__, (original,), {"known_versions": versions}))
+
+
+def _mixed(mixin: type, known: Any) -> Any:
+    return _named(type(known.__name__, (mixin, known), {"__doc__": known.__doc__}))
+
+
+def _named(made: Any) -> Any:
+    """Puts a class where pickle looks for it."""
+    made.__module__ = __name__
+    setattr(sys.modules[__name__], made.__name__, made)
+    return made
+
+
+class LazyNtuple(DispatchByVersion):  # type: ignore[misc]
+    """Classes of trees that uproot makes from the descriptions in a file, with one of sapwood before each."""
+
+    @classmethod
+    def new_class(cls, file: Any, version: int) -> Any:
+        """As in uproot."""
+        known = super().new_class(file, version)
+        if not issubclass(known, uproot.TTree):
+            return known
+        lazy = cls.known_versions[known.class_streamer.class_version] = _mixed(LazyTree, known)
+        return lazy
 
 
 @cache
@@ -330,7 +352,15 @@ def lazy_classes() -> dict[str, Any]:
     """The classes of trees and branches, by the names of their C++ classes."""
     trees, branches = uproot.models.TTree, uproot.models.TBranch
     found = {name: _lazy_class(getattr(branches, f"Model_{name}"), LazyBranch) for name in BRANCH_CLASSES}
+    for name in NTUPLE_CLASSES:
+        found[name] = _named(type(f"Model_{name}", (LazyNtuple,), {"known_versions": {}}))
     return {"TTree": _lazy_class(trees.Model_TTree, LazyTree), **found}
+
+
+def forget_classes() -> None:
+    """Makes the classes anew when they are next asked for, because uproot has made its own anew."""
+    lazy_classes.cache_clear()
+    _newest.cache_clear()
 
 
 @cache

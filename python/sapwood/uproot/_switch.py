@@ -12,7 +12,7 @@ from uproot.reading import ReadOnlyFile
 
 from ..errors import SapwoodWarning
 from ._bytes import SapwoodSource
-from ._models import lazy_classes
+from ._models import forget_classes, lazy_classes
 
 _EXPECTED = {
     "_regularize_expressions": "hasbranches expressions cut filter_name filter_typename filter_branch keys "
@@ -61,12 +61,17 @@ def switch_on() -> bool:
         warnings.warn(message, SapwoodWarning, stacklevel=3)
         return False
     if not _ORIGINALS:
-        for name, lazy in lazy_classes().items():
-            _ORIGINALS[name] = uproot.classes[name]
-            uproot.classes[name] = lazy
+        _answer()
         _ORIGINALS[_HOOK] = getattr(ReadOnlyFile, _HOOK)
         setattr(ReadOnlyFile, _HOOK, _choose_source)
     return True
+
+
+def _answer() -> None:
+    """Puts the classes of sapwood in the places of those of uproot."""
+    for name, lazy in lazy_classes().items():
+        _ORIGINALS[name] = uproot.classes.get(name)
+        uproot.classes[name] = lazy
 
 
 def switch_off() -> None:
@@ -74,7 +79,11 @@ def switch_off() -> None:
     if _ORIGINALS:
         setattr(ReadOnlyFile, _HOOK, _ORIGINALS.pop(_HOOK))
     for name in list(_ORIGINALS):
-        uproot.classes[name] = _ORIGINALS.pop(name)
+        original = _ORIGINALS.pop(name)
+        if original is None:
+            uproot.classes.pop(name, None)
+        else:
+            uproot.classes[name] = original
 
 
 _HOOK = "hook_before_create_source"
@@ -83,6 +92,9 @@ _HOOK = "hook_before_create_source"
 
 def _choose_source(file: Any, **arguments: Any) -> None:
     """Reads a file that has no other source through sapwood."""
+    if uproot.classes.get("TTree") is uproot.models.TTree.Model_TTree:  # since uproot.reset_classes()
+        forget_classes()
+        _answer()
     _ORIGINALS[_HOOK](file, **arguments)
     if file.options["handler"] is None and isinstance(file.file_path, str):
         file.options["handler"] = SapwoodSource
