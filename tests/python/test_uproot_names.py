@@ -178,6 +178,11 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "keys": lambda tree: tree.keys(filter_name="/m.*/i", ignore_duplicates=True, full_paths=False),
     "members": lambda tree: sorted(tree.all_members),
     "entries for memory": lambda tree: tree.num_entries_for("10 kB", ["met"]),
+    "sizes of baskets": lambda tree: [
+        (one.entry_offsets, [*map(one.basket_uncompressed_bytes, range(one.num_baskets))])
+        for one in tree.values()
+    ],
+    "no such basket": lambda tree: tree["met"].basket_uncompressed_bytes(99),
     "baskets": lambda tree: [tree["met"].basket(0).num_entries, tree["met"].entry_offsets],
 }
 
@@ -373,6 +378,29 @@ def test_a_remote_tree_takes_at_most_four_round_trips(
         assert counters.num_requests == counts["requests"]
         assert 0 < counters.num_requested_bytes <= counts["bytes_sent"]
         assert tree.file.source.num_requested_bytes == counters.num_requested_bytes
+
+
+@testkit.needs_testkit
+def test_the_sizes_of_all_baskets_are_read_in_one_round_trip(
+    tmp_path: Path, switch: Callable[[bool], None]
+) -> None:
+    random = np.random.default_rng(3)
+    with uproot.recreate(tmp_path / "many.root", compression=None) as file:
+        tree = file.mktree("Events", dict.fromkeys("abcd", "float64"))
+        for _ in range(20):
+            tree.extend({name: random.random(10_000) for name in "abcd"})
+
+    def read(path: Path | str) -> list[int]:
+        tree = uproot.open(path)["Events"]
+        return [len(part) for part in tree.iterate(["a", "b", "d"], step_size="2 MB")]
+
+    expected = read(tmp_path / "many.root")
+    switch(True)
+    with testkit.serving(tmp_path) as server:
+        server.counts_since()
+        assert read(f"{server.url}/many.root") == expected
+        # Not one for each of the 60 baskets.
+        assert server.counts_since()["round_trips"] <= 10
 
 
 def test_strict_logs_what_is_left_to_uproot(

@@ -25,6 +25,7 @@ from uproot.source import futures
 from ..arrays.awkward import records
 from ..errors import SapwoodError
 from ..model.branch import Branch
+from ._baskets import measure_baskets
 from ._columns import Convert, converter, iterate_columns, read_columns
 from ._log import COUNTS, left
 
@@ -331,6 +332,9 @@ class _Asked:
         keys, aliases, plan = self._plan()
         if not plan.interpretations:
             return
+        if isinstance(step_size, str):
+            measured = [one for one in plan.branches.values() if getattr(one, "_own", None) is not None]
+            measure_baskets(measured, self.start, self.stop)
         size = machinery._regularize_step_size(
             self.source, step_size, self.start, self.stop, plan.interpretations
         )

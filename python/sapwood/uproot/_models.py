@@ -16,6 +16,7 @@ from ..errors import SapwoodError
 from ..model.branch import Branch
 from ..model.tree import Tree
 from ._arrays import Reads, has_own_executor, read_array
+from ._baskets import measure_baskets
 from ._bytes import own_file
 from ._columns import simple
 from ._log import COUNTS, left
@@ -152,6 +153,13 @@ class LazyBranch(Lazy):
         if self._is_unread:
             self.tree._parse()
         return super().class_version
+
+    def basket_uncompressed_bytes(self, basket_num: int) -> Any:
+        """As in uproot; the sizes of all baskets are read together."""
+        if self._own is not None and basket_num not in self.__dict__.get("_basket_sizes", ()):
+            measure_baskets([self], 0, self.num_entries)
+        size = self.__dict__.get("_basket_sizes", {}).get(basket_num)
+        return super().basket_uncompressed_bytes(basket_num) if size is None else size
 
     @property
     def interpretation(self) -> Any:
