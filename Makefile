@@ -19,12 +19,12 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-BENCHES := bench $(addprefix bench-,objects remote learned loops mounts mix sources write repack stripe studies)
+BENCHES := bench $(addprefix bench-,objects remote learned loops columns mounts mix sources write repack stripe studies)
 .PHONY: help demo test build root-plugin servers wheel local-wheel check lint types layers docs serve-docs test-rust test-python $(BENCHES) conformance ecosystem fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@sed -nE 's/^([a-z -]+):.*## (.*)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 # --- the two commands of the README -----------------------------------------------------------------------------
 demo: build $(TESTKIT) ## make a NanoAOD-like file, read it from disk and over a slow network, next to uproot
@@ -81,7 +81,7 @@ bench-objects: build ## only objects: products of MiniAOD-like and xAOD-like fil
 bench-remote: build servers ## only root://, http:// and s3://, at low and high latency
 bench-learned: build servers ## only lazy reading of columns that are not declared
 bench-loops: build servers ## only loops over many files
-bench-mounts: build ## only files on a network mount
+bench-columns bench-mounts: build ## only the second run of a program, or files on a network mount
 bench-mix: build servers ## only background events of a pool, next to ROOT
 bench-sources: build servers ## only reading one file from several replicas
 bench-write: build ## only writing files

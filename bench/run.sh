@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs all benchmarks, or the named ones (local, memory, objects, remote, learned, loops, mounts, mix, sources, write, repack, stripe, studies): installs the
+# Runs all benchmarks, or the named ones (local, memory, objects, remote, learned, loops, columns, mounts, mix, sources, write, repack, stripe, studies): installs the
 # peers, makes missing inputs, measures, and writes tables to docs/benchmarks/results and raw figures to build/bench.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
 tables=docs/benchmarks/results
-parts=${*:-local memory objects remote learned loops mounts mix sources write repack stripe studies}
+parts=${*:-local memory objects remote learned loops columns mounts mix sources write repack stripe studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # Another Python than that of .venv also needs this package.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"

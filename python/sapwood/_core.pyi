@@ -79,6 +79,7 @@ class OpenOptions:
         sources: int | None = None,  # most replicas that are read at once; default: 2
         probe_interval: float | None = None,  # seconds; 0 for never; default: 5
         lazy_download: BlockOptions | None = None,  # default: not at all
+        column_cache: tuple[str, int | None] | None = None,  # directory and size; default: none
     ) -> OpenOptions: ...
 
 @final
@@ -125,14 +126,14 @@ def list_directory(
 ) -> list[tuple[str, bool]]:
     """Name, and whether it is a directory, of all entries of the directory at a URL, sorted."""
 
-def cache_contents(directory: str) -> list[tuple[str, int, int, int, float | None]]:
-    """The files in a cache: URL, size, blocks, bytes on disk, last use in seconds since 1970."""
+def cache_contents(directory: str) -> list[tuple[str, int, int, int, int, float | None]]:
+    """The files in a cache: URL, size, blocks, columns, bytes on disk, last use in seconds since 1970."""
 
 def cache_verify(directory: str) -> tuple[int, int, list[str]]:
-    """Read all blocks of a cache: number and bytes of sound ones, paths of damaged ones (removed)."""
+    """Read all files of a cache: number and bytes of sound ones, paths of damaged ones (removed)."""
 
 def cache_clear(directory: str, url: str | None = None) -> int:
-    """Remove the blocks of one file, or of all, from a cache; returns the freed bytes."""
+    """Remove what is kept of one file, or of all, from a cache; returns the freed bytes."""
 
 def diagnose(
     url: str, *, longest: float, deadline: float | None = None, options: OpenOptions | None = None

@@ -51,6 +51,10 @@ counters! {
     fetched_bytes,
     /// Bytes answered from blocks on the local disk: lazy download, or a cache.
     block_bytes,
+    /// Columns, or parts of them, that came decoded from the column cache.
+    cached_columns,
+    /// Bytes of these.
+    cached_column_bytes,
     /// Bytes fetched but not requested: the price of merging neighbours.
     overread_bytes,
     /// Bytes requested from one source because another was slow with them.

@@ -1,4 +1,4 @@
-//! Takes items of a column, in any order.
+//! Takes items of a column: in any order, or a range.
 
 use crate::{Buffer, Column, Error, Form, Result};
 use std::ops::Range;
@@ -39,10 +39,35 @@ impl Column {
         for &index in indices {
             push(&mut runs, index..index + 1);
         }
+        self.take_runs(&runs)
+    }
+
+    /// The items of a range. Values in [shared memory](Buffer::is_shared) are not copied, unless they are not aligned.
+    ///
+    /// # Errors
+    /// As [`take`](Column::take).
+    ///
+    /// ```
+    /// use sapwood_core::{Buffer, Column, Form, Primitive};
+    /// use std::sync::Arc;
+    /// let numbers = Arc::new(Buffer::from_slice(&[5u8, 6, 7, 8]));
+    /// let column = Column { form: Form::Primitive(Primitive::U8), length: 4, buffers: vec![numbers] };
+    /// assert_eq!(column.slice(1..3)?.buffers[0].as_bytes(), [6, 7]);
+    /// # Ok::<(), sapwood_core::Error>(())
+    /// ```
+    pub fn slice(&self, items: Range<usize>) -> Result<Column> {
+        if items.start > items.end || items.end > self.length {
+            let message = format!("the items {items:?} are beyond a column of {} items", self.length);
+            return Err(Error::usage(message));
+        }
+        self.take_runs(&[items])
+    }
+
+    fn take_runs(&self, runs: &[ItemRange]) -> Result<Column> {
         let mut taken =
             ColumnTaker { source: self.buffers.iter(), buffers: Vec::with_capacity(self.buffers.len()) };
-        taken.node(&self.form, &runs)?;
-        Ok(Column { form: self.form.clone(), length: indices.len(), buffers: taken.buffers })
+        taken.node(&self.form, runs)?;
+        Ok(Column { form: self.form.clone(), length: count(runs), buffers: taken.buffers })
     }
 }
 
@@ -105,7 +130,13 @@ impl<'a> ColumnTaker<'a> {
 
     /// Copies the values of `size` bytes.
     fn values(&mut self, size: usize, runs: &[ItemRange]) -> Result<()> {
-        let source = self.next()?.as_bytes();
+        let source = self.next()?;
+        if let [run] = runs {
+            let part = source.slice(run.start * size, run.end * size).ok_or_else(unfit)?;
+            self.buffers.push(Arc::new(part));
+            return Ok(());
+        }
+        let source = source.as_bytes();
         let mut buffer = Buffer::zeroed(count(runs).checked_mul(size).ok_or_else(unfit)?);
         let mut place = buffer.as_bytes_mut();
         for run in runs {
@@ -357,6 +388,25 @@ mod tests {
             let expected: Vec<Value> = indices.iter().map(|index| all[*index].clone()).collect();
             prop_assert_eq!(taken.length, indices.len());
             prop_assert_eq!(values(&taken.form, &mut taken.buffers.iter(), taken.length), expected);
+        }
+
+        #[test]
+        fn slice_returns_the_items_of_the_range(
+            form in forms(),
+            length in 1..20usize,
+            entropy in prop::collection::vec(any::<u8>(), 1..50),
+            ends in any::<[prop::sample::Index; 2]>(),
+        ) {
+            let mut buffers = Vec::new();
+            fill(&form, length, &mut entropy.into_iter().cycle(), &mut buffers);
+            let column = Column { form, length, buffers };
+            let mut ends = ends.map(|index| index.index(length + 1));
+            ends.sort_unstable();
+            let range = ends[0]..ends[1];
+            let part = column.slice(range.clone()).unwrap();
+            let all = values(&column.form, &mut column.buffers.iter(), length);
+            prop_assert_eq!(part.length, range.len());
+            prop_assert_eq!(&values(&part.form, &mut part.buffers.iter(), part.length), &all[range]);
         }
     }
 

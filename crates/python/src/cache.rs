@@ -1,4 +1,4 @@
-//! `cache_contents`, `cache_verify`, `cache_clear`: maintenance of a cache of blocks.
+//! `cache_contents`, `cache_verify`, `cache_clear`: maintenance of a cache.
 
 use crate::detached::detached;
 use crate::error::exception;
@@ -7,8 +7,8 @@ use sapwood::{Cache, CacheOptions, Error, ErrorKind};
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
-/// URL, size, number of blocks, bytes on the disk, time of the last use in seconds since 1970.
-type Row = (String, u64, u64, u64, Option<f64>);
+/// URL, size, numbers of blocks and of columns, bytes on the disk, time of the last use in seconds since 1970.
+type Row = (String, u64, u64, u64, u64, Option<f64>);
 
 /// The contents of a cache, the most recently used file first.
 #[pyfunction]
@@ -16,19 +16,19 @@ pub(crate) fn cache_contents(py: Python<'_>, directory: PathBuf) -> PyResult<Vec
     let kept = detached(py, None, |_| Ok(open(directory)?.contents()))?;
     let row = |kept: sapwood::CachedFile| {
         let used = kept.used.and_then(|used| used.duration_since(UNIX_EPOCH).ok());
-        (kept.url, kept.size, kept.blocks, kept.bytes, used.map(|used| used.as_secs_f64()))
+        (kept.url, kept.size, kept.blocks, kept.columns, kept.bytes, used.map(|used| used.as_secs_f64()))
     };
     Ok(kept.into_iter().map(row).collect())
 }
 
-/// Number and bytes of intact blocks, and the paths of damaged ones, which are removed.
+/// Number and bytes of intact files, and the paths of damaged ones, which are removed.
 #[pyfunction]
 pub(crate) fn cache_verify(py: Python<'_>, directory: PathBuf) -> PyResult<(u64, u64, Vec<PathBuf>)> {
     let verified = detached(py, None, |_| Ok(open(directory)?.verify()))?;
     Ok((verified.sound, verified.bytes, verified.damaged))
 }
 
-/// Removes the blocks of one file, or of all; returns the freed bytes.
+/// Removes what is kept of one file, or of all; returns the freed bytes.
 #[pyfunction]
 #[pyo3(signature = (directory, url=None))]
 pub(crate) fn cache_clear(py: Python<'_>, directory: PathBuf, url: Option<&str>) -> PyResult<u64> {

@@ -17,7 +17,7 @@ pub(crate) struct Column {
 }
 
 /// The columns; a buffer that several of them share becomes one array. A buffer that the core still uses is
-/// read-only.
+/// read-only, as is one that lies in a cache.
 pub(crate) fn columns(py: Python<'_>, columns: Vec<sapwood::Column>) -> PyResult<Bound<'_, PyList>> {
     let mut buffers: Vec<(Arc<Buffer>, &'static str, usize)> = Vec::new();
     let mut indices: HashMap<*const Buffer, usize> = HashMap::new();
@@ -36,6 +36,7 @@ pub(crate) fn columns(py: Python<'_>, columns: Vec<sapwood::Column>) -> PyResult
         shapes.push((column.form, column.length, first..used.len()));
     }
     let arrays = buffers.into_iter().map(|(buffer, dtype, size)| match Arc::try_unwrap(buffer) {
+        Ok(buffer) if buffer.is_shared() => shared_array(py, Arc::new(buffer), dtype),
         Ok(buffer) => array(py, buffer, dtype, size),
         Err(shared) => shared_array(py, shared, dtype),
     });

@@ -109,7 +109,8 @@ impl PyOpenOptions {
     #[new]
     #[pyo3(signature = (
         *, headers=Vec::new(), storage=None, storage_rules=Vec::new(), read_timeout=None, retry=None,
-        replicas=Vec::new(), documents=Vec::new(), sources=None, probe_interval=None, lazy_download=None
+        replicas=Vec::new(), documents=Vec::new(), sources=None, probe_interval=None, lazy_download=None,
+        column_cache=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
@@ -123,6 +124,7 @@ impl PyOpenOptions {
         sources: Option<usize>,
         probe_interval: Option<f64>,
         lazy_download: Option<&Bound<'_, PyBlockOptions>>,
+        column_cache: Option<(PathBuf, Option<u64>)>,
     ) -> PyResult<PyOpenOptions> {
         let mut options = OpenOptions::default();
         let source = &mut options.source;
@@ -140,6 +142,10 @@ impl PyOpenOptions {
             options.replicas.probe_interval = seconds("probe_interval", probe_interval)?;
         }
         options.lazy_download = lazy_download.map(|blocks| blocks.get().0.clone());
+        options.column_cache = column_cache.map(|(directory, size)| {
+            let cache = CacheOptions::new(directory);
+            CacheOptions { size: size.unwrap_or(cache.size), ..cache }
+        });
         Ok(PyOpenOptions(options))
     }
 }

@@ -24,7 +24,7 @@ impl Tree {
     }
 
     pub(crate) fn table(&self) -> Arc<dyn Table> {
-        self.0.table()
+        self.0.cached_table()
     }
 }
 

@@ -3,9 +3,12 @@
 use crate::OpenOptions;
 use crate::reach::{ReachedSource, reach};
 use sapwood_core::{BoxFuture, Deadline, Result};
-use sapwood_fetch::blocks::{Reopen, name_of as cache_name};
-use sapwood_source::{OpenedSource, Trace, address};
+use sapwood_fetch::blocks::{Cache, CacheOptions, ColumnShelf, Reopen, name_of as cache_name};
+use sapwood_source::{OpenedSource, Source, Trace, address};
+use std::fs;
+use std::path::{Path, absolute};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Opens a file at `url`, or at the replicas in the options. Requests to its sources are added to `trace`.
 pub async fn open(url: &str, options: &OpenOptions, trace: Trace) -> Result<ReachedSource> {
@@ -16,6 +19,38 @@ pub async fn open(url: &str, options: &OpenOptions, trace: Trace) -> Result<Reac
         sapwood_fetch::blocks::open(blocks, &name, Arc::new(reopener), counters, options.source.deadline)
             .await?;
     Ok(ReachedSource { source, known, trace })
+}
+
+/// The cache of the decoded columns of a file that was opened at `url`; `None` without one, or if nothing tells this version
+/// of the file from others.
+pub(crate) fn column_shelf(
+    url: &str,
+    options: &OpenOptions,
+    source: &dyn Source,
+    uuid: [u8; 16],
+) -> Option<ColumnShelf> {
+    let CacheOptions { directory, size, .. } = options.column_cache.as_ref()?;
+    let mut identity = source.identity().clone();
+    let mut name = name_of(url, options);
+    if source.cost_model().immediate {
+        let path = absolute(&identity.url).ok().filter(|path| !is_fresh(path))?;
+        identity.url = path.display().to_string();
+        name.clone_from(&identity.url);
+    }
+    match Cache::open(directory, *size) {
+        Ok(cache) => cache.columns(&name, &identity, uuid),
+        Err(error) => {
+            log::warn!(target: "sapwood.source", "{error}; reading continues without it");
+            None
+        }
+    }
+}
+
+/// Whether a local file may be written to again without a change of its modification time.
+fn is_fresh(path: &Path) -> bool {
+    const CLOCK: Duration = Duration::from_secs(2);
+    let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age < CLOCK))
 }
 
 /// The key of the file in a cache: its URL, or that of its first replica if `url` is only a name.

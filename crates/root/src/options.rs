@@ -1,7 +1,7 @@
 //! The options for opening a file: how to reach it, its replicas, and what to keep of it on the local disk.
 
 use sapwood_core::{Deadline, redact};
-use sapwood_fetch::blocks::BlockOptions;
+use sapwood_fetch::blocks::{BlockOptions, CacheOptions};
 use sapwood_fetch::replicas::ReplicaReadOptions;
 use sapwood_source::SourceOptions;
 use std::fmt;
@@ -16,6 +16,8 @@ pub struct OpenOptions {
     pub replicas: ReplicaOptions,
     /// How to download the file lazily, in blocks that are kept on the local disk. Default: not at all.
     pub lazy_download: Option<BlockOptions>,
+    /// Where to keep decoded columns. Default: nowhere. Its `max_age` does not apply: opening finds out the version.
+    pub column_cache: Option<CacheOptions>,
 }
 
 impl OpenOptions {

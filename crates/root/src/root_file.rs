@@ -7,6 +7,7 @@ use crate::sibling::sibling_url;
 use crate::{OpenOptions, ReplicaOptions};
 use sapwood_core::{Call, Counters, Error, ErrorKind, ParseStep, Result, Segments, redact};
 use sapwood_fetch::Fetcher;
+use sapwood_fetch::blocks::ColumnShelf;
 use sapwood_source::{CountingSource, MemorySource, OpenedSource, Source, Trace, is_document, record};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
@@ -32,6 +33,7 @@ pub(crate) struct Inner {
     trace: Trace,
     /// The path or URL and the options that it was opened with, if any.
     origin: Option<(String, OpenOptions)>,
+    columns: OnceLock<Option<Arc<ColumnShelf>>>,
 }
 
 /// A key, with everything needed to decode its object.
@@ -109,13 +111,24 @@ impl RootFile {
         let fetcher = Fetcher::new(source, counters).with_budget(pool::budget()?).with_known(known.clone());
         let (keys, _) = Keys::open(&fetcher, &mut known, size, call)?;
         let streamers = OnceLock::from(Arc::new(streamers));
-        let (compiler, origin) = (OnceLock::new(), Some(origin));
-        Ok(RootFile(Arc::new(Inner { fetcher, header, known, keys, streamers, compiler, trace, origin })))
+        // What is in a virtual file has no version.
+        let (compiler, origin, columns) = (OnceLock::new(), Some(origin), OnceLock::from(None));
+        let inner = Inner { fetcher, header, known, keys, streamers, compiler, trace, origin, columns };
+        Ok(RootFile(Arc::new(inner)))
     }
 
     /// The path or URL and the options that it was opened with; `None` for a file from a source or from memory.
     pub fn origin(&self) -> Option<&(String, OpenOptions)> {
         self.0.origin.as_ref()
+    }
+
+    /// The cache of its decoded columns, if there is one.
+    pub(crate) fn columns(&self) -> Option<&Arc<ColumnShelf>> {
+        let open = || {
+            let (url, options) = self.origin()?;
+            opening::column_shelf(url, options, &**self.fetcher().source(), self.header().uuid).map(Arc::new)
+        };
+        self.0.columns.get_or_init(open).as_ref()
     }
 
     /// The parts that were read on opening.
@@ -186,8 +199,9 @@ impl RootFile {
         let (keys, header) = Keys::open(&fetcher, &mut known, size, call).map_err(|error| error.url(&url))?;
         let fetcher = fetcher.with_known(known.clone());
         record::known(recorded, &known);
-        let (streamers, compiler) = (OnceLock::new(), OnceLock::new());
-        Ok(RootFile(Arc::new(Inner { fetcher, header, known, keys, streamers, compiler, trace, origin })))
+        let (streamers, compiler, columns) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let inner = Inner { fetcher, header, known, keys, streamers, compiler, trace, origin, columns };
+        Ok(RootFile(Arc::new(inner)))
     }
 
     /// The URL, without secrets.

@@ -7,8 +7,8 @@ use crate::root_file::KeyRecord;
 use sapwood_core::{Call, Column, Error, Form, Result};
 use sapwood_rntuple::RNTuple;
 use sapwood_table::{
-    Chunk, ColumnSchema, CutOptions, CutScan, EntryRead, EntryStatistics, Lazy, LazyOptions, PassingEntries,
-    Query, Scan, Selection, Table, member_form, names, spelled_form,
+    CachedTable, Chunk, ColumnSchema, CutOptions, CutScan, EntryRead, EntryStatistics, Lazy, LazyOptions,
+    PassingEntries, Query, Scan, Selection, Table, member_form, names, spelled_form,
 };
 use sapwood_tfile::{Key, Record, StreamerInfos};
 use sapwood_ttree::{BranchKind, TreeTable};
@@ -25,6 +25,8 @@ pub struct Tree(Arc<Inner>);
 struct Inner {
     file: File,
     format: Format,
+    /// The same with a cache of decoded columns, if there is one.
+    cached: Option<Arc<CachedTable>>,
     /// Offset of its record, or of an RNTuple's anchor.
     record: u64,
     /// Offset of its key, if the list of keys has not confirmed it yet.
@@ -35,6 +37,15 @@ struct Inner {
 enum Format {
     TTree(Arc<TreeTable>),
     RNTuple(Arc<RNTuple>),
+}
+
+impl Format {
+    fn table(&self) -> Arc<dyn Table> {
+        match self {
+            Format::TTree(table) => Arc::clone(table) as Arc<dyn Table>,
+            Format::RNTuple(table) => Arc::clone(table) as Arc<dyn Table>,
+        }
+    }
 }
 
 /// Options of reading.
@@ -77,7 +88,10 @@ impl Tree {
     }
 
     fn of_format(file: File, record: u64, format: Format, assumed: Option<u64>) -> Tree {
-        Tree(Arc::new(Inner { file, format, record, assumed }))
+        let shelf = file.root().columns().cloned();
+        let name = record.to_string();
+        let cached = shelf.map(|shelf| Arc::new(CachedTable::new(format.table(), shelf, name)));
+        Tree(Arc::new(Inner { file, format, cached, record, assumed }))
     }
 
     /// Offset of the key that was assumed to name the tree.
@@ -90,11 +104,16 @@ impl Tree {
         &self.0.file
     }
 
-    /// The tree as a table of columns.
+    /// The tree as a table of columns, as it is in its file.
     pub fn table(&self) -> Arc<dyn Table> {
-        match &self.0.format {
-            Format::TTree(table) => Arc::clone(table) as Arc<dyn Table>,
-            Format::RNTuple(table) => Arc::clone(table) as Arc<dyn Table>,
+        self.0.format.table()
+    }
+
+    /// The tree as a table of columns, some of which may be in the cache of decoded columns.
+    pub fn cached_table(&self) -> Arc<dyn Table> {
+        match &self.0.cached {
+            Some(cached) => Arc::clone(cached) as Arc<dyn Table>,
+            None => self.table(),
         }
     }
 
@@ -266,7 +285,7 @@ impl Tree {
         options: &ReadOptions,
         call: &mut Call<'_>,
     ) -> Result<Vec<Column>> {
-        sapwood_table::read(&self.table(), queries, entries, options.threads, call)
+        sapwood_table::read(&self.cached_table(), queries, entries, options.threads, call)
     }
 
     /// The entries of branches, range by range; the next range is read in the background.
@@ -280,7 +299,7 @@ impl Tree {
         options: &ReadOptions,
         call: &mut Call<'_>,
     ) -> Result<Scan> {
-        Scan::new(self.table(), queries, ranges, options.threads, call)
+        Scan::new(self.cached_table(), queries, ranges, options.threads, call)
     }
 
     /// Some entries of branches, or of members of the objects in them, in the order of `entries`, which may repeat. Only
@@ -314,7 +333,7 @@ impl Tree {
         options: &ReadOptions,
         call: &mut Call<'_>,
     ) -> Result<EntryRead> {
-        EntryRead::start(self.table(), queries, entries, within, options.threads, call)
+        EntryRead::start(self.cached_table(), queries, entries, within, options.threads, call)
     }
 
     /// The entries of a range that pass a cut, of branches or of members of the objects in them.
@@ -353,7 +372,7 @@ impl Tree {
         options: CutOptions,
         call: &mut Call<'_>,
     ) -> Result<PassingEntries> {
-        sapwood_table::read_where(self.table(), queries, entries, needed, cut, options, call)
+        sapwood_table::read_where(self.cached_table(), queries, entries, needed, cut, options, call)
     }
 
     /// As [`Tree::read_where`], range by range. With a distant source, the baskets for the passing entries of a range are in
@@ -370,7 +389,7 @@ impl Tree {
         options: CutOptions,
         call: &mut Call<'_>,
     ) -> Result<CutScan<F>> {
-        CutScan::new(self.table(), queries, ranges, needed, cut, options, call)
+        CutScan::new(self.cached_table(), queries, ranges, needed, cut, options, call)
     }
 
     /// A reader of `queries` that fetches columns when they are touched, and learns to prefetch them.
@@ -402,6 +421,6 @@ impl Tree {
         call: &mut Call<'_>,
     ) -> Result<Lazy> {
         let begin = Some(self.file().trace().begin());
-        Lazy::new(self.table(), queries, LazyOptions { begin, ..options }, call)
+        Lazy::new(self.cached_table(), queries, LazyOptions { begin, ..options }, call)
     }
 }

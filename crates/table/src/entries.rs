@@ -311,12 +311,13 @@ fn runs<'t, 'e>(
     let mut rest = entries;
     while let Some(first) = rest.first() {
         let from = chunks.partition_point(|chunk| chunk.entries.end <= *first);
-        let (mut count, mut bytes) = (0, 0);
+        // Entries behind the last chunk are in no chunk: a cache holds them.
+        let (mut count, mut bytes) = (if from < chunks.len() { 0 } else { rest.len() }, 0);
         // The entries of all chunks of the run.
         let mut whole = *first..first + 1;
         for chunk in chunks.get(from..).unwrap_or_default() {
             let left = rest.get(count..).unwrap_or_default();
-            // Entries before a column was added are in no chunk.
+            // Entries before a column was added are in no chunk, as are those that a cache holds.
             let unstored = left.partition_point(|entry| *entry < chunk.entries.start);
             if unstored > 0 {
                 count += if count == 0 { unstored } else { 0 };
@@ -333,6 +334,7 @@ fn runs<'t, 'e>(
         let (here, behind) = rest.split_at(count.max(1));
         let last = here.last().unwrap_or(first);
         let wanted = *first..last + 1;
+        let whole = whole.start..whole.end.max(wanted.end);
         // If a run covered a part of a chunk only, the chunk would be decompressed again for the next run.
         let run = run(if all.decodes_whole_chunks() { whole } else { wanted }, here)?;
         if run.plan.can_narrow() {

@@ -10,6 +10,7 @@
 //! ```
 
 mod background;
+mod cached;
 mod carried;
 mod chunk_reader;
 mod cut;
@@ -29,6 +30,7 @@ mod windows;
 pub mod write;
 
 pub use background::Background;
+pub use cached::CachedTable;
 pub use cut::{
     CutCosts, CutOptions, CutQuery, CutRead, CutScan, CutStage, EntrySelection, ExcludedEntries,
     PassingEntries, count_excluded, read_where,

@@ -51,7 +51,9 @@ pub(crate) fn decode(
     counters: &Counters,
 ) -> Result<Column> {
     let column = plan.decode(chunks, likely, counters)?;
-    counters.decompressed_bytes.add(column.byte_count() as u64);
+    if !plan.counts_bytes() {
+        counters.decompressed_bytes.add(column.byte_count() as u64);
+    }
     Ok(column)
 }
 

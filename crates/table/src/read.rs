@@ -13,6 +13,7 @@ use sapwood_core::{Call, Column, Result};
 use sapwood_source::record::ReadRecording;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The entries `entries` of columns, or of members of the objects in them; plain numbers are indices of columns.
 ///
@@ -64,6 +65,7 @@ impl LocalRead<'_> {
         entries: &Range<u64>,
         call: &mut Call<'_>,
     ) -> Result<Vec<Column>> {
+        let begin = Instant::now();
         let plans = plan(table, selections, entries)?;
         recording::range(self.recorded, table, plans.iter().map(|plan| &**plan), entries);
         let (fetcher, deadline) = (table.fetcher(0), call.deadline());
@@ -81,7 +83,10 @@ impl LocalRead<'_> {
             let bytes = |id: ChunkId| held(id).or_else(|| stored(&fetched, id));
             decode(&**plan, &bytes, likely, counters)
         };
-        pool::compute(self.pool, call, |cancelled| in_parallel(&plans, cancelled, work))
-            .map_err(|error| error.url(table.url()))
+        pool::compute(self.pool, call, |cancelled| {
+            let columns = in_parallel(&plans, cancelled, work)?;
+            Ok(table.decoded(selections, entries, columns, begin.elapsed()))
+        })
+        .map_err(|error| error.url(table.url()))
     }
 }

@@ -8,6 +8,7 @@ use sapwood_fetch::{Fetcher, FileIndex};
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Columns over the same entries, stored in clusters. A columnar format implements this trait to be read.
 ///
@@ -57,6 +58,14 @@ pub trait Table: Debug + Send + Sync {
     /// As [`form`](Table::form).
     fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>>;
 
+    /// The chunks that hold some entries of a column in the files, also those that a plan can do without.
+    ///
+    /// # Errors
+    /// As [`plan`](Table::plan).
+    fn chunks(&self, selection: &Selection, entries: &Range<u64>) -> Result<Vec<Chunk>> {
+        Ok(self.plan(selection, entries)?.chunks().to_vec())
+    }
+
     /// The uncompressed size of a chunk in bytes; `None` if it is `stored` uncompressed, or is damaged.
     fn uncompressed_len(&self, chunk: &Chunk, stored: &Bytes) -> Option<usize>;
 
@@ -79,6 +88,19 @@ pub trait Table: Debug + Send + Sync {
     fn statistics(&self, column: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
         let _ = (column, call);
         Ok(Vec::new())
+    }
+
+    /// Gets the columns of some selections after they were decoded, on a thread of the computing pool, and returns what is to
+    /// be delivered. Fetching and decoding them took `time`. Default: the same columns.
+    fn decoded(
+        &self,
+        selections: &[Selection],
+        entries: &Range<u64>,
+        columns: Vec<Column>,
+        time: Duration,
+    ) -> Vec<Column> {
+        let _ = (selections, entries, time);
+        columns
     }
 }
 
@@ -162,6 +184,11 @@ pub trait ColumnPlan: Send + Sync {
 
     /// True if decoding some entries of a chunk costs about as much as decoding all of them.
     fn decodes_whole_chunks(&self) -> bool {
+        false
+    }
+
+    /// True if [`decode`](ColumnPlan::decode) counts the decoded bytes itself, because not all of a column is decoded.
+    fn counts_bytes(&self) -> bool {
         false
     }
 }

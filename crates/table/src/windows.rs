@@ -13,7 +13,7 @@ use sapwood_fetch::{Ahead, cut_windows, near_window_bytes, window_bytes};
 use sapwood_source::record::ReadRecording;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Entry ranges of a distant source, fetched ahead. A chunk that reaches from one window into the next is fetched once.
 #[derive(Debug)]
@@ -80,8 +80,16 @@ impl Windows {
     /// The columns of the next range. Must not be called after an error.
     pub(crate) fn next(&mut self, pool: &ThreadPool, call: &mut Call<'_>) -> Option<Result<Vec<Column>>> {
         let windows = self.ranges.next()?;
+        let begin = Instant::now();
         let parts = windows.iter().map(|window| self.columns(window, pool, call));
-        let columns = parts.collect::<Result<_>>().and_then(|parts| pool.install(|| join(parts)));
+        let columns = parts.collect::<Result<_>>().and_then(|parts| {
+            let entries =
+                windows.first().map_or(0, |first| first.start)..windows.last().map_or(0, |last| last.end);
+            pool.install(|| {
+                let columns = join(parts)?;
+                Ok(self.table.decoded(&self.selections, &entries, columns, begin.elapsed()))
+            })
+        });
         Some(columns.map_err(|error| error.url(self.table.url())))
     }
 

@@ -1,4 +1,4 @@
-"""`sapwood cache`: lists, verifies and removes the blocks of remote files on the local disk."""
+"""`sapwood cache`: lists, verifies and removes blocks and decoded columns of files on the local disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Directory: TypeAlias = Annotated[
 ]
 
 app = typer.Typer(
-    help="Manage a cache: blocks of remote files on the local disk.",
+    help="Manage a cache: blocks and decoded columns of files on the local disk.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -40,21 +40,22 @@ def ls(directory: Directory = None, as_json: Json = False) -> None:
             human_bytes(one.nbytes),
             human_bytes(one.size) if one.url else "?",
             f"{one.blocks:,}",
+            f"{one.columns:,}",
             "" if one.used is None else one.used.astimezone().strftime("%Y-%m-%d %H:%M"),
             one.url or "?",
         ]
         for one in found
     ]
-    blocks = f"{sum(one.blocks for one in found):,}"
-    total = [human_bytes(sum(one.nbytes for one in found)), "", blocks, "", ""]
-    titles = [*numbers("cached", "of", "blocks"), Column("used"), Column("file", last=True)]
+    kept = [f"{sum(one.blocks for one in found):,}", f"{sum(one.columns for one in found):,}"]
+    total = [human_bytes(sum(one.nbytes for one in found)), "", *kept, "", ""]
+    titles = [*numbers("cached", "of", "blocks", "columns"), Column("used"), Column("file", last=True)]
     print_table(titles, rows, total)
 
 
 @app.command()
 @command
 def verify(directory: Directory = None, as_json: Json = False) -> None:
-    """Read all cached blocks, and remove damaged ones. Fails (1) if any was damaged."""
+    """Read everything in the cache, and remove what is damaged. Fails (1) if any was damaged."""
     from ..options.cache import verify as verify_cache
 
     found = verify_cache(directory)
@@ -62,7 +63,7 @@ def verify(directory: Directory = None, as_json: Json = False) -> None:
         damaged = [str(path) for path in found.damaged]
         print_json({"sound": found.sound, "nbytes": found.nbytes, "damaged": damaged})
     else:
-        sound = f"{counted(found.sound, 'sound block')}, {human_bytes(found.nbytes)}"
+        sound = f"{counted(found.sound, 'sound file')}, {human_bytes(found.nbytes)}"
         print_line(f"{sound}; {len(found.damaged):,} damaged")
         for path in found.damaged:
             print_line(f"removed: {path}")
@@ -78,7 +79,7 @@ def clear(
     ] = None,
     directory: Directory = None,
 ) -> None:
-    """Remove the cached blocks of one file, or of all. Programs with open files can go on reading."""
+    """Remove what is cached of one file, or of all. Programs with open files can go on reading."""
     from ..options.cache import clear as clear_cache
 
     print_line(f"{human_bytes(clear_cache(directory, url=url))} freed")

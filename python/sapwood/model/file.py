@@ -82,7 +82,10 @@ class File(Directory, ClosingContext):
             # A newer version may appear at any time: pickled copies and later steps must read this one.
             url = self._core.url
             self._reopen_by = url if is_url(url) else os.path.abspath(url)
-            if options.lazy_download is not None and options.lazy_download.is_explicit:
+            if any(
+                kept is not None and kept.is_explicit
+                for kept in (options.lazy_download, options.column_cache)
+            ):
                 warnings.warn(
                     f"{self._core.url} is a dataset: 'cache' and 'lazy_download' apply only to files "
                     "and are ignored",

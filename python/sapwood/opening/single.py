@@ -63,7 +63,8 @@ def open(
             Downloads: ``lazy_download=True`` (or a block size such as ``"64 MB"``) downloads a remote file
             block by block into a temporary file of at most ``scratch_size``. ``cache=directory`` keeps the
             blocks there for all processes, up to ``cache_size``; files whose version was checked in the last
-            ``cache_max_age`` seconds are not checked again.
+            ``cache_max_age`` seconds are not checked again. With ``cache_form="columns"``, the directory
+            keeps decoded columns instead, also those of local files.
 
             Datasets: ``log``, a :class:`sapwood.catalog.DatabaseLog` or the URL of its database, if the log
             is in a database; ``storage_rules``, options for other object stores that hold parts of the

@@ -1,4 +1,4 @@
-"""Options of lazy download: ``lazy_download=``, ``cache=`` and the options that belong to them."""
+"""Options of lazy download and caches: ``lazy_download=``, ``cache=`` and those that belong to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .. import _core
 from ..errors import ArgumentTypeError, UsageError
 from .memory import memory_size
 
-NAMES: Final = ("lazy_download", "scratch_size", "cache", "cache_size", "cache_max_age")
+NAMES: Final = ("lazy_download", "scratch_size", "cache", "cache_form", "cache_size", "cache_max_age")
 """The names of these options."""
 
 CACHE_VARIABLE: Final = "SAPWOOD_CACHE"
@@ -21,6 +21,11 @@ CACHE_VARIABLE: Final = "SAPWOOD_CACHE"
 
 SIZE_VARIABLE: Final = "SAPWOOD_CACHE_SIZE"
 """Environment variable with the size of the cache, for files opened without ``cache_size=``."""
+
+FORM_VARIABLE: Final = "SAPWOOD_CACHE_FORM"
+"""Environment variable with the form of the cache, for files opened without ``cache_form=``."""
+
+_FORMS: Final = ("blocks", "columns")
 
 _MIN_BLOCK_SIZE: Final = 4096
 
@@ -68,10 +73,42 @@ Blocks = BlockOptions
 """The former name, which older pickles have."""
 
 
+@dataclass(frozen=True)
+class ColumnCache:
+    """Where decoded columns are kept. The core has the default of a size that is None.
+
+    Attributes:
+        directory: the directory of the cache.
+        size: most bytes in it.
+    """
+
+    directory: str
+    size: int | None = None
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether options asked for it, not only the environment."""
+        return self.directory != cache_directory()
+
+    def for_core(self) -> tuple[str, int | None]:
+        """These options, as the core takes them."""
+        return self.directory, self.size
+
+
+def column_cache(options: Mapping[str, Any]) -> ColumnCache | None:
+    """Checks the options with these names. None if decoded columns are not kept."""
+    directory = cache_directory(options.get("cache"))
+    if _cache_form(options) != "columns" or directory is None:
+        return None
+    if options.get("cache_max_age") is not None:
+        raise UsageError("'cache_max_age' applies only to a cache of blocks: see 'cache_form'")
+    return ColumnCache(directory, _cache_size(options))
+
+
 def block_options(options: Mapping[str, Any]) -> BlockOptions | None:
     """Checks the options with these names. None if files are not read in blocks."""
     lazy_download = options.get("lazy_download")
-    cache = options.get("cache")
+    cache = options.get("cache") if _cache_form(options) == "blocks" else False
     if lazy_download is False:
         if cache is not None and cache is not False:
             raise UsageError("a cache keeps blocks: lazy_download=False and cache= contradict each other")
@@ -79,17 +116,31 @@ def block_options(options: Mapping[str, Any]) -> BlockOptions | None:
     directory = cache_directory(cache)
     if lazy_download is None and directory is None:
         return None
-    size = options.get("cache_size")
-    if size is None:
-        size = os.environ.get(SIZE_VARIABLE) or None
     block_size = None if lazy_download is True else lazy_download
     return BlockOptions(
         block_size=_size("lazy_download", block_size, _MIN_BLOCK_SIZE),
         scratch_size=_size("scratch_size", options.get("scratch_size"), 0),
         cache=directory,
-        cache_size=_size("cache_size", size, 0),
+        cache_size=_cache_size(options),
         cache_max_age=_seconds(options.get("cache_max_age")),
     )
+
+
+def _cache_form(options: Mapping[str, Any]) -> str:
+    form = options.get("cache_form")
+    name = repr("cache_form") if form is not None else FORM_VARIABLE
+    if form is None:
+        form = os.environ.get(FORM_VARIABLE) or "blocks"
+    if form not in _FORMS:
+        raise UsageError(f"{name} must be 'blocks' or 'columns', not {form!r}")
+    return str(form)
+
+
+def _cache_size(options: Mapping[str, Any]) -> int | None:
+    size = options.get("cache_size")
+    if size is None:
+        size = os.environ.get(SIZE_VARIABLE) or None
+    return _size("cache_size", size, 0)
 
 
 def cache_directory(cache: Any = None) -> str | None:

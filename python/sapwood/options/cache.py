@@ -1,4 +1,4 @@
-"""The cache of blocks (``cache=`` of :func:`sapwood.open`): list, verify and clear it."""
+"""The cache of blocks and columns (``cache=`` of :func:`sapwood.open`): list, verify and clear it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class CachedFile:
         size: bytes of the file when it was last opened.
         blocks: number of blocks, of all its versions.
         nbytes: bytes on disk, of all its versions.
-        used: when a block was last used.
+        used: when any of it was last used.
+        columns: number of decoded columns, of all its versions.
     """
 
     url: str
@@ -32,6 +33,7 @@ class CachedFile:
     blocks: int
     nbytes: int
     used: datetime | None
+    columns: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Verified:
     """The result of verifying a cache.
 
     Attributes:
-        sound: number of sound blocks.
+        sound: number of sound files: blocks, and pieces of columns.
         nbytes: their bytes.
         damaged: damaged files, which were removed.
     """
@@ -58,15 +60,13 @@ def contents(directory: str | os.PathLike[str] | None = None) -> list[CachedFile
     with core_errors():
         found = _core.cache_contents(_existing(directory))
     return [
-        CachedFile(
-            url, size, blocks, nbytes, None if used is None else datetime.fromtimestamp(used, timezone.utc)
-        )
-        for url, size, blocks, nbytes, used in found
+        CachedFile(url, size, blocks, nbytes, _time(used), columns)
+        for url, size, blocks, columns, nbytes, used in found
     ]
 
 
 def verify(directory: str | os.PathLike[str] | None = None) -> Verified:
-    """Reads all blocks of a cache, and removes damaged ones, which will be fetched again.
+    """Reads everything in a cache, and removes what is damaged; it will be fetched or decoded again.
 
     Args:
         directory: the cache; by default, that of the environment variable ``SAPWOOD_CACHE``.
@@ -81,13 +81,17 @@ def clear(directory: str | os.PathLike[str] | None = None, *, url: str | None = 
 
     Args:
         directory: the cache; by default, that of the environment variable ``SAPWOOD_CACHE``.
-        url: clear only the blocks of this file.
+        url: clear only what is kept of this file.
 
     Returns:
         The number of freed bytes.
     """
     with core_errors():
         return _core.cache_clear(_existing(directory), url)
+
+
+def _time(used: float | None) -> datetime | None:
+    return None if used is None else datetime.fromtimestamp(used, timezone.utc)
 
 
 def _existing(directory: str | os.PathLike[str] | None) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..errors import ArgumentTypeError, UsageError, nearest
 from .blocks import NAMES as BLOCK_NAMES
-from .blocks import BlockOptions, block_options
+from .blocks import BlockOptions, ColumnCache, block_options, column_cache
 from .paths import is_url
 from .replicas import FileReplicas, Replicas, check_probe_interval, check_sources, replicas
 from .retry import RetryPolicy, check_retry
@@ -75,6 +75,7 @@ class OpenOptions:
         probe_interval: while that many are read, seconds until a further replica is opened and probed,
             doubled each time; 0 for never, None for 5.
         lazy_download: how to read files in blocks that are kept; None for not at all.
+        column_cache: where to keep decoded columns; None for nowhere.
         log: of a dataset, its log, if that is in a database, or the URL of that.
         storage_rules: how to reach other object stores that a dataset names, by URL prefix. Keys among them
             are not shown, and never pickled.
@@ -92,6 +93,7 @@ class OpenOptions:
     sources: int | None = None
     probe_interval: float | None = None
     lazy_download: BlockOptions | None = None
+    column_cache: ColumnCache | None = None
     log: Log = field(default=None, repr=False)
     storage_rules: tuple[tuple[str, StorageOptions], ...] = field(default=(), repr=False)
     read_timeout: float | None = None
@@ -144,6 +146,7 @@ class OpenOptions:
             sources=self.sources,
             probe_interval=self.probe_interval,
             lazy_download=None if self.lazy_download is None else self.lazy_download.for_core(),
+            column_cache=None if self.column_cache is None else self.column_cache.for_core(),
         )
 
     def deadline_or(self, deadline: float | None) -> float | None:
@@ -180,6 +183,7 @@ def open_options(deadline: float | None, threads: int | None, options: Mapping[s
         threads=None if threads is None else check_threads(threads),
         storage=storage_options(storage),
         lazy_download=block_options(blocks),
+        column_cache=column_cache(blocks),
         **checked,
     )
 

@@ -56,6 +56,9 @@ class ReadReport:
         duplicated_bytes: bytes that were requested from a second server because the first was slow.
         probe_bytes: bytes that were read only to test what a server supports.
         block_bytes: bytes that were read from blocks on the local disk: see ``lazy_download`` and ``cache``.
+        cached_columns: number of columns, or of parts of them, that came decoded from a cache: see
+            ``cache_form``.
+        cached_column_bytes: their bytes.
         unplanned_reads: number of reads that bypassed the planner; always 0.
         skipped_bytes: bytes of baskets that were not read because a cut or an entry list selects none of
             their entries.
@@ -63,7 +66,7 @@ class ReadReport:
             show that they cannot pass the cut.
         excluded_clusters: number of whole clusters of such entries (batches, in a dataset).
         baskets: number of baskets that were decoded.
-        decompressed_bytes: bytes after decompression.
+        decompressed_bytes: bytes after decompression; without those of cached columns.
         wait_seconds: time that readers waited for data, summed over all readers.
         decompress_seconds: time spent in decompression, summed over all threads.
         decode_seconds: time spent in decoding decompressed bytes into values, summed over all threads.
@@ -93,6 +96,8 @@ class ReadReport:
     excluded_entries: int = 0
     excluded_clusters: int = 0
     block_bytes: int = 0
+    cached_columns: int = 0
+    cached_column_bytes: int = 0
     duplicated_bytes: int = 0
     probe_bytes: int = 0
     size: int = 0
@@ -322,6 +327,8 @@ _WHOLE = (
     "duplicated_bytes",
     "probe_bytes",
     "block_bytes",
+    "cached_columns",
+    "cached_column_bytes",
     "unplanned_reads",
     "skipped_bytes",
     "excluded_entries",

@@ -16,7 +16,7 @@ mod scratch;
 mod store;
 mod trouble;
 
-pub use cache::{Cache, CacheCheck, CachedFile, make_private};
+pub use cache::{Cache, CacheCheck, CachedFile, ColumnShelf, Span, make_private};
 pub use opening::{name_of, open};
 pub use options::{BlockOptions, CacheOptions};
 pub use origin::Reopen;

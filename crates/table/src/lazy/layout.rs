@@ -14,6 +14,7 @@ use sapwood_source::record::ReadRecording;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The columns and windows of a lazy reader: a column is one query.
 #[derive(Debug)]
@@ -76,13 +77,15 @@ impl LazyLayout {
             let bytes: HashMap<ChunkId, &Bytes> = pieces
                 .map(|((file, range), bytes)| (ChunkId { file: *file, offset: range.start }, bytes))
                 .collect();
+            let begin = Instant::now();
             let plans = plan(table, &selections, &entries)?;
             let decoded = pool::compute(&pool, call, |cancelled| {
-                in_parallel(&plans, cancelled, |plan, likely| {
+                let columns = in_parallel(&plans, cancelled, |plan, likely| {
                     let chunk =
                         |id: ChunkId| bytes.get(&id).map(|bytes| ChunkContent::Stored((*bytes).clone()));
                     decode(&**plan, &chunk, likely, fetcher.counters())
-                })
+                })?;
+                Ok(table.decoded(&selections, &entries, columns, begin.elapsed()))
             });
             decoded.map_err(|error| error.url(table.url()))?
         };

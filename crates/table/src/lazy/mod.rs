@@ -49,12 +49,9 @@ impl Lazy {
         let unknown = options.startup && seed.iter().all(|(_, share)| *share <= 0.0);
         let all = 0..table.entries();
         // Columns that cannot be planned cost nothing.
-        let plans = together.selections.iter().filter_map(|one| table.plan(one, &all).ok());
-        let costs: Vec<(u64, u64)> = plans
-            .flat_map(|plan| {
-                plan.chunks().iter().filter(|chunk| !chunk.index).map(cut::cost).collect::<Vec<_>>()
-            })
-            .collect();
+        let chunks = together.selections.iter().filter_map(|one| table.chunks(one, &all).ok()).flatten();
+        let costs: Vec<(u64, u64)> =
+            chunks.filter(|chunk| !chunk.index).map(|chunk| cut::cost(&chunk)).collect();
         let windows = cut::cut(
             table.cluster_starts(),
             costs.into_iter(),

@@ -1,9 +1,10 @@
 //! The contents of a cache, for maintenance: listing, verifying, removing.
 
-use super::names::{BLOCK, KNOWN, range_of};
+use super::names::{BLOCK, KNOWN, SpanName, range_of};
 use super::record::{self, Latest};
 use super::room::{remove_empty, stored_in};
-use super::{Cache, block_file};
+use super::{Cache, block_file, span_file};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,41 +19,50 @@ pub struct CachedFile {
     pub size: u64,
     /// Number of blocks that are kept, over all versions.
     pub blocks: u64,
+    /// Number of decoded columns, over all versions; one that is kept in several pieces counts once.
+    pub columns: u64,
     /// Bytes on the disk, over all versions.
     pub bytes: u64,
     /// When any of it was last used.
     pub used: Option<SystemTime>,
 }
 
-/// The result of verifying all blocks.
+/// The result of verifying all blocks and columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CacheCheck {
-    /// Number of sound blocks.
+    /// Number of sound files: blocks, and pieces of columns.
     pub sound: u64,
-    /// Bytes of sound blocks.
+    /// Bytes of these.
     pub bytes: u64,
-    /// Blocks that were damaged, and were removed.
+    /// Files that were damaged, and were removed.
     pub damaged: Vec<PathBuf>,
 }
 
 impl Cache {
-    /// The files with kept blocks, the most recently used first.
+    /// The files with kept blocks or columns, the most recently used first.
     pub fn contents(&self) -> Vec<CachedFile> {
         let mut contents: Vec<_> = self.room.folders().iter().map(|folder| kept_in(folder)).collect();
         contents.sort_by_key(|kept| std::cmp::Reverse(kept.used));
         contents
     }
 
-    /// Reads all blocks, and removes those that are damaged.
+    /// Reads all blocks and columns, and removes those that are damaged.
     pub fn verify(&self) -> CacheCheck {
         let mut verified = CacheCheck::default();
         let files = self.room.folders().into_iter().flat_map(|folder| stored_in(&folder));
         for file in files {
-            let Some(range) = range_of(&file.path, BLOCK).or_else(|| range_of(&file.path, KNOWN)) else {
-                continue;
+            let is_sound = match SpanName::of(&file.path) {
+                Some(name) => span_file::open(&file.path)
+                    .map(|found| found.is_some_and(|(label, _)| label == name.label())),
+                None => {
+                    let range = range_of(&file.path, BLOCK).or_else(|| range_of(&file.path, KNOWN));
+                    let Some(range) = range else { continue };
+                    block_file::open(&file.path)
+                        .map(|found| found.is_some_and(|(label, _)| label.block == range))
+                }
             };
-            match block_file::open(&file.path) {
-                Ok(Some((label, _))) if label.block == range => {
+            match is_sound {
+                Ok(true) => {
                     verified.sound += 1;
                     verified.bytes += file.bytes;
                 }
@@ -67,7 +77,7 @@ impl Cache {
         verified
     }
 
-    /// Removes the blocks of one file, or of all. Returns how many bytes this freed. Other files stay,
+    /// Removes the blocks and columns of one file, or of all. Returns how many bytes this freed. Other files stay,
     /// wherever they are: the directory may have been named by mistake.
     ///
     /// # Errors
@@ -95,9 +105,14 @@ fn kept_in(folder: &Path) -> CachedFile {
     let (url, size) =
         Latest::read(folder).map(|latest| (latest.identity.url, latest.identity.size)).unwrap_or_default();
     let files = stored_in(folder);
+    let columns: HashSet<_> = files
+        .iter()
+        .filter_map(|file| Some((file.path.parent()?, SpanName::of(&file.path)?.column)))
+        .collect();
     CachedFile {
         url,
         size,
+        columns: columns.len() as u64,
         blocks: files.iter().filter(|file| range_of(&file.path, BLOCK).is_some()).count() as u64,
         bytes: files.iter().map(|file| file.bytes).sum(),
         used: files.iter().map(|file| file.used).max(),

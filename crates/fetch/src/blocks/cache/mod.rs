@@ -1,24 +1,28 @@
-//! A directory of blocks that processes share, and that outlives them.
+//! A directory of blocks and decoded columns that processes share, and that outlives them.
 //!
 //! ```text
 //! <directory>/<hash of the name>/latest           the version that was seen last, and when
 //! <directory>/<hash of the name>/<version>/       one version of a file:
 //!         <start>-<length>.block                  a block, with its checksum
 //!         <start>-<length>.known                  the same for bytes that came with opening: head and tail
-//!         ….part                                  a block that is being fetched; locked by its writer
+//!         <column>-<entries>-<cost>.column        some entries of a decoded column, with checksums
+//!         ….part                                  a file that is being written; locked by its writer
 //! ```
 //!
-//! Nothing is changed in place: a block is written to a `.part` file and renamed when it is complete. A damaged block
-//! is removed when it is read, and fetched again. A lock ends with the process that holds it.
+//! Nothing is changed in place: a file is written under a name that ends with `.part`, and renamed when it is complete. A
+//! damaged file is removed when it is read, and its content made again. A lock ends with the process that holds it.
 
 mod block_file;
+mod columns;
 mod contents;
 mod lock;
 mod names;
 mod record;
 mod room;
 mod shelf;
+mod span_file;
 
+pub use columns::{ColumnShelf, Span};
 pub use contents::{CacheCheck, CachedFile};
 pub(super) use shelf::Shelf;
 
@@ -36,10 +40,10 @@ use xxhash_rust::xxh64::xxh64;
 /// What marks a directory that backups may leave out (<https://bford.info/cachedir/>).
 const TAG: (&str, &str) = (
     "CACHEDIR.TAG",
-    "Signature: 8a477f597d28d172789f06886806bc55\n# Blocks of files that sapwood read; all of it may be deleted.\n",
+    "Signature: 8a477f597d28d172789f06886806bc55\n# Parts of files that sapwood read; all of it may be deleted.\n",
 );
 
-/// A directory of blocks.
+/// A directory of blocks and decoded columns.
 #[derive(Debug, Clone)]
 pub struct Cache {
     directory: PathBuf,
@@ -77,6 +81,17 @@ impl Cache {
             Arc::clone(&self.room),
             &identity.url,
         ))
+    }
+
+    /// The decoded columns of one version of a file, which its UUID tells apart, too; `None` if nothing else does.
+    pub fn columns(&self, name: &str, identity: &Identity, uuid: [u8; 16]) -> Option<ColumnShelf> {
+        let version = identity.version.as_deref()?;
+        let uuid = u128::from_be_bytes(uuid);
+        let folder = self.of_name(name).join(hashed(&format!("{}\n{version}\n{uuid:032x}", identity.size)));
+        if let Err(error) = self.remember(name, identity) {
+            log::debug!(target: "sapwood.source", "{}: cannot write the cache: {error}", identity.url);
+        }
+        Some(ColumnShelf::new(folder, Arc::clone(&self.room), &identity.url))
     }
 
     /// The version of a file that was seen last.

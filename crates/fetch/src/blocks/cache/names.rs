@@ -1,12 +1,16 @@
 //! The names of the files in the cache.
 
+use super::span_file::SpanLabel;
 use sapwood_core::ByteRange;
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 use xxhash_rust::xxh64::xxh64;
 
-/// The suffixes of blocks, of the bytes that came with opening, and of blocks being fetched.
+/// The suffixes of blocks, of the bytes that came with opening, of spans of columns, and of files being written.
 pub(super) const BLOCK: &str = "block";
 pub(super) const KNOWN: &str = "known";
+pub(super) const COLUMN: &str = "column";
 pub(super) const PART: &str = "part";
 
 /// 32 characters that stand for a text.
@@ -20,4 +24,46 @@ pub(super) fn range_of(path: &Path, end: &str) -> Option<ByteRange> {
     let name = path.file_name()?.to_str()?.strip_suffix(end)?.strip_suffix('.')?;
     let (start, len) = name.split_once('-')?;
     ByteRange::new(u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(len, 16).ok()?).ok()
+}
+
+/// Where a file is written before it gets its name.
+pub(super) fn part_of(path: &Path) -> PathBuf {
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".{PART}"));
+    PathBuf::from(part)
+}
+
+/// What the name of a file with a span of a column says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SpanName {
+    pub(super) column: u128,
+    pub(super) entries: Range<u64>,
+    /// Nanoseconds that it took to make a kilobyte.
+    pub(super) cost: u64,
+}
+
+impl SpanName {
+    /// A span of so many bytes, and what it cost to make it.
+    pub(super) fn new(column: u128, entries: Range<u64>, bytes: u64, cost: Duration) -> SpanName {
+        let cost = cost.as_nanos() * 1000 / u128::from(bytes.max(1));
+        SpanName { column, entries, cost: u64::try_from(cost).unwrap_or(u64::MAX) }
+    }
+
+    pub(super) fn of(path: &Path) -> Option<SpanName> {
+        let name = path.file_name()?.to_str()?.strip_suffix(COLUMN)?.strip_suffix('.')?;
+        let mut parts = name.split('-');
+        let column = u128::from_str_radix(parts.next()?, 16).ok()?;
+        let mut number = || u64::from_str_radix(parts.next()?, 16).ok();
+        let (start, end, cost) = (number()?, number()?, number()?);
+        (start <= end && parts.next().is_none()).then_some(SpanName { column, entries: start..end, cost })
+    }
+
+    pub(super) fn file(&self) -> String {
+        let SpanName { column, entries: Range { start, end }, cost } = self;
+        format!("{column:032x}-{start:x}-{end:x}-{cost:x}.{COLUMN}")
+    }
+
+    pub(super) fn label(&self) -> SpanLabel {
+        SpanLabel { column: self.column, entries: self.entries.clone() }
+    }
 }

@@ -1,7 +1,7 @@
-//! Keeps the cache below its size: the least recently used files are removed first.
+//! Keeps the cache below its size: files that were not used for long, and cost little to make, are removed first.
 
 use super::lock::FileLock;
-use super::names::{BLOCK, KNOWN, PART, range_of};
+use super::names::{BLOCK, KNOWN, PART, SpanName, range_of};
 use super::record;
 use std::fs::{self, DirEntry};
 use std::io;
@@ -14,6 +14,9 @@ const FORGOTTEN: Duration = Duration::from_secs(3600);
 
 /// How long another process may take to make room.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Nanoseconds that a kilobyte of a block is assumed to cost: it came over a link of 100 MB/s.
+const BLOCK_COST: u64 = 10_000;
 
 /// How full a cache is after room was made, in tenths of its size.
 const LEFT: u64 = 9;
@@ -71,11 +74,12 @@ impl Room {
         let Some(_lock) = FileLock::wait_for(&self.directory.join("room.lock"), PATIENCE)? else {
             return Ok(());
         };
-        let mut files: Vec<_> = self.folders().iter().flat_map(|folder| stored_in(folder)).collect();
-        let mut total = files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
+        let mut stored: Vec<_> = self.folders().iter().flat_map(|folder| stored_in(folder)).collect();
+        let mut total = stored.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
         if total > self.most {
-            files.sort_unstable_by_key(|file| file.used);
-            for file in &files {
+            let now = SystemTime::now();
+            stored.sort_by(|one, other| other.idle_per_cost(now).total_cmp(&one.idle_per_cost(now)));
+            for file in &stored {
                 if total <= self.most / 10 * LEFT {
                     break;
                 }
@@ -84,7 +88,7 @@ impl Room {
                 }
             }
         }
-        files.iter().filter(|file| is_part(&file.path) && is_old(file)).for_each(|file| {
+        stored.iter().filter(|file| is_part(&file.path) && is_old(file)).for_each(|file| {
             // Whoever can lock it knows that no process writes it; releasing the lock removes it.
             drop(FileLock::try_new(&file.path));
         });
@@ -99,7 +103,7 @@ impl Room {
             let name = entry.file_name();
             name.len() == 32 && name.to_str().is_some_and(|name| name.bytes().all(|c| c.is_ascii_hexdigit()))
         };
-        entries(&self.directory).filter(is_ours).map(|entry| entry.path()).collect()
+        files(&self.directory).filter(is_ours).map(|entry| entry.path()).collect()
     }
 }
 
@@ -109,24 +113,38 @@ pub(super) struct StoredFile {
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
     pub(super) used: SystemTime,
+    /// Nanoseconds that it takes to make a kilobyte of it again.
+    cost: u64,
 }
 
-/// The kept blocks in the folder of a file, of all its versions. Foreign files are ignored.
+impl StoredFile {
+    /// A file that costs ten times as much is worth being kept ten times as long.
+    fn idle_per_cost(&self, now: SystemTime) -> f64 {
+        let idle = now.duration_since(self.used).unwrap_or_default();
+        idle.as_secs_f64() / self.cost.max(1) as f64
+    }
+}
+
+/// The blocks and columns in the folder of a file, of all its versions. Foreign files are ignored.
 pub(super) fn stored_in(folder: &Path) -> Vec<StoredFile> {
-    let files = entries(folder).flat_map(|version| entries(&version.path()).collect::<Vec<_>>());
+    let all = files(folder).flat_map(|version| files(&version.path()).collect::<Vec<_>>());
     let stored = |entry: DirEntry| {
         let path = entry.path();
-        if !is_part(&path) && range_of(&path, BLOCK).or_else(|| range_of(&path, KNOWN)).is_none() {
-            return None;
-        }
+        let cost = match SpanName::of(&path) {
+            Some(span) => span.cost,
+            None if is_part(&path) || range_of(&path, BLOCK).or_else(|| range_of(&path, KNOWN)).is_some() => {
+                BLOCK_COST
+            }
+            None => return None,
+        };
         let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some(StoredFile { path, bytes: metadata.len(), used: metadata.modified().ok()? })
+        Some(StoredFile { path, bytes: metadata.len(), used: metadata.modified().ok()?, cost })
     };
-    files.filter_map(stored).collect()
+    all.filter_map(stored).collect()
 }
 
-/// The entries of a folder; none if it cannot be read, for example because another process just removed it.
-fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
+/// What is in a folder; nothing if it cannot be read, for example because another process just removed it.
+pub(super) fn files(folder: &Path) -> impl Iterator<Item = DirEntry> {
     fs::read_dir(folder).into_iter().flatten().flatten()
 }
 
@@ -140,11 +158,11 @@ fn is_old(file: &StoredFile) -> bool {
 
 /// Removes the folder of a file of which no version is kept.
 pub(super) fn remove_empty(folder: &Path) {
-    for version in entries(folder) {
+    for version in files(folder) {
         // Fails, as it should, if the folder is not empty.
         let _ = fs::remove_dir(version.path());
     }
-    if entries(folder).all(|entry| entry.file_name() == record::FILE) {
+    if files(folder).all(|entry| entry.file_name() == record::FILE) {
         let _ = fs::remove_file(folder.join(record::FILE));
         let _ = fs::remove_dir(folder);
     }

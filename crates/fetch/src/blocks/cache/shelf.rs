@@ -2,7 +2,7 @@
 
 use super::block_file::{self, HEADER, Label};
 use super::lock::FileLock;
-use super::names::{BLOCK, KNOWN, PART, range_of};
+use super::names::{BLOCK, KNOWN, part_of, range_of};
 use super::record;
 use super::room::Room;
 use crate::blocks::store::{BlockStore, BlockWriter, Reservation, StoredBlock};
@@ -168,9 +168,7 @@ impl VersionFolder {
     }
 
     fn part(&self, path: &Path) -> io::Result<Option<FileLock>> {
-        let mut part = path.as_os_str().to_owned();
-        part.push(format!(".{PART}"));
-        let part = PathBuf::from(part);
+        let part = part_of(path);
         match FileLock::try_new(&part) {
             // It is the first file of this version, or all of them were removed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -204,8 +202,8 @@ impl VersionFolder {
     }
 }
 
-/// Marks a block as used now; if that is not permitted, the block will be evicted sooner.
-fn touch(path: &Path) {
+/// Marks a file as used now; if that is not permitted, it will be evicted sooner.
+pub(super) fn touch(path: &Path) {
     let _ = fs::File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
