@@ -232,12 +232,12 @@ def test_the_cache_keeps_to_its_size_and_to_what_was_dear(files: dict[str, Path]
     for path in tmp_path.rglob("*.column"):
         os.utime(path, (AGO, AGO))
         # What it took to make it is in the name: let it be much.
-        path.rename(path.with_name(path.name.rsplit("-", 1)[0] + "-ffffff.column"))
+        path.rename(path.with_name(path.name.rsplit("-", 1)[0] + "-3f.column"))
     read(files["zlib:1"], cache=tmp_path)
     for path in tmp_path.rglob("*.column"):
         os.utime(path, (AGO, AGO))
-        if not path.name.endswith("-ffffff.column"):
-            path.rename(path.with_name(path.name.rsplit("-", 1)[0] + "-1.column"))
+        if not path.name.endswith("-3f.column"):
+            path.rename(path.with_name(path.name.rsplit("-", 1)[0] + "-0.column"))
     read(files["zstd:1"], cache=tmp_path, cache_size=int(2.2 * kept))
     assert sum(one.nbytes for one in cache.contents(tmp_path)) <= 2.2 * kept
     assert read(files["lzma:1"], cache=tmp_path)[1].baskets == 0

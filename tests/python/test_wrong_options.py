@@ -150,6 +150,7 @@ OPEN = (
     "anonymous",
     "profile",
     "cache",
+    "cache_form",
     "lazy_download",
     "cache_size",
     "cache_max_age",

@@ -131,9 +131,9 @@ def _cache_form(options: Mapping[str, Any]) -> str:
     name = repr("cache_form") if form is not None else FORM_VARIABLE
     if form is None:
         form = os.environ.get(FORM_VARIABLE) or "blocks"
-    if form not in _FORMS:
+    if not isinstance(form, str) or form not in _FORMS:
         raise UsageError(f"{name} must be 'blocks' or 'columns', not {form!r}")
-    return str(form)
+    return form
 
 
 def _cache_size(options: Mapping[str, Any]) -> int | None:

@@ -101,8 +101,10 @@ impl ColumnShelf {
             let Some(name) = named.filter(is_better) else { return open };
             let opened = self.open(&name);
             let mut index = self.lock();
-            index.named.entry(column).or_default().retain(|other| *other != name);
-            index.open.entry(column).or_default().extend(opened);
+            match opened {
+                Some(span) => index.open.entry(column).or_default().push(span),
+                None => index.named.entry(column).or_default().retain(|other| *other != name),
+            }
         }
     }
 
@@ -184,7 +186,6 @@ impl ColumnShelf {
         for inside in named.extract_if(.., is_inside) {
             let _ = fs::remove_file(self.folder.join(inside.file()));
         }
-        // Spans that are open are not among these, but are in files of the same name.
         named.push(new);
     }
 

@@ -38,15 +38,16 @@ pub(super) fn part_of(path: &Path) -> PathBuf {
 pub(super) struct SpanName {
     pub(super) column: u128,
     pub(super) entries: Range<u64>,
-    /// Nanoseconds that it took to make a kilobyte.
-    pub(super) cost: u64,
+    /// The binary logarithm of the nanoseconds that it took to make a kilobyte: coarse, so that the spans that two processes
+    /// make have the same name.
+    pub(super) cost: u32,
 }
 
 impl SpanName {
     /// A span of so many bytes, and what it cost to make it.
     pub(super) fn new(column: u128, entries: Range<u64>, bytes: u64, cost: Duration) -> SpanName {
         let cost = cost.as_nanos() * 1000 / u128::from(bytes.max(1));
-        SpanName { column, entries, cost: u64::try_from(cost).unwrap_or(u64::MAX) }
+        SpanName { column, entries, cost: cost.max(1).ilog2().min(63) }
     }
 
     pub(super) fn of(path: &Path) -> Option<SpanName> {
@@ -55,6 +56,7 @@ impl SpanName {
         let column = u128::from_str_radix(parts.next()?, 16).ok()?;
         let mut number = || u64::from_str_radix(parts.next()?, 16).ok();
         let (start, end, cost) = (number()?, number()?, number()?);
+        let cost = u32::try_from(cost).ok().filter(|cost| *cost < 64)?;
         (start <= end && parts.next().is_none()).then_some(SpanName { column, entries: start..end, cost })
     }
 

@@ -15,8 +15,8 @@ const FORGOTTEN: Duration = Duration::from_secs(3600);
 /// How long another process may take to make room.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Nanoseconds that a kilobyte of a block is assumed to cost: it came over a link of 100 MB/s.
-const BLOCK_COST: u64 = 10_000;
+/// The logarithm of the nanoseconds that a kilobyte of a block is assumed to cost: it came over a link of 120 MB/s.
+const BLOCK_COST: u32 = 13;
 
 /// How full a cache is after room was made, in tenths of its size.
 const LEFT: u64 = 9;
@@ -113,15 +113,15 @@ pub(super) struct StoredFile {
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
     pub(super) used: SystemTime,
-    /// Nanoseconds that it takes to make a kilobyte of it again.
-    cost: u64,
+    /// The binary logarithm of the nanoseconds that it takes to make a kilobyte of it again.
+    cost: u32,
 }
 
 impl StoredFile {
     /// A file that costs ten times as much is worth being kept ten times as long.
     fn idle_per_cost(&self, now: SystemTime) -> f64 {
         let idle = now.duration_since(self.used).unwrap_or_default();
-        idle.as_secs_f64() / self.cost.max(1) as f64
+        idle.as_secs_f64() / f64::from(self.cost).exp2()
     }
 }
 
