@@ -598,7 +598,7 @@ def repack(
     choices: Sequence[tuple[str, Sequence[str] | None, Sequence[Sequence[tuple[int, int]]] | None]] = (),
     intersection: bool = False,
     sets: Sequence[str] = (),
-    rntuple: bool = False,
+    format: str | None = None,
     threads: int | None = None,
     deadline: float | None = None,
     keep_every: float | None = None,
@@ -607,9 +607,9 @@ def repack(
 
     cluster: ("entries", number) or ("bytes", as stored in the inputs). choices: the path of a tree, the paths
     of its branches and, for each input that has it, ranges of its entries; None for all. sets: trees that are
-    written once where inputs have the same. rntuple: whether trees become RNTuples. keep_every: seconds
-    between saved states, from which a later run can resume; 10 by default. Returns the fields of
-    `sapwood.repacking.RepackReport`; times in nanoseconds.
+    written once where inputs have the same. format: "rntuple" or "ttree", if not that of the inputs.
+    keep_every: seconds between saved states, from which a later run can resume; 10 by default. Returns the
+    fields of `sapwood.repacking.RepackReport`; times in nanoseconds.
     """
 
 def split_branches(column: str, form: tuple[Any, ...], first: int) -> list[tuple[str, tuple[Any, ...]]]:

@@ -8,7 +8,7 @@ use sapwood_rewrite::repack::inputs::Inputs;
 use sapwood_rewrite::repack::objects::{copy_objects, copy_process_ids};
 use sapwood_rewrite::repack::output::OutputFile;
 use sapwood_rewrite::repack::plan::RepackPlan;
-use sapwood_rewrite::repack::{Input, RepackOptions, RepackReport, copy_trees};
+use sapwood_rewrite::repack::{Input, RepackOptions, RepackReport, copy_tables};
 use sapwood_root::{File, KeyEntry, is_tree};
 use sapwood_source::MemorySource;
 use sapwood_store::Store;
@@ -189,7 +189,7 @@ fn join(
     output.file.descriptions().unite(&plan.descriptions);
     copy_process_ids(&plan.process_ids, &mut inputs, &mut output, call)?;
     copy_objects(&plan.objects, &mut inputs, &mut output, &mut report, call)?;
-    copy_trees(&mut plan, &mut inputs, &mut output, &options, &mut report, call)?;
+    copy_tables(&mut plan, &mut inputs, &mut output, &options, &mut report, call)?;
     output.commit()?;
     report.notes.iter().for_each(|note| log::info!("{url}: {note}"));
     File::in_memory(MemorySource::named(url, None, sink.take()), counters, call)

@@ -20,6 +20,7 @@ mod auxiliary;
 mod basket;
 mod consolidate;
 mod contents;
+mod conversion;
 mod cutting;
 mod describe;
 mod export;

@@ -1,5 +1,6 @@
 //! Writes datasets from ROOT files: creates them, appends entries, and adds products.
 
+use super::conversion;
 use super::cutting::EntryOrder;
 use super::identity;
 use super::location::DatasetLocation;
@@ -34,7 +35,10 @@ pub fn create(
 ) -> Result<WriteReport> {
     // An input that cannot be read is reported before anything is written.
     if let Some(first) = inputs.first() {
-        open_tree(&open(first, call)?, tree, call)?;
+        let file = open(first, call)?;
+        if !conversion::check(&file, tree, options.chosen.branches.as_deref(), call)? {
+            open_tree(&file, tree, call)?;
+        }
     }
     let (store, log) = location.parts();
     let dataset = Dataset::open_or_create(store, log, tree, options.made(&[]), call.deadline());
@@ -91,14 +95,16 @@ pub(super) fn store_entries(
     let mut uploads = Uploads::of(dataset, options.base.as_deref(), deadline)?;
     let (mut segments, mut notes) = (Vec::new(), Vec::new());
     for (index, input) in inputs.iter().enumerate() {
-        let whole = open(input, call)?;
+        let branches = options.chosen.branches.as_deref();
+        let as_tree = conversion::as_tree(open(input, call)?, &path, branches, options.threads, call)?;
+        let (whole, chosen) = (&as_tree.file, branches.filter(|_| !as_tree.is_converted));
         let mut first = 0;
         for part in 0..whole.part_count() {
             let file = whole.part(part, call)?;
             let tree = open_tree(&file, &path, call)?;
             let template = match &mut template {
                 Some(template) => template,
-                none => none.insert(match &options.chosen.branches {
+                none => none.insert(match chosen {
                     Some(branches) => Template::of_branches(&tree, &path, branches, call)?,
                     None => Template::of_tree(&tree, &path, None, call)?,
                 }),

@@ -17,7 +17,7 @@ type SelectionArgument = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)
 #[pyfunction]
 #[pyo3(signature = (
     inputs, target, name, *, compression=None, basket_size=None, cluster=None, trees=None, choices=Vec::new(),
-    intersection=false, sets=Vec::new(), rntuple=false, threads=None, deadline=None, keep_every=None
+    intersection=false, sets=Vec::new(), format=None, threads=None, deadline=None, keep_every=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are the options of one call")]
 pub(crate) fn repack<'py>(
@@ -32,14 +32,18 @@ pub(crate) fn repack<'py>(
     choices: Vec<SelectionArgument>,
     intersection: bool,
     sets: Vec<String>,
-    rntuple: bool,
+    format: Option<&str>,
     threads: Option<usize>,
     deadline: Option<f64>,
     keep_every: Option<f64>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let inputs = inputs.iter().map(|one| input(one, deadline)).collect::<PyResult<Vec<_>>>()?;
     let options = RepackOptions {
-        format: if rntuple { OutputFormat::RNTuple } else { OutputFormat::Unchanged },
+        format: match format {
+            None => OutputFormat::Unchanged,
+            Some("rntuple") => OutputFormat::RNTuple,
+            Some(_) => OutputFormat::Tree,
+        },
         compression: self::compression(compression)?,
         basket_size,
         cluster: cluster.map(cluster_size),

@@ -99,7 +99,7 @@ impl NewTable {
     }
 
     /// Writes the baskets or pages of the open cluster.
-    fn end_cluster(&mut self, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
+    pub(crate) fn end_cluster(&mut self, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
         let directory = self.directory;
         match &mut self.format {
             Format::Tree { builder, .. } => {

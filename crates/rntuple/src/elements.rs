@@ -78,7 +78,7 @@ impl PageBytes<'_> {
                 let step = (high - low) / ((1_u64 << self.encoding.bits) - 1) as f64;
                 via::<f64, T>(wanted, out, |wanted, out| {
                     for (out, index) in out.iter_mut().zip(wanted) {
-                        *out = (f64::from(self.packed(index)) * step + low).min(high);
+                        *out = quantised(self.packed(index), step, low, high);
                     }
                 })
             }
@@ -328,8 +328,13 @@ macro_rules! floats {
 
 floats! { f32, F32; f64, F64; }
 
+/// The number that a quantised one stands for.
+pub(crate) fn quantised(number: u32, step: f64, low: f64, high: f64) -> f64 {
+    (f64::from(number) * step + low).min(high)
+}
+
 /// A number of IEEE 754 with 16 bits.
-fn half(bits: u16) -> f32 {
+pub(crate) fn half(bits: u16) -> f32 {
     let (sign, exponent, fraction) = (u32::from(bits >> 15) << 31, bits >> 10 & 31, u32::from(bits & 1023));
     match exponent {
         0 => {

@@ -25,4 +25,5 @@ pub mod write;
 
 pub use anchor::Anchor;
 pub use attributes::AttributeSet;
+pub use schema::ExtraTypeInfo;
 pub use table::{Metadata, RNTuple};

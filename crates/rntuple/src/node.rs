@@ -201,9 +201,11 @@ impl Node {
 pub(crate) struct Builder<'s> {
     schema: &'s Schema,
     encodings: &'s [Option<Encoding>],
-    children: Vec<Vec<usize>>,
-    columns: Vec<Vec<usize>>,
-    compiler: Result<Compiler>,
+    /// By field: its sub-fields, and its columns or those that it shows.
+    pub(crate) children: Vec<Vec<usize>>,
+    pub(crate) columns: Vec<Vec<usize>>,
+    /// None if objects are read as their bytes.
+    compiler: Option<Result<Compiler>>,
 }
 
 impl<'s> Builder<'s> {
@@ -219,7 +221,12 @@ impl<'s> Builder<'s> {
         for (column, field) in &schema.aliases {
             columns[*field].push(*column);
         }
-        Builder { schema, encodings, children, columns, compiler: compiler(&schema.classes) }
+        Builder { schema, encodings, children, columns, compiler: Some(compiler(schema.classes())) }
+    }
+
+    /// The same, with the bytes of objects that ROOT streamed instead of what they hold.
+    pub(crate) fn with_objects_as_bytes(self) -> Builder<'s> {
+        Builder { compiler: None, ..self }
     }
 
     /// The field number `id`.
@@ -283,7 +290,7 @@ impl<'s> Builder<'s> {
                 chars: self.representations(id, 1, &is_char)?,
             });
         }
-        if field.type_name.starts_with("ROOT::RNTupleCardinality<") {
+        if field.is_count() {
             let wide = !field.type_name.contains("uint32");
             let primitive = if wide { Primitive::U64 } else { Primitive::U32 };
             return Ok(Node::Count { ends: self.index(id, 0)?, primitive });
@@ -321,15 +328,13 @@ impl<'s> Builder<'s> {
 
     fn object(&self, id: usize) -> Result<Node> {
         let field = &self.schema.fields[id];
-        let compiled = self.compiler.as_ref().map_err(Error::copy);
+        let (ends, bytes) = (self.index(id, 0)?, self.representations(id, 1, &is_char)?);
+        let Some(compiler) = &self.compiler else { return Ok(Node::Text { ends, chars: bytes }) };
+        let compiled = compiler.as_ref().map_err(Error::copy);
         let program = compiled.and_then(|compiler| compiler.object(&field.type_name, &[]));
         let program =
             program.map_err(|error| unreadable(field, &format!("is streamed: {}", error.message())))?;
-        Ok(Node::Object {
-            ends: self.index(id, 0)?,
-            bytes: self.representations(id, 1, &is_char)?,
-            program: Arc::new(program),
-        })
+        Ok(Node::Object { ends, bytes, program: Arc::new(program) })
     }
 
     fn only_child(&self, id: usize) -> Result<usize> {

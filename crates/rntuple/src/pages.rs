@@ -54,7 +54,7 @@ pub(crate) struct Pages {
     unchecked: HashSet<u64>,
     /// Offsets of pages that are used more than once.
     repeated: HashSet<u64>,
-    max_key_size: u64,
+    pub(crate) max_key_size: u64,
     /// Most stored bytes of a page.
     longest: u64,
     located: RwLock<Located>,

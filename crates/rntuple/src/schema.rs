@@ -12,9 +12,15 @@ const KNOWN_FEATURES: u64 = 1;
 /// The content of extra type information that describes classes.
 const STREAMER_INFOS: u32 = 0;
 
+/// Flags of fields: an array, a projection, a class with a checksum.
+const REPETITIVE: u16 = 1;
+const PROJECTED: u16 = 2;
+const CHECKED: u16 = 4;
+
 /// The structure of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Role {
+    #[default]
     Plain,
     Collection,
     Record,
@@ -23,19 +29,42 @@ pub(crate) enum Role {
     Unknown(u16),
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FieldRecord {
     pub(crate) version: u32,
+    pub(crate) type_version: u32,
     pub(crate) parent: usize,
     pub(crate) role: Role,
     pub(crate) name: String,
     pub(crate) type_name: String,
+    pub(crate) type_alias: String,
     pub(crate) description: String,
+    /// Flags that need no other reading.
+    pub(crate) other_flags: u16,
     /// Repetitions of a fixed-size array or bitset.
     pub(crate) repetitions: Option<u64>,
+    /// The field that a projected one shows.
+    pub(crate) source: Option<usize>,
+    /// The checksum of a class.
+    pub(crate) type_checksum: Option<u32>,
 }
 
-#[derive(Debug, Clone)]
+impl FieldRecord {
+    pub(crate) fn flags(&self) -> u16 {
+        let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
+        self.other_flags
+            | flag(self.repetitions.is_some(), REPETITIVE)
+            | flag(self.source.is_some(), PROJECTED)
+            | flag(self.type_checksum.is_some(), CHECKED)
+    }
+
+    /// True if it shows the number of items of a collection.
+    pub(crate) fn is_count(&self) -> bool {
+        self.type_name.starts_with("ROOT::RNTupleCardinality<")
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ColumnRecord {
     pub(crate) kind: u16,
     pub(crate) bits: u16,
@@ -56,8 +85,16 @@ pub(crate) struct Schema {
     pub(crate) columns: Vec<ColumnRecord>,
     /// Physical column and projected field.
     pub(crate) aliases: Vec<(usize, usize)>,
-    /// Descriptions of the classes whose objects ROOT streamed, each a list of them in a buffer of its own.
-    pub(crate) classes: Vec<Vec<u8>>,
+    pub(crate) extra: Vec<ExtraTypeInfo>,
+}
+
+/// What the file says about a type besides its fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtraTypeInfo {
+    pub(crate) content: u32,
+    pub(crate) version: u32,
+    pub(crate) type_name: String,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// Where a list of pages is.
@@ -78,6 +115,11 @@ pub(crate) struct Footer {
 }
 
 impl Schema {
+    /// Descriptions of the classes whose objects ROOT streamed, each a list of them in a buffer of its own.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = &[u8]> {
+        self.extra.iter().filter(|info| info.content == STREAMER_INFOS).map(|info| info.bytes.as_slice())
+    }
+
     /// The schema in the uncompressed header.
     pub(crate) fn parse(header: &[u8]) -> Result<Schema> {
         let (mut wire, checksum) = Wire::envelope(header, EnvelopeType::Header)?;
@@ -149,18 +191,16 @@ impl Schema {
         let (count, mut list) = wire.list(FRAME)?;
         for _ in 0..count {
             let mut record = list.record()?;
-            let content = record.u32()?;
-            let _version_and_class = (record.u32()?, record.string()?);
-            if content == STREAMER_INFOS {
-                self.classes.push(record.blob()?.to_vec());
-            }
+            let (content, version, type_name) = (record.u32()?, record.u32()?, record.string()?);
+            let bytes = record.blob()?.to_vec();
+            self.extra.push(ExtraTypeInfo { content, version, type_name, bytes });
         }
         Ok(())
     }
 }
 
 fn field(record: &mut Wire<'_>, id: usize) -> Result<FieldRecord> {
-    let (version, _type_version) = (record.u32()?, record.u32()?);
+    let (version, type_version) = (record.u32()?, record.u32()?);
     let parent = record.u32()? as usize;
     if parent > id {
         return Err(record.corrupt(format!("has the field {id} before its parent")));
@@ -175,9 +215,24 @@ fn field(record: &mut Wire<'_>, id: usize) -> Result<FieldRecord> {
     };
     let flags = record.u16()?;
     let (name, type_name) = (record.string()?, record.string()?);
-    let (_alias, description) = (record.string()?, record.string()?);
-    let repetitions = if flags & 1 != 0 { Some(record.u64()?) } else { None };
-    Ok(FieldRecord { version, parent, role, name, type_name, description, repetitions })
+    let (type_alias, description) = (record.string()?, record.string()?);
+    let repetitions = if flags & REPETITIVE != 0 { Some(record.u64()?) } else { None };
+    let source = if flags & PROJECTED != 0 { Some(record.u32()? as usize) } else { None };
+    let type_checksum = if flags & CHECKED != 0 { Some(record.u32()?) } else { None };
+    Ok(FieldRecord {
+        version,
+        type_version,
+        parent,
+        role,
+        name,
+        type_name,
+        type_alias,
+        description,
+        other_flags: flags & !(REPETITIVE | PROJECTED | CHECKED),
+        repetitions,
+        source,
+        type_checksum,
+    })
 }
 
 fn column(record: &mut Wire<'_>) -> Result<ColumnRecord> {

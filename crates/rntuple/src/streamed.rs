@@ -14,7 +14,7 @@ const NEW_CLASS: &[u8] = &[0xFF; 4];
 ///
 /// # Errors
 /// `Corrupt` if one is damaged.
-pub(crate) fn compiler(contents: &[Vec<u8>]) -> Result<Compiler> {
+pub(crate) fn compiler<'c>(contents: impl Iterator<Item = &'c [u8]>) -> Result<Compiler> {
     let mut infos = Vec::new();
     for content in contents {
         // A byte count, a mark, and the name of the class stand before the list; positions count from the first.

@@ -4,7 +4,7 @@ use crate::anchor::Anchor;
 use crate::attributes::AttributeSet;
 use crate::blob::{Split, uncompress};
 use crate::encoding::Encoding;
-use crate::node::{Builder, Node};
+use crate::node::{Builder, Node, Representations};
 use crate::page_list::{Cluster, parse};
 use crate::pages::Pages;
 use crate::plan::FieldPlan;
@@ -18,30 +18,44 @@ use sapwood_table::pool::wait;
 use sapwood_table::{
     Chunk, ColumnContent, ColumnPlan, ColumnSchema, FileIndex, Selection, Table, spelled_form,
 };
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// An RNTuple.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RNTuple {
     url: String,
     path: String,
     fetcher: Fetcher,
-    name: String,
-    description: String,
+    pub(crate) schema: Arc<Schema>,
+    encodings: Vec<Option<Encoding>>,
     attributes: Vec<AttributeSet>,
     starts: Vec<u64>,
     fields: Vec<TopField>,
-    pages: Pages,
+    pub(crate) pages: Arc<Pages>,
 }
 
 /// A top-level field.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct TopField {
+    /// Its number among all fields.
+    id: usize,
     name: String,
     title: String,
     typename: String,
-    content: std::result::Result<(Arc<Node>, Form), String>,
+    content: FieldContent,
+    /// The top-level field with the number of its items.
+    count: Option<usize>,
+}
+
+/// What a field holds, or why it cannot be read.
+type FieldContent = std::result::Result<(Arc<Node>, Form), String>;
+
+fn content(builder: &Builder<'_>, id: usize) -> FieldContent {
+    let node = builder.node(id, 0, 1).map_err(|error| error.message().to_owned())?;
+    let form = node.form();
+    Ok((Arc::new(node), form))
 }
 
 /// The metadata of an RNTuple.
@@ -150,17 +164,20 @@ impl RNTuple {
         let mut late = vec![0; schema.columns.len()];
         let mut fields = Vec::new();
         for (id, field) in schema.fields.iter().enumerate().filter(|(id, field)| *id == field.parent) {
-            let content = builder.node(id, 0, 1).map(|node| (node.form(), Arc::new(node)));
-            if let Ok((_, node)) = &content {
+            let content = content(&builder, id);
+            if let Ok((node, _)) = &content {
                 find_late_columns(node, &schema, &mut late)?;
             }
             fields.push(TopField {
+                id,
                 name: field.name.clone(),
                 title: field.description.clone(),
                 typename: typename(&field.type_name, &content),
-                content: content.map(|(form, node)| (node, form)).map_err(|error| error.message().to_owned()),
+                content,
+                count: None,
             });
         }
+        find_counts(&mut fields);
         shift_late_columns(&late, &mut clusters)?;
         let mut starts: Vec<u64> = clusters.iter().map(|cluster| cluster.first_entry).collect();
         starts.extend(clusters.last().map(Cluster::end));
@@ -169,23 +186,23 @@ impl RNTuple {
             url: url.to_owned(),
             path: path.to_owned(),
             fetcher,
-            name: schema.name,
-            description: schema.description,
+            schema: Arc::new(schema),
+            encodings: encodings.clone(),
             attributes,
             starts,
             fields,
-            pages: Pages::new(clusters, encodings, late, max_key_size),
+            pages: Arc::new(Pages::new(clusters, encodings, late, max_key_size)),
         })
     }
 
     /// The name that its writer gave it.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.schema.name
     }
 
     /// The description that its writer gave it.
     pub fn description(&self) -> &str {
-        &self.description
+        &self.schema.description
     }
 
     /// How the pages of a field are compressed, as ROOT codes it: 100 · algorithm + level. `None` if it has no pages.
@@ -203,7 +220,27 @@ impl RNTuple {
         &self.attributes
     }
 
-    fn node(&self, column: usize) -> Result<&Arc<Node>> {
+    /// The same table, whose objects that ROOT streamed are read as their bytes.
+    pub fn with_objects_as_bytes(&self) -> RNTuple {
+        let builder = self.builder().with_objects_as_bytes();
+        let field = |field: &TopField| TopField { content: content(&builder, field.id), ..field.clone() };
+        RNTuple { fields: self.fields.iter().map(field).collect(), ..self.clone() }
+    }
+
+    /// The number of a top-level field among all fields.
+    pub(crate) fn field_id(&self, column: usize) -> Option<usize> {
+        self.fields.get(column).map(|field| field.id)
+    }
+
+    pub(crate) fn builder(&self) -> Builder<'_> {
+        Builder::new(&self.schema, &self.encodings)
+    }
+
+    pub(crate) fn encoding(&self, column: usize) -> Option<Encoding> {
+        self.encodings.get(column).copied().flatten()
+    }
+
+    pub(crate) fn node(&self, column: usize) -> Result<&Arc<Node>> {
         let field = self
             .fields
             .get(column)
@@ -223,10 +260,30 @@ impl RNTuple {
 }
 
 /// The type that its writer gave a field, or what it holds if it gave none.
-fn typename(written: &str, content: &Result<(Form, Arc<Node>)>) -> String {
+fn typename(written: &str, content: &FieldContent) -> String {
     match content {
-        Ok((form, _)) if written.is_empty() => spelled_form(form),
+        Ok((_, form)) if written.is_empty() => spelled_form(form),
         _ => written.to_owned(),
+    }
+}
+
+/// Finds the fields with the numbers of items of others.
+fn find_counts(fields: &mut [TopField]) {
+    let ends = |field: &TopField| match field.content.as_ref().map(|(node, _)| &**node) {
+        Ok(Node::List { ends, .. }) => Some((ends.clone(), false)),
+        Ok(Node::Count { ends, .. }) => Some((ends.clone(), true)),
+        _ => None,
+    };
+    let of_fields: Vec<_> = fields.iter().map(ends).collect();
+    let counts = of_fields.iter().enumerate().filter_map(|(field, found)| match found {
+        Some((ends, true)) => Some((ends, field)),
+        _ => None,
+    });
+    let counts: HashMap<&Representations, usize> = counts.collect();
+    for (field, found) in fields.iter_mut().zip(&of_fields) {
+        if let Some((ends, false)) = found {
+            field.count = counts.get(ends).copied();
+        }
     }
 }
 
@@ -281,12 +338,12 @@ impl Table for RNTuple {
     }
 
     fn schema(&self, column: usize) -> Option<ColumnSchema<'_>> {
-        let TopField { name, title, typename, content } = self.fields.get(column)?;
+        let TopField { name, title, typename, content, count, .. } = self.fields.get(column)?;
         let content = match content {
             Ok((_, form)) => ColumnContent::Values(form),
             Err(why) => ColumnContent::Unreadable(why),
         };
-        Some(ColumnSchema { name, title, typename, group: None, content, count_column: None })
+        Some(ColumnSchema { name, title, typename, group: None, content, count_column: *count })
     }
 
     fn fetcher(&self, _: FileIndex) -> Fetcher {

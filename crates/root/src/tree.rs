@@ -138,6 +138,14 @@ impl Tree {
         }
     }
 
+    /// The same, with the methods that only an RNTuple has; none if it is a TTree.
+    pub fn rntuple(&self) -> Option<&Arc<RNTuple>> {
+        match &self.0.format {
+            Format::TTree(_) => None,
+            Format::RNTuple(table) => Some(table),
+        }
+    }
+
     /// Its path in the file, as requested.
     pub fn path(&self) -> &str {
         self.borrowed().path()

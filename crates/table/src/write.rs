@@ -1,6 +1,6 @@
 //! What writers of columnar formats share: their input columns, checked, and the sizes of clusters.
 
-use sapwood_core::{Error, Form, Result};
+use sapwood_core::{Column, Error, Form, Result};
 use std::ops::Range;
 
 /// The size of the clusters of a new table.
@@ -21,6 +21,13 @@ pub struct ColumnView<'a> {
     pub length: usize,
     /// The buffers, depth first, in the byte order of the machine.
     pub buffers: Vec<&'a [u8]>,
+}
+
+impl<'a> From<&'a Column> for ColumnView<'a> {
+    fn from(column: &'a Column) -> ColumnView<'a> {
+        let buffers = column.buffers.iter().map(|buffer| buffer.as_bytes()).collect();
+        ColumnView { length: column.length, buffers }
+    }
 }
 
 impl<'a> ColumnView<'a> {

@@ -53,7 +53,7 @@ class Layout:
     compression: Compression = None
     basket_size: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Bytes of a basket before compression, such as 256k."),
+        typer.Option(metavar="SIZE", help="Bytes of a basket or page before compression, such as 256k."),
     ] = None
     cluster_size: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Compressed bytes of a cluster, such as 20MB.")
@@ -62,7 +62,8 @@ class Layout:
         int | None, typer.Option(metavar="N", min=1, help="Entries of a cluster, instead of its bytes.")
     ] = None
     format: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="rntuple writes trees as RNTuples.")
+        str | None,
+        typer.Option(metavar="FORMAT", help="rntuple writes trees as RNTuples, ttree RNTuples as trees."),
     ] = None
 
     def arguments(self) -> dict[str, Any]:

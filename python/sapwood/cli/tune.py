@@ -35,8 +35,8 @@ def tune(
         typer.Option(
             "--dimension",
             metavar="NAME",
-            help="The parameter to vary: compression, basket-size, cluster-size, event-skipping, events or "
-            "split. Repeatable; by default all.",
+            help="The parameter to vary: compression, basket-size, cluster-size, event-skipping, events, "
+            "format or split. Repeatable; by default all.",
         ),
     ] = None,
     columns: Annotated[

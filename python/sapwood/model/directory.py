@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from .file import File
 
 T = TypeVar("T")
-TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD", "ROOT::RNTuple", "ROOT::Experimental::RNTuple"})
+RNTUPLE_CLASSES = frozenset({"ROOT::RNTuple", "ROOT::Experimental::RNTuple"})
+TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"}) | RNTUPLE_CLASSES
 """The C++ classes of trees in either format."""
 
 

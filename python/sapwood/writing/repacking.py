@@ -13,7 +13,7 @@ from ..display.notebook import notebook_table
 from ..errors import KeyInFileError, UsageError
 from ..errors.core import core_errors
 from ..integrations.edm.processes import metadata_branch
-from ..model.directory import TREE_CLASSES, split_cycle
+from ..model.directory import RNTUPLE_CLASSES, TREE_CLASSES, split_cycle
 from ..model.file import File
 from ..model.tree import Tree
 from ..opening.single import core_input, is_dataset_tree, open_with_file
@@ -43,9 +43,10 @@ class RepackReport:
     Attributes:
         bytes: size of the new file.
         trees: number of entries of each tree, by path.
-        copied_baskets: baskets that were copied unchanged.
+        copied_baskets: baskets and pages that were copied unchanged.
         recompressed_baskets: baskets that were recompressed with the same entries.
-        cut_baskets: baskets that were re-split, with other entries than in the source.
+        cut_baskets: baskets that were re-split, with other entries than in the source; pages that were made
+            from values.
         objects: other objects that were copied.
         sums: histograms that were added up.
         decompress_seconds, compress_seconds: CPU time, summed over all threads.
@@ -81,7 +82,7 @@ def repack(
     basket_size: int | str | None = None,
     cluster_size: int | str | None = None,
     cluster_entries: int | None = None,
-    format: Literal["rntuple"] | None = None,
+    format: Literal["rntuple", "ttree"] | None = None,
     keep: Filter = None,
     drop: Filter = None,
     cut: str | None = None,
@@ -98,7 +99,10 @@ def repack(
     """Copies a file or a dataset to a new file, optionally with another layout, fewer branches or entries.
 
     Entries are copied as bytes, so branches of any type can be repacked. All other objects are copied as
-    well. Without options, baskets are copied unchanged.
+    well. Without options, baskets and pages are copied unchanged.
+
+    RNTuples stay RNTuples, with the types of their fields. Pages are copied where a cluster is selected as a
+    whole and keeps its compression; other entries are read, and written to new pages.
 
     >>> sapwood.repack("in.root", "out.root", keep=["Muon_*"], cut="nMuon >= 2")          # doctest: +SKIP
 
@@ -108,18 +112,19 @@ def repack(
         target: a local path, the URL of an object, or an object with ``write`` and ``seek``; not the source.
             The file appears once it is complete. To resume a run that was killed or failed temporarily after
             more than ten seconds, make the same call again; the notes then say so. (Writing to a Python
-            object cannot be resumed.)
+            object cannot be resumed, nor can files with RNTuples.)
         compression: compression of all baskets, such as ``"zstd:5"``, ``"none"`` or ROOT's number. Default:
             unchanged.
-        basket_size: bytes of a basket before compression, such as ``"256 KiB"``. Default: unchanged.
-        cluster_size: bytes of a cluster, as compressed in the source, such as ``"20 MB"``. Default:
-            unchanged.
+        basket_size: bytes of a basket or of a page of an RNTuple, before compression, such as ``"256 KiB"``.
+            Default: unchanged; 1 MiB for new pages.
+        cluster_size: bytes of a cluster, as compressed in the source, such as ``"20 MB"``; in RNTuples as
+            written. Default: unchanged; 128 MiB for new clusters of RNTuples.
         cluster_entries: entries of a cluster, instead of ``cluster_size``.
         format: ``"rntuple"`` to write trees as RNTuples: their values are read, and become fields of the same
-            types. Then ``basket_size`` is that of a page, and ``cluster_size`` is in bytes as written.
-            Default: unchanged.
+            types. ``"ttree"`` to write RNTuples as trees. Default: unchanged.
         keep, drop: names, globs or ``"/regex/"`` of branches of ``tree`` to copy, and to drop. A branch
-            includes its sub-branches and its counter.
+            includes its sub-branches and its counter. A projection in an RNTuple gets values of its own if
+            its collection is not copied.
         cut: an expression; only entries of ``tree`` for which it is true are copied.
         entry_start, entry_stop: the range of entries of ``tree`` to copy; negative values count from the end.
             Default: all.
@@ -137,7 +142,8 @@ def repack(
     Raises:
         UsageError: the target is the source, exists (without ``overwrite``), or has the suffix of another
             format; or no branch is left.
-        UnsupportedTypeError: the file contains something that cannot be copied, such as an RNTuple.
+        UnsupportedTypeError: the file contains something that cannot be copied, or a field that no tree can
+            hold.
         DeadlineError: the deadline passed.
     """
     opened = open_options(deadline, threads, options)
@@ -170,7 +176,7 @@ def merge(
     basket_size: int | str | None = None,
     cluster_size: int | str | None = None,
     cluster_entries: int | None = None,
-    format: Literal["rntuple"] | None = None,
+    format: Literal["rntuple", "ttree"] | None = None,
     schema: Literal["strict", "intersection"] = "strict",
     sets: Sequence[str] = CMS_SETS,
     trees: Sequence[str] | None = None,
@@ -181,9 +187,9 @@ def merge(
 ) -> RepackReport:
     """Merges several files or datasets into one file: trees with the same path are concatenated, in order.
 
-    By default, compression and baskets stay unchanged. Histograms and profiles with the same path and binning
-    are added. Of other objects with the same path, the first is kept, and the report says so. Only a few
-    files are open at a time.
+    By default, compression, baskets and pages stay unchanged. Histograms and profiles with the same path and
+    binning are added. Of other objects with the same path, the first is kept, and the report says so. Only a
+    few files are open at a time.
 
     >>> sapwood.merge(["a.root", "b.root"], "all.root", compression="zstd:5")          # doctest: +SKIP
 
@@ -262,9 +268,9 @@ def _layout(
     format: str | None,
 ) -> dict[str, Any]:
     """The layout options as keyword arguments of the core."""
-    if format not in (None, "rntuple"):
-        raise UsageError(f"format must be 'rntuple', not {format!r}")
-    layout: dict[str, Any] = {"rntuple": True} if format else {}
+    if format not in (None, "rntuple", "ttree"):
+        raise UsageError(f"format must be 'rntuple' or 'ttree', not {format!r}")
+    layout: dict[str, Any] = {"format": format}
     if compression is not None:
         layout["compression"] = Compression.of(compression).code
     if basket_size is not None:
@@ -348,6 +354,9 @@ def branches_of(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:
         # A branch that loses a sub-branch must not be selected as a whole, only its remaining sub-branches.
         lost = {branch.path for branch in tree.core.branches} - set(paths)
         paths = [path for path in paths if not any(other.startswith(f"{path}/") for other in lost)]
+        if tree.classname in RNTUPLE_CLASSES:
+            # The core adds the collections of ROOT's importer of which all members are selected.
+            paths = [path for path in paths if not path.startswith("_collection")]
     if not paths:
         raise UsageError(
             f"'keep' and 'drop' leave no branch of {tree.location}", hint="'sapwood ls' lists the names"

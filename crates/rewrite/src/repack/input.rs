@@ -42,7 +42,9 @@ impl InputTree {
         let (file, cycle) = file.holder(path, Some(cycle), call)?;
         let KeyRecord { key, record, streamers, .. } = file.root().find(path, cycle, call)?;
         if RNTUPLES.contains(&key.class_name.as_str()) {
-            return Err(InputTree::refused(&file, path));
+            return Err(Error::unsupported(format!("'{path}' is an RNTuple; this works only with a TTree"))
+                .url(file.url())
+                .hint("'sapwood repack --format ttree' writes it as one"));
         }
         let described = TreeRecord {
             name: key.name.clone(),
@@ -53,11 +55,6 @@ impl InputTree {
         };
         InputTree::parse(&file, described, &streamers)
             .map_err(|error| record.locate(&key.name, &error).url(file.url()))
-    }
-
-    /// Why the RNTuple at a path is no input.
-    pub(crate) fn refused(file: &File, path: &str) -> Error {
-        Error::unsupported(format!("'{path}' is an RNTuple, which cannot be copied yet")).url(file.url())
     }
 
     /// The tree of a dataset, without its baskets.

@@ -9,33 +9,37 @@
 pub mod baskets;
 pub mod entry_ranges;
 pub mod input;
+mod input_table;
 pub mod inputs;
 mod journal;
 pub mod objects;
 mod options;
 pub mod output;
 mod output_tree;
+mod pages;
 mod placing;
 pub mod plan;
 mod rntuples;
 mod sets;
 mod stream;
 mod trees;
+mod ttrees;
+mod values;
 
 pub use options::{
     Input, InputFile, OpenFile, OutputFormat, RepackOptions, RepackReport, SchemaDrift, TreeSelection,
 };
-pub use trees::copy_trees;
 
 use inputs::Inputs;
 use journal::RepackJournal;
 use objects::{copy_objects, copy_process_ids};
 use output::OutputFile;
-use plan::RepackPlan;
+use plan::{RepackPlan, TableTreatment};
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Call, Result};
 use sapwood_sink::Sink;
 use sapwood_tfile::write::FileWriter;
+use trees::copy_trees;
 
 /// Writes the content of some files to a new file; `name` is the name that ROOT shows. Trees of the same path are
 /// concatenated in the order of the inputs, and histograms are added. If several inputs have another object of the same
@@ -59,8 +63,10 @@ pub fn repack(
     let first = inputs.get(0, call)?;
     let own = Compression::from_number(first.header().compression);
     let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
-    // Values that are written again are not kept for a later run.
-    let job = plan.job(name, options).filter(|_| options.format == OutputFormat::Unchanged);
+    // Only copies of baskets are kept for a later run.
+    let only_baskets =
+        plan.trees.iter().all(|tree| tree.treatment(options.format) == TableTreatment::Baskets);
+    let job = plan.job(name, options).filter(|_| only_baskets);
     let journal = match job {
         Some(job) => RepackJournal::begin(&mut *sink, job, options.keep_every, &mut report.notes)?,
         None => RepackJournal::none(),
@@ -90,8 +96,30 @@ fn write(
     }
     copy_process_ids(&plan.process_ids, inputs, output, call)?;
     copy_objects(&plan.objects, inputs, output, report, call)?;
-    match options.format {
-        OutputFormat::Unchanged => copy_trees(plan, inputs, output, options, report, call),
-        OutputFormat::RNTuple => rntuples::write(plan, inputs, output, options, report, call),
+    copy_tables(plan, inputs, output, options, report, call)
+}
+
+/// Copies all planned trees and RNTuples, or writes them in another format.
+///
+/// # Errors
+/// Those of [`repack`].
+pub fn copy_tables(
+    plan: &mut RepackPlan,
+    inputs: &mut Inputs<'_>,
+    output: &mut OutputFile,
+    options: &RepackOptions,
+    report: &mut RepackReport,
+    call: &mut Call<'_>,
+) -> Result<()> {
+    copy_trees(plan, inputs, output, options, report, call)?;
+    for tree in &plan.trees {
+        let entries = match tree.treatment(options.format) {
+            TableTreatment::Baskets => continue,
+            TableTreatment::Pages => pages::copy(tree, inputs, output, options, report, call)?,
+            TableTreatment::ToRNTuple => rntuples::write(tree, inputs, output, options, call)?,
+            TableTreatment::ToTree => ttrees::write(tree, inputs, output, options, call)?,
+        };
+        report.trees.push((tree.path.clone(), entries));
     }
+    Ok(())
 }

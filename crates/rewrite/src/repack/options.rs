@@ -52,7 +52,7 @@ impl Input {
     }
 }
 
-/// How the new file differs from its inputs. By default it does not: baskets are copied as they are.
+/// How the new file differs from its inputs. By default it does not: baskets and pages are copied as they are.
 #[derive(Debug, Clone, Default)]
 pub struct RepackOptions {
     /// The format of the tables in the new file. Default: unchanged.
@@ -60,10 +60,11 @@ pub struct RepackOptions {
     /// Compression of all baskets or pages, and of the metadata. Default: unchanged.
     pub compression: Option<Compression>,
     /// `fBasketSize` of all branches: the uncompressed size of a basket. Default: baskets are not re-split, or get the
-    /// size that their branch states if `cluster` is set. For RNTuples, the size of a page; default: 1 MiB.
+    /// size that their branch states if `cluster` is set. For RNTuples, the size of a page; default: pages are copied,
+    /// and new ones have 1 MiB.
     pub basket_size: Option<u32>,
-    /// Size of clusters; a size in bytes refers to the compressed size in the inputs. Default: unchanged; for RNTuples,
-    /// 128 MiB in the new file.
+    /// Size of clusters; a size in bytes refers to the compressed size in the inputs. Default: unchanged. For new
+    /// clusters of RNTuples, a size in bytes refers to the new file; default: 128 MiB.
     pub cluster: Option<ClusterSize>,
     /// Paths of the trees to write. Default: all.
     pub trees: Option<Vec<String>>,
@@ -89,6 +90,8 @@ pub enum OutputFormat {
     Unchanged,
     /// RNTuples, whose fields get the values of the branches of trees.
     RNTuple,
+    /// Trees, whose branches get the values of the fields of RNTuples.
+    Tree,
 }
 
 /// The branches and entries of a tree to write.
@@ -119,11 +122,11 @@ pub struct RepackReport {
     pub bytes: u64,
     /// Path and number of entries of each tree.
     pub trees: Vec<(String, u64)>,
-    /// Number of baskets copied unchanged.
+    /// Number of baskets and pages copied unchanged.
     pub copied_baskets: u64,
     /// Number of baskets recompressed, with the same entries.
     pub recompressed_baskets: u64,
-    /// Number of baskets made by re-splitting.
+    /// Number of baskets made by re-splitting, and of pages made from values.
     pub cut_baskets: u64,
     /// Number of objects copied that are not trees.
     pub objects: u64,

@@ -2,19 +2,18 @@
 
 use super::entry_ranges::EntryRanges;
 use super::input::InputTree;
+use super::input_table::InputTable;
 use super::inputs::Inputs;
-use super::options::{RepackOptions, SchemaDrift};
+use super::options::{OutputFormat, RepackOptions, SchemaDrift};
 use sapwood_core::{Call, Error, Result};
-use sapwood_root::{File, KeyEntry};
-use sapwood_root::{RNTUPLES, is_tree};
-use sapwood_table::Table;
+use sapwood_rntuple::ExtraTypeInfo;
+use sapwood_root::{File, KeyEntry, RNTUPLES, Tree, is_tree};
 use sapwood_tfile::write::Descriptions;
 use sapwood_ttree::Branch;
 use std::collections::{HashMap, HashSet};
 use std::fmt::{Result as Written, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// The content of the new file, and the inputs it comes from.
 #[derive(Debug, Default)]
@@ -30,7 +29,7 @@ pub struct RepackPlan {
     pub shifts: Vec<u16>,
     /// Indices into `objects`, by path.
     of_path: HashMap<String, Vec<usize>>,
-    /// The trees, in the order in which the inputs list them.
+    /// The trees and RNTuples, in the order in which the inputs list them.
     pub trees: Vec<TreePlan>,
     /// The class descriptions of all inputs.
     pub descriptions: Descriptions,
@@ -40,7 +39,7 @@ pub struct RepackPlan {
     elsewhere: bool,
 }
 
-/// A tree to write.
+/// A tree or an RNTuple to write.
 #[derive(Debug)]
 pub struct TreePlan {
     /// Its path.
@@ -51,8 +50,25 @@ pub struct TreePlan {
     pub wanted: Vec<bool>,
     /// True if baskets are re-split.
     pub resplit: bool,
-    /// The tree of the first input, until it is opened to be copied.
-    first: Option<InputTree>,
+    /// True for an RNTuple.
+    pub is_rntuple: bool,
+    /// What the RNTuples of all inputs say about types.
+    pub types: Vec<ExtraTypeInfo>,
+    /// The table of the first input, until it is opened to be copied.
+    first: Option<InputTable>,
+}
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableTreatment {
+    /// A tree's baskets are copied, recompressed or re-split.
+    Baskets,
+    /// An RNTuple's pages are copied, or made from its values.
+    Pages,
+    /// The values of a tree are written as an RNTuple.
+    ToRNTuple,
+    /// The values of an RNTuple are written as a tree.
+    ToTree,
 }
 
 /// An input that has a tree.
@@ -64,6 +80,7 @@ pub struct TreeInput {
     given: (usize, u64),
     /// The tree's highest cycle.
     cycle: u16,
+    class_name: String,
     entries: u64,
 }
 
@@ -98,7 +115,7 @@ impl RepackPlan {
             return Err(Error::new(sapwood_core::ErrorKind::Missing, format!("there is no tree '{path}'")));
         }
         for tree in &plan.trees {
-            let empty = tree.first.as_ref().is_none_or(|first| first.outline.branches.is_empty());
+            let empty = tree.first.as_ref().is_none_or(|first| first.paths().is_empty());
             if !empty && !tree.wanted.contains(&true) {
                 let message = format!("the trees '{}' have no branch in common", tree.path);
                 return Err(Error::unsupported(message));
@@ -142,7 +159,7 @@ impl RepackPlan {
         let (mut seen, mut process_ids) = (HashSet::new(), Vec::new());
         for entry in file.keys(&mut call.step())? {
             let class = entry.key.class_name.as_str();
-            let tree = is_tree(class, &streamers);
+            let tree = is_tree(class, &streamers) || RNTUPLES.contains(&class);
             let wanted = options.trees.as_ref().is_none_or(|trees| trees.contains(&entry.path));
             if entry.key.is_directory() {
                 if !self.directories.iter().any(|(path, _)| *path == entry.path) {
@@ -150,13 +167,10 @@ impl RepackPlan {
                 }
             } else if tree && wanted {
                 self.add_tree(index, entry, &mut seen);
-            } else if RNTUPLES.contains(&class) && wanted {
-                return Err(InputTree::refused(file, &entry.path)
-                    .hint("name the trees to write; the RNTuple is then dropped"));
             } else if class == "TProcessID" {
                 // Only objects refer to process ids.
                 process_ids.extend(Some(entry).filter(|_| !options.only_trees));
-            } else if !tree && !RNTUPLES.contains(&class) && !options.only_trees {
+            } else if !tree && !options.only_trees {
                 self.add_object(index, entry);
             }
         }
@@ -189,23 +203,26 @@ impl RepackPlan {
     }
 
     fn add_tree(&mut self, index: usize, entry: KeyEntry, seen: &mut HashSet<String>) {
-        let cycle = entry.key.cycle;
-        let place = self.trees.iter().position(|tree| tree.path == entry.path);
+        let KeyEntry { path, key } = entry;
+        let (cycle, class) = (key.cycle, key.class_name);
+        let place = self.trees.iter().position(|tree| tree.path == path);
         match place.and_then(|place| self.trees.get_mut(place)) {
             // The highest cycle was written last.
-            Some(tree) if !seen.insert(entry.path.clone()) => {
-                if let Some(last) = tree.inputs.last_mut() {
-                    last.cycle = last.cycle.max(cycle);
+            Some(tree) if !seen.insert(path.clone()) => {
+                if let Some(last) = tree.inputs.last_mut().filter(|last| last.cycle < cycle) {
+                    (last.cycle, last.class_name) = (cycle, class);
                 }
             }
-            Some(tree) => tree.inputs.push(TreeInput::new(index, cycle)),
+            Some(tree) => tree.inputs.push(TreeInput::new(index, cycle, class)),
             None => {
-                seen.insert(entry.path.clone());
+                seen.insert(path.clone());
                 self.trees.push(TreePlan {
-                    path: entry.path,
-                    inputs: vec![TreeInput::new(index, cycle)],
+                    path,
+                    inputs: vec![TreeInput::new(index, cycle, class)],
                     wanted: Vec::new(),
                     resplit: false,
+                    is_rntuple: false,
+                    types: Vec::new(),
                     first: None,
                 });
             }
@@ -232,8 +249,8 @@ impl RepackPlan {
 }
 
 impl TreeInput {
-    fn new(index: usize, cycle: u16) -> TreeInput {
-        TreeInput { index, given: (0, 0), cycle, entries: 0 }
+    fn new(index: usize, cycle: u16, class_name: String) -> TreeInput {
+        TreeInput { index, given: (0, 0), cycle, class_name, entries: 0 }
     }
 }
 
@@ -245,24 +262,34 @@ impl TreePlan {
         inputs: &mut Inputs<'_>,
         call: &mut Call<'_>,
     ) -> Result<InputTree> {
-        if let Some(first) = self.first.take() {
-            return Ok(first);
+        if let Some(InputTable::Tree(first)) = self.first.take() {
+            return Ok(*first);
         }
         let input = self.inputs.get(position).ok_or_else(|| Error::usage("no such input of the tree"))?;
         let file = inputs.get(input.index, call)?;
         InputTree::open(&file, &self.path, input.cycle, &mut call.step())
     }
 
-    /// The tree in one of its inputs as a table, and its number of entries.
+    /// The tree in one of its inputs to be read, and its number of entries.
     pub(super) fn table(
         &self,
         position: usize,
         inputs: &mut Inputs<'_>,
         call: &mut Call<'_>,
-    ) -> Result<(Arc<dyn Table>, u64)> {
+    ) -> Result<(Tree, u64)> {
         let input = self.inputs.get(position).ok_or_else(|| Error::usage("no such input of the tree"))?;
         let file = inputs.get(input.index, call)?;
-        Ok((file.tree(&self.path, Some(input.cycle), &mut call.step())?.table(), input.entries))
+        Ok((file.tree(&self.path, Some(input.cycle), &mut call.step())?, input.entries))
+    }
+
+    /// How it is written in this format.
+    pub fn treatment(&self, format: OutputFormat) -> TableTreatment {
+        match (self.is_rntuple, format) {
+            (false, OutputFormat::RNTuple) => TableTreatment::ToRNTuple,
+            (false, _) => TableTreatment::Baskets,
+            (true, OutputFormat::Tree) => TableTreatment::ToTree,
+            (true, _) => TableTreatment::Pages,
+        }
     }
 
     /// The selected entries of one of its inputs, by the position among these; `ranges` are those of the given files.
@@ -303,20 +330,24 @@ impl TreePlan {
             last.entries = entries;
             return Ok(false);
         }
-        let tree = InputTree::open(file, &self.path, last.cycle, &mut call.step())?;
-        let elsewhere = tree.branches().any(|branch| !branch.file_name.is_empty());
-        last.entries = tree.meta.entries;
+        let table = InputTable::open(file, &self.path, last.cycle, &last.class_name, &mut call.step())?;
+        let elsewhere = table.is_elsewhere();
+        last.entries = table.entries();
+        if let InputTable::RNTuple(table) = &table {
+            let new = table.type_infos().iter().filter(|info| !self.types.contains(info));
+            self.types.extend(new.cloned().collect::<Vec<_>>());
+        }
         let Some(first) = self.first.take() else {
             let selection = options.selections.iter().find(|selection| selection.tree == self.path);
             let scattered = selection.and_then(|selection| selection.entries.as_ref());
             let scattered = scattered.is_some_and(|inputs| inputs.iter().any(|ranges| ranges.len() > 1));
             self.resplit = options.basket_size.is_some() || options.cluster.is_some() || scattered;
-            self.wanted =
-                wanted_branches(&tree, selection.and_then(|selection| selection.branches.as_deref()))?;
-            self.first = Some(tree);
+            self.wanted = table.wanted(selection.and_then(|selection| selection.branches.as_deref()))?;
+            self.is_rntuple = table.is_rntuple();
+            self.first = Some(table);
             return Ok(elsewhere);
         };
-        let compared = self.compare(&first, &tree, options.drift, notes);
+        let compared = self.compare(&first, &table, options.drift, notes);
         self.first = Some(first);
         compared.map(|()| elsewhere)
     }
@@ -324,11 +355,19 @@ impl TreePlan {
     /// Drops the branches that differ in another tree, or fails.
     fn compare(
         &mut self,
-        first: &InputTree,
-        other: &InputTree,
+        first: &InputTable,
+        other: &InputTable,
         drift: SchemaDrift,
         notes: &mut Vec<String>,
     ) -> Result<()> {
+        if first.is_rntuple() != other.is_rntuple() {
+            let [here, there] =
+                [first, other].map(|one| if one.is_rntuple() { "an RNTuple" } else { "a TTree" });
+            let message = format!("'{}' is {there}, but {here} in {}", self.path, first.url());
+            return Err(Error::unsupported(message)
+                .url(other.url())
+                .hint("repack one of the files to the format of the other"));
+        }
         let differences = self.differences(first, other);
         if differences.is_empty() {
             return Ok(());
@@ -336,14 +375,14 @@ impl TreePlan {
         let shown: Vec<_> = differences.iter().take(5).map(|(_, text)| text.as_str()).collect();
         let more = differences.len().saturating_sub(shown.len());
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        let (path, place) = (&self.path, first.file.url());
+        let (path, place) = (&self.path, first.url());
         let message = format!("'{path}' differs from the tree in {place}: {}{more}", shown.join("; "));
         if drift == SchemaDrift::Strict {
-            return Err(Error::unsupported(message).url(other.file.url()).hint(
+            return Err(Error::unsupported(message).url(other.url()).hint(
                 "to merge only the branches that all files have in common, use --schema intersection",
             ));
         }
-        notes.push(format!("{}: {message}", other.file.url()));
+        notes.push(format!("{}: {message}", other.url()));
         for place in differences.into_iter().filter_map(|(place, _)| place) {
             self.drop_branch(first, place);
         }
@@ -351,14 +390,13 @@ impl TreePlan {
     }
 
     /// The differences of another tree: a text for each, and the index of the branch in the first tree.
-    fn differences(&self, first: &InputTree, other: &InputTree) -> Vec<(Option<usize>, String)> {
+    fn differences(&self, first: &InputTable, other: &InputTable) -> Vec<(Option<usize>, String)> {
+        let (paths, others) = (first.paths(), other.paths());
         let of_path: HashMap<&str, usize> =
-            other.branches().enumerate().map(|(index, branch)| (branch.path.as_str(), index)).collect();
+            others.iter().enumerate().map(|(index, path)| (*path, index)).collect();
         let mut differences = Vec::new();
-        let mut seen = HashSet::new();
         for (place, _) in self.wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
-            let path = first.path(place);
-            seen.insert(path);
+            let path = paths.get(place).copied().unwrap_or_default();
             match of_path.get(path) {
                 None => differences.push((Some(place), format!("{path} is missing"))),
                 Some(&branch) => {
@@ -369,8 +407,8 @@ impl TreePlan {
                 }
             }
         }
-        let known: HashSet<&str> = first.branches().map(|branch| branch.path.as_str()).collect();
-        for path in other.branches().map(|branch| branch.path.as_str()) {
+        let known: HashSet<&str> = paths.into_iter().collect();
+        for path in others {
             if !known.contains(path) {
                 differences.push((None, format!("{path} is new")));
             }
@@ -379,16 +417,10 @@ impl TreePlan {
     }
 
     /// Drops a branch, its sub-branches, and the branches that it counts.
-    fn drop_branch(&mut self, tree: &InputTree, place: usize) {
-        if !std::mem::replace(self.wanted.get_mut(place).unwrap_or(&mut false), false) {
-            return;
+    fn drop_branch(&mut self, table: &InputTable, place: usize) {
+        if std::mem::replace(self.wanted.get_mut(place).unwrap_or(&mut false), false) {
+            table.dependents(place).into_iter().for_each(|index| self.drop_branch(table, index));
         }
-        let branches = tree.branches().enumerate();
-        let dependent: Vec<usize> = branches
-            .filter(|(_, branch)| branch.parent == Some(place) || branch.counters().any(|one| one == place))
-            .map(|(index, _)| index)
-            .collect();
-        dependent.into_iter().for_each(|index| self.drop_branch(tree, index));
     }
 }
 

@@ -4,24 +4,20 @@
 //! once; projections give the lists and the count their names.
 
 use super::inputs::Inputs;
-use super::options::{RepackOptions, RepackReport, TreeSelection};
+use super::options::{RepackOptions, TreeSelection};
 use super::output::OutputFile;
-use super::plan::{RepackPlan, TreePlan};
+use super::plan::TreePlan;
+use super::values::{columns_of, for_each_piece};
 use crate::new_file;
 use crate::new_table::{Format, NewTable};
 use sapwood_core::{Call, Column, Error, Form, Primitive, Result};
 use sapwood_rntuple::write::{FieldSpec, Projection, RNTupleBuilder, RNTupleOptions};
 use sapwood_table::pool::{compute, computing};
 use sapwood_table::write::ColumnView;
-use sapwood_table::{ColumnContent, ColumnSchema, Scan, Table, read};
+use sapwood_table::{ColumnContent, ColumnSchema, Table};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Entries that are read to learn how large an entry is.
-const SAMPLE: u64 = 1000;
-/// Bytes of arrays that are read at once.
-const STEP: u64 = 64_000_000;
 
 /// Where a field gets its values from.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,23 +38,8 @@ struct FieldPlan {
     projections: Vec<Projection>,
 }
 
-/// Writes all planned trees as RNTuples.
+/// Writes a tree as an RNTuple; its number of entries.
 pub(super) fn write(
-    plan: &RepackPlan,
-    inputs: &mut Inputs<'_>,
-    output: &mut OutputFile,
-    options: &RepackOptions,
-    report: &mut RepackReport,
-    call: &mut Call<'_>,
-) -> Result<()> {
-    for tree in &plan.trees {
-        let entries = write_tree(tree, inputs, output, options, call)?;
-        report.trees.push((tree.path.clone(), entries));
-    }
-    Ok(())
-}
-
-fn write_tree(
     tree: &TreePlan,
     inputs: &mut Inputs<'_>,
     output: &mut OutputFile,
@@ -68,10 +49,11 @@ fn write_tree(
     let selection = options.selections.iter().find(|selection: &&TreeSelection| selection.tree == tree.path);
     let ranges = selection.and_then(|selection| selection.entries.as_ref());
     let (first, _) = tree.table(0, inputs, call)?;
-    let mut fields = FieldPlan::new(&*first, &tree.wanted)?;
+    let mut fields = FieldPlan::new(&*first.table(), &tree.wanted)?;
     let mut target = fields.begin(&tree.path, output, options)?;
     for position in 0..tree.inputs.len() {
         let (table, entries) = tree.table(position, inputs, call)?;
+        let table = table.table();
         let chosen: Vec<Range<u64>> = tree.chosen(position, ranges).within(0..entries).collect();
         fields
             .copy(&table, &chosen, &mut target, output, options, call)
@@ -185,37 +167,14 @@ impl FieldPlan {
         options: &RepackOptions,
         call: &mut Call<'_>,
     ) -> Result<()> {
-        let find = |(name, form): &(String, Form)| {
-            let mut columns =
-                (0..table.column_count()).filter_map(|column| Some((column, table.schema(column)?)));
-            let found = columns.find(|(_, schema)| schema.name == name);
-            match found.map(|(column, schema)| (column, schema.content)) {
-                Some((column, ColumnContent::Values(own))) if own == form => Ok(column),
-                _ => Err(Error::unsupported("it has another type in other files").branch(name)),
-            }
-        };
-        let columns: Vec<usize> = self.columns.iter().map(find).collect::<Result<_>>()?;
-        let Some(first) = chosen.first() else { return Ok(()) };
-        let sample = first.start..first.end.min(first.start + SAMPLE);
-        let sampled = read(table, &columns, sample.clone(), options.threads, call)?;
-        let bytes: usize = sampled.iter().map(Column::byte_count).sum();
-        let step = (STEP * (sample.end - sample.start) / bytes.max(1) as u64).max(1);
-        let pieces = chosen.iter().flat_map(|range| {
-            let starts = range.clone().step_by(usize::try_from(step).unwrap_or(usize::MAX));
-            starts.map(|start| start..range.end.min(start.saturating_add(step)))
-        });
-        let pieces: Vec<Range<u64>> = pieces.collect();
+        let columns = columns_of(table, &self.columns)?;
         let pool = computing(options.threads)?;
-        let mut scan = Scan::new(Arc::clone(table), &columns, pieces.clone(), options.threads, call)?;
-        for piece in pieces {
-            let columns = scan.next(call).unwrap_or_else(|| Ok(Vec::new()))?;
-            let entries = usize::try_from(piece.end - piece.start).unwrap_or(usize::MAX);
-            let views = self.views(&columns)?;
+        for_each_piece(table, &columns, chosen, options.threads, call, &mut |columns, entries, call| {
+            let views = self.views(columns)?;
             target.check(&views, entries)?;
             let (file, sink) = output.both();
-            compute(&pool, call, |cancelled| target.extend(&views, entries, cancelled, file, sink))?;
-        }
-        Ok(())
+            compute(&pool, call, |cancelled| target.extend(&views, entries, cancelled, file, sink))
+        })
     }
 
     /// The columns of the fields.
@@ -223,10 +182,7 @@ impl FieldPlan {
         let column = |place: usize| columns.get(place).ok_or_else(|| Error::corrupt("a column was not read"));
         let buffers = |column: &'c Column| column.buffers.iter().map(|buffer| buffer.as_bytes());
         let view = |source: &Source| match source {
-            Source::Column(place) => {
-                let column = column(*place)?;
-                Ok(ColumnView { length: column.length, buffers: buffers(column).collect() })
-            }
+            Source::Column(place) => column(*place).map(ColumnView::from),
             Source::Lists(places) => {
                 let lists: Vec<&Column> = places.iter().map(|place| column(*place)).collect::<Result<_>>()?;
                 let offsets = lists.first().and_then(|list| list.buffers.first());

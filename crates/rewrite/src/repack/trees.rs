@@ -7,7 +7,7 @@ use super::options::{RepackOptions, RepackReport, TreeSelection};
 use super::output::OutputFile;
 use super::output_tree::OutputTree;
 use super::placing::close_cutters;
-use super::plan::{RepackPlan, TreePlan};
+use super::plan::{RepackPlan, TableTreatment, TreePlan};
 use super::sets::TreeSets;
 use super::stream::{BasketStream, NARROW_END};
 use rayon::ThreadPool;
@@ -17,11 +17,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Copies the baskets of all planned trees, and writes the records of these trees.
+/// Copies the baskets of all planned trees that keep their format, and writes the records of these trees.
 ///
 /// # Errors
 /// Those of [`repack`](super::repack).
-pub fn copy_trees(
+pub(super) fn copy_trees(
     plan: &mut RepackPlan,
     inputs: &mut Inputs<'_>,
     output: &mut OutputFile,
@@ -38,6 +38,9 @@ pub fn copy_trees(
         inputs.ahead(index);
         let pid_shift = plan.shifts.get(index).copied().unwrap_or(0);
         for (number, (tree, target)) in plan.trees.iter_mut().zip(&mut targets).enumerate() {
+            if tree.treatment(options.format) != TableTreatment::Baskets {
+                continue;
+            }
             let Some(position) = tree.inputs.iter().position(|input| input.index == index) else { continue };
             let mut input = tree.open(position, inputs, call)?;
             let target = match target {

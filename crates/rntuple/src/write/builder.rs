@@ -1,8 +1,9 @@
 //! The builder of an RNTuple: fills its columns in parallel, cluster by cluster.
 
 use super::clusters::Clusters;
-use super::column::{Column, ColumnOfCluster, Sealing};
-use super::layout::{FieldSpec, Layout, Projection};
+use super::column::{Column, SealedPage, Sealing};
+use super::copied::{CopiedFields, StoredCluster, StoredColumn, StoredPage};
+use super::layout::{FieldSpec, Layout, NewColumn, Projection};
 use super::metadata::{self, PlacedCluster, PlacedColumn, PlacedGroup, PlacedPage};
 use crate::Anchor;
 use bytes::Bytes;
@@ -64,6 +65,9 @@ pub struct RNTupleBuilder {
     finished: Vec<PlacedCluster>,
     pages: usize,
     groups: Vec<PlacedGroup>,
+    /// Elements of each column, and of those that store the same values, in the finished clusters.
+    elements: Vec<u64>,
+    filled_pages: u64,
 }
 
 impl RNTupleBuilder {
@@ -79,15 +83,42 @@ impl RNTupleBuilder {
         options: RNTupleOptions,
         place: &mut PlaceBlob<'_>,
     ) -> Result<RNTupleBuilder> {
+        let layout = Layout::new(&specs, projections)?;
+        RNTupleBuilder::of_layout(name, description, specs, layout, options, place)
+    }
+
+    /// An RNTuple without entries that has fields of another one, with their types and encodings. Its pages have
+    /// checksums, whatever the options say.
+    ///
+    /// # Errors
+    /// As [`new`](RNTupleBuilder::new).
+    pub fn like(
+        name: &str,
+        description: &str,
+        fields: &CopiedFields,
+        options: RNTupleOptions,
+        place: &mut PlaceBlob<'_>,
+    ) -> Result<RNTupleBuilder> {
+        let options = RNTupleOptions { checksums: true, ..options };
+        let (specs, layout) = (fields.specs.clone(), fields.layout.clone());
+        RNTupleBuilder::of_layout(name, description, specs, layout, options, place)
+    }
+
+    fn of_layout(
+        name: &str,
+        description: &str,
+        specs: Vec<FieldSpec>,
+        layout: Layout,
+        options: RNTupleOptions,
+        place: &mut PlaceBlob<'_>,
+    ) -> Result<RNTupleBuilder> {
         if !PAGE_SIZES.contains(&options.page_size) {
             return Err(Error::usage(format!("pages of {} bytes cannot be written", options.page_size))
                 .hint("a page has 256 B to 256 MiB"));
         }
-        let layout = Layout::new(&specs, projections)?;
-        let column = |new: &super::layout::NewColumn| {
-            let compression = specs.get(new.top).map_or(options.compression, |spec| spec.compression);
-            let sealing = Sealing { elements: new.elements, compression, checksums: options.checksums };
-            Column::new(sealing, options.page_size)
+        let column = |new: &NewColumn| {
+            let (elements, compression) = (new.elements, new.compression);
+            Column::new(Sealing { elements, compression, checksums: options.checksums }, options.page_size)
         };
         let columns: Vec<Column> = layout.columns.iter().map(column).collect();
         let writer = concat!("sapwood ", env!("CARGO_PKG_VERSION"));
@@ -98,19 +129,26 @@ impl RNTupleBuilder {
             specs,
             options,
             layout,
-            columns,
             header,
             header_len: bytes.len() as u64,
             header_checksum,
             finished: Vec::new(),
             pages: 0,
             groups: Vec::new(),
+            elements: vec![0; columns.len()],
+            filled_pages: 0,
+            columns,
         })
     }
 
     /// Entries filled so far.
     pub fn entries(&self) -> u64 {
         self.clusters.entries()
+    }
+
+    /// Pages of filled entries that were placed so far.
+    pub fn filled_pages(&self) -> u64 {
+        self.filled_pages
     }
 
     /// Checks that `entries` entries of columns, one per field, can be filled.
@@ -149,7 +187,14 @@ impl RNTupleBuilder {
         for (node, column) in self.layout.nodes.iter().zip(columns) {
             node.feed(column, &mut 0, entries.clone(), &mut feeds);
         }
-        self.columns.par_iter_mut().zip(feeds).try_for_each(|(column, feed)| {
+        let mut of_columns = vec![None; self.columns.len()];
+        for (feed, column) in feeds.into_iter().zip(&self.layout.fed) {
+            if let Some(of_column) = of_columns.get_mut(*column) {
+                *of_column = Some(feed);
+            }
+        }
+        self.columns.par_iter_mut().zip(of_columns).try_for_each(|(column, feed)| {
+            let Some(feed) = feed else { return Ok(()) };
             if cancelled.load(Ordering::Relaxed) {
                 return Err(Error::new(ErrorKind::Cancelled, "writing was interrupted"));
             }
@@ -176,27 +221,82 @@ impl RNTupleBuilder {
     /// `Limit` if there is not enough memory; errors of `place`.
     pub fn end_cluster(&mut self, place: &mut PlaceBlob<'_>) -> Result<()> {
         let Some(Range { start, end }) = self.clusters.end() else { return Ok(()) };
-        let columns: Vec<ColumnOfCluster> =
-            self.columns.par_iter_mut().map(Column::end_cluster).collect::<Result<_>>()?;
-        let columns = self.place_pages(columns, place)?;
-        self.pages += columns.iter().map(|column| column.pages.len()).sum::<usize>();
-        self.finished.push(PlacedCluster { first_entry: start, entries: end - start, columns });
+        let columns = self.columns.par_iter_mut().map(Column::end_cluster).collect::<Result<_>>()?;
+        let pages = self.place_pages(columns, place)?;
+        self.filled_pages += pages.iter().map(Vec::len).sum::<usize>() as u64;
+        let mut columns: Vec<(Option<u32>, Vec<PlacedPage>)> =
+            pages.into_iter().map(|pages| (None, pages)).collect();
+        for fed in &self.layout.fed {
+            if let (Some((compression, _)), Some(column)) =
+                (columns.get_mut(*fed), self.layout.columns.get(*fed))
+            {
+                *compression = Some(column.compression.number().cast_unsigned());
+            }
+        }
+        self.add(start..end, columns, place)
+    }
+
+    /// Adds a cluster of another RNTuple whose pages are placed already. `placed` says where, by the offsets that they
+    /// have there. The open cluster must have been ended.
+    ///
+    /// # Errors
+    /// `Usage` if a page was not placed; those of `place`.
+    pub fn add_cluster(
+        &mut self,
+        cluster: StoredCluster,
+        placed: &HashMap<u64, u64>,
+        place: &mut PlaceBlob<'_>,
+    ) -> Result<()> {
+        let missing = || Error::usage("a page was not placed");
+        let column = |StoredColumn { compression, pages }: StoredColumn| {
+            let page = |page: StoredPage| {
+                let start = *placed.get(&page.stored.start).ok_or_else(missing)?;
+                let elements = u32::try_from(page.elements).map_err(|_| missing())?;
+                Ok(PlacedPage { elements, stored: ByteRange { start, len: page.len() } })
+            };
+            Ok((compression, pages.into_iter().map(page).collect::<Result<Vec<_>>>()?))
+        };
+        let columns = cluster.columns.into_iter().map(column).collect::<Result<Vec<_>>>()?;
+        let entries = self.clusters.add(cluster.entries);
+        self.add(entries, columns, place)
+    }
+
+    /// Adds a cluster: for each column, its compression if it has values, and its pages.
+    fn add(
+        &mut self,
+        entries: Range<u64>,
+        columns: Vec<(Option<u32>, Vec<PlacedPage>)>,
+        place: &mut PlaceBlob<'_>,
+    ) -> Result<()> {
+        let first_of = |column: usize| self.layout.columns.get(column).map_or(column, |new| new.first_of);
+        let mut elements = self.elements.clone();
+        let mut placed = Vec::with_capacity(columns.len());
+        for (number, (compression, pages)) in columns.into_iter().enumerate() {
+            self.pages += pages.len();
+            let first_element = self.elements.get(first_of(number)).copied().unwrap_or(0);
+            if let Some(elements) = elements.get_mut(first_of(number)) {
+                *elements += pages.iter().map(|page| u64::from(page.elements)).sum::<u64>();
+            }
+            placed.push(PlacedColumn { first_element, compression, pages });
+        }
+        self.elements = elements;
+        let (first_entry, entries) = (entries.start, entries.end - entries.start);
+        self.finished.push(PlacedCluster { first_entry, entries, columns: placed });
         if self.pages >= PAGES_OF_LIST { self.end_group(place) } else { Ok(()) }
     }
 
     /// Places pages behind each other, column by column; those with the content of an earlier one share its place.
     fn place_pages(
         &self,
-        columns: Vec<ColumnOfCluster>,
+        columns: Vec<Vec<SealedPage>>,
         place: &mut PlaceBlob<'_>,
-    ) -> Result<Vec<PlacedColumn>> {
+    ) -> Result<Vec<Vec<PlacedPage>>> {
         let checksum_len = if self.options.checksums { crate::wire::CHECKSUM as u64 } else { 0 };
         let mut blobs = Blobs::default();
         // Until the blobs are placed, offsets count from the start of their blob.
         let mut relative: Vec<Vec<(usize, PlacedPage)>> = Vec::new();
-        let mut firsts = Vec::new();
-        for ColumnOfCluster { first_element, pages } in columns {
-            let page = |page: super::column::SealedPage| {
+        for pages in columns {
+            let page = |page: SealedPage| {
                 let len = page.bytes.len() as u64 - checksum_len;
                 let (blob, start) = match self.options.checksums {
                     true => blobs.add_once(page.checksum, page.bytes),
@@ -205,19 +305,13 @@ impl RNTupleBuilder {
                 (blob, PlacedPage { elements: page.elements, stored: ByteRange { start, len } })
             };
             relative.push(pages.into_iter().map(page).collect());
-            firsts.push(first_element);
         }
         let starts: Vec<u64> = blobs.parts.into_iter().map(place).collect::<Result<_>>()?;
         let placed = |(blob, page): (usize, PlacedPage)| {
             let start = page.stored.start + starts.get(blob).copied().unwrap_or_default();
             PlacedPage { stored: ByteRange { start, ..page.stored }, ..page }
         };
-        let columns = self.columns.iter().zip(firsts).zip(relative);
-        let column = |((column, first_element), pages): ((&Column, u64), Vec<(usize, PlacedPage)>)| {
-            let pages = pages.into_iter().map(placed).collect();
-            PlacedColumn { first_element, compression: column.compression(), pages }
-        };
-        Ok(columns.map(column).collect())
+        Ok(relative.into_iter().map(|pages| pages.into_iter().map(placed).collect()).collect())
     }
 
     /// Places the list of the pages of all clusters that are in no list yet.

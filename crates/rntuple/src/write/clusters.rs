@@ -90,6 +90,14 @@ impl Clusters {
         self.after = sealed.1 + u64::try_from(open_after).unwrap_or(u64::MAX);
     }
 
+    /// Adds a whole cluster behind the last; its entries.
+    pub(super) fn add(&mut self, entries: u64) -> Range<u64> {
+        let start = self.entries;
+        self.entries += entries;
+        self.first_entry = self.entries;
+        start..self.entries
+    }
+
     pub(super) fn is_full(&self) -> bool {
         match self.size {
             ClusterSize::Entries(entries) => self.entries - self.first_entry >= entries.max(1),

@@ -53,21 +53,11 @@ pub(super) struct Column {
     /// How to compress its pages, and for how many of them.
     search: Search,
     known_for: usize,
-    /// Elements so far in the cluster, and before it.
-    elements: u64,
-    first_element: u64,
     /// The end of the last list in the cluster, or the next position of each alternative.
     ends: Vec<u64>,
     /// Bytes of sealed pages of the cluster: elements, and as stored.
     before: u64,
     after: u64,
-}
-
-/// A column in a finished cluster.
-#[derive(Debug)]
-pub(super) struct ColumnOfCluster {
-    pub(super) first_element: u64,
-    pub(super) pages: Vec<SealedPage>,
 }
 
 impl Column {
@@ -80,16 +70,10 @@ impl Column {
             sealed: Vec::new(),
             search: Search::default(),
             known_for: 0,
-            elements: 0,
-            first_element: 0,
             ends: Vec::new(),
             before: 0,
             after: 0,
         }
-    }
-
-    pub(super) fn compression(&self) -> Compression {
-        self.sealing.compression
     }
 
     /// Bytes in the open page.
@@ -131,14 +115,12 @@ impl Column {
         self.seal(vec![open.into()])
     }
 
-    /// Ends the cluster.
-    pub(super) fn end_cluster(&mut self) -> Result<ColumnOfCluster> {
+    /// Ends the cluster; its pages.
+    pub(super) fn end_cluster(&mut self) -> Result<Vec<SealedPage>> {
         self.flush()?;
-        let first_element = self.first_element;
-        self.first_element += std::mem::take(&mut self.elements);
         self.ends.clear();
         (self.before, self.after) = (0, 0);
-        Ok(ColumnOfCluster { first_element, pages: std::mem::take(&mut self.sealed) })
+        Ok(std::mem::take(&mut self.sealed))
     }
 
     /// Adds elements that are as they will be in pages: full pages of them are not copied.
@@ -233,7 +215,6 @@ impl Column {
             for (page, elements) in pages.collect::<Result<Vec<_>>>()?.into_iter().zip(like_it) {
                 self.before += elements.len() as u64;
                 self.after += page.bytes.len() as u64;
-                self.elements += u64::from(page.elements);
                 self.sealed.push(page);
             }
         }
@@ -254,14 +235,14 @@ impl Sealing {
         let size = self.elements.size();
         let sample = elements.get(..SAMPLE / size * size).unwrap_or(elements);
         ROOM.with_borrow_mut(|(encoded, _)| {
-            let bytes = self.elements.encode(sample, encoded);
+            let bytes = self.elements.encode(sample, encoded)?;
             with_encoder(|encoder| encoder.search_for(bytes, self.compression))
         })
     }
 
     fn seal(self, elements: &[u8], search: Search) -> Result<SealedPage> {
         ROOM.with_borrow_mut(|(encoded, compressed)| {
-            let bytes = self.elements.encode(elements, encoded);
+            let bytes = self.elements.encode(elements, encoded)?;
             compressed.clear();
             let smaller = with_encoder(|encoder| {
                 encoder.compress_basket(search, bytes, bytes.len(), self.compression, compressed)

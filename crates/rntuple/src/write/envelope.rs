@@ -20,7 +20,7 @@ macro_rules! numbers {
 }
 
 impl Out {
-    numbers!(u16, u32, u64, i32, i64);
+    numbers!(u16, u32, u64, i32, i64, f64);
 
     /// An envelope with this content, and its checksum.
     pub(super) fn envelope(kind: EnvelopeType, content: impl FnOnce(&mut Out)) -> (Vec<u8>, u64) {
@@ -40,8 +40,12 @@ impl Out {
     }
 
     pub(super) fn string(&mut self, text: &str) {
-        self.count(text.len());
-        self.0.extend(text.as_bytes());
+        self.blob(text.as_bytes());
+    }
+
+    pub(super) fn blob(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.0.extend(bytes);
     }
 
     pub(super) fn record(&mut self, content: impl FnOnce(&mut Out)) {

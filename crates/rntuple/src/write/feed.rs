@@ -5,7 +5,7 @@ use sapwood_table::write::{ColumnView, Offsets};
 use std::ops::Range;
 
 /// What a field holds. Its columns come in the order of a walk through it, parents first.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Node {
     Numbers(Primitive),
     Text,

@@ -1,11 +1,12 @@
 //! The layout of a new RNTuple: from the forms of its top-level fields, to the records of fields and columns.
 
-use super::elements::Elements;
+use super::elements::{Elements, Memory};
 use super::feed::Node;
-use crate::schema::{ColumnRecord, FieldRecord, Role};
+use crate::encoding::Encoding;
+use crate::schema::{ColumnRecord, ExtraTypeInfo, FieldRecord, Role};
 use sapwood_codec::Compression;
 use sapwood_core::{Error, Field, Form, Primitive, Result};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// The most types of a variant (its index is a byte in ROOT's memory).
 const MOST_TYPES: usize = 125;
@@ -39,24 +40,25 @@ pub struct Projection {
 }
 
 /// A column to be written.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct NewColumn {
+    pub(super) record: ColumnRecord,
     pub(super) elements: Elements,
-    /// The number of its top-level field.
-    pub(super) top: usize,
-    /// The number of its field.
-    field: usize,
+    pub(super) compression: Compression,
+    /// The first of the columns that store the same values in different encodings.
+    pub(super) first_of: usize,
 }
 
 /// Fields and columns in the order of their numbers, and how a column of input is divided among them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Layout {
     pub(super) fields: Vec<FieldRecord>,
     pub(super) columns: Vec<NewColumn>,
     /// Of each top-level field.
     pub(super) nodes: Vec<Node>,
-    /// The field that each projected field shows.
-    pub(super) sources: HashMap<usize, usize>,
+    /// The columns that the nodes feed, in the order of a walk through all of them.
+    pub(super) fed: Vec<usize>,
+    pub(super) extra: Vec<ExtraTypeInfo>,
     /// Columns of projected fields: that of the field they show, and the projected field.
     pub(super) aliases: Vec<(usize, usize)>,
 }
@@ -71,8 +73,8 @@ impl Layout {
         if let Some(twice) = all.into_iter().find(|name| !names.insert(*name)) {
             return Err(Error::usage("there are two fields of this name").branch(twice));
         }
-        for (top, spec) in specs.iter().enumerate() {
-            let context = Context { top, split: !spec.compression.is_none() };
+        for spec in specs {
+            let context = Context { compression: spec.compression };
             let id = layout.fields.len();
             let node = layout.field(&spec.name, &spec.title, &spec.form, id, context);
             layout.nodes.push(node.map_err(|error| error.branch(&spec.name))?);
@@ -139,27 +141,17 @@ impl Layout {
     ) -> usize {
         let id = self.fields.len();
         self.fields.push(FieldRecord {
-            version: 0,
             parent,
             role,
             name: name.to_owned(),
             type_name: type_name.to_owned(),
             description: title.to_owned(),
-            repetitions: None,
+            source: Some(source),
+            ..FieldRecord::default()
         });
-        self.sources.insert(id, source);
-        let shown = self.columns.iter().enumerate().filter(|(_, column)| column.field == source);
+        let shown = self.columns.iter().enumerate().filter(|(_, column)| column.record.field == source);
         self.aliases.extend(shown.map(|(column, _)| (column, id)));
         id
-    }
-
-    pub(super) fn column_records(&self) -> Vec<ColumnRecord> {
-        let record = |column: &NewColumn| {
-            let (kind, bits) = column.elements.stored_as();
-            let field = column.field;
-            ColumnRecord { kind, bits, field, representation: 0, deferred: false, value_range: None }
-        };
-        self.columns.iter().map(record).collect()
     }
 
     fn field(
@@ -183,28 +175,27 @@ impl Layout {
             Form::Empty => return Err(Error::unsupported("values of an unknown type cannot be written")),
         };
         self.fields.push(FieldRecord {
-            version: 0,
             parent,
             role,
             name: name.to_owned(),
             type_name: type_name(form)?.unwrap_or_default(),
             description: title.to_owned(),
             repetitions,
+            ..FieldRecord::default()
         });
         let item = |layout: &mut Layout, form: &Form| layout.field("_0", "", form, id, context).map(Box::new);
-        let split = context.split;
         Ok(match form {
             Form::Primitive(primitive) => {
-                self.column(Elements::of_numbers(*primitive, split), id, context);
+                self.column(Memory::Numbers(*primitive), id, context)?;
                 Node::Numbers(*primitive)
             }
             Form::String => {
-                self.column(Elements::Ends { split }, id, context);
-                self.column(Elements::Chars, id, context);
+                self.column(Memory::Ends, id, context)?;
+                self.column(Memory::Chars, id, context)?;
                 Node::Text
             }
             Form::List(content) => {
-                self.column(Elements::Ends { split }, id, context);
+                self.column(Memory::Ends, id, context)?;
                 Node::List(item(self, content)?)
             }
             Form::Fixed { size, content } => {
@@ -218,7 +209,7 @@ impl Layout {
             Form::Option(content) => match &**content {
                 Form::Union(forms) => self.variant(forms, id, true, context)?,
                 content => {
-                    self.column(Elements::Ends { split }, id, context);
+                    self.column(Memory::Ends, id, context)?;
                     Node::Option(item(self, content)?)
                 }
             },
@@ -242,7 +233,7 @@ impl Layout {
         if forms.is_empty() || forms.len() > MOST_TYPES {
             return Err(Error::unsupported(format!("a variant of {} types cannot be written", forms.len())));
         }
-        self.column(Elements::Switch, id, context);
+        self.column(Memory::Switch, id, context)?;
         Ok(Node::Union { optional, items: self.numbered(forms, id, context)? })
     }
 
@@ -251,17 +242,24 @@ impl Layout {
         numbered.map(|(number, form)| self.field(&format!("_{number}"), "", form, id, context)).collect()
     }
 
-    fn column(&mut self, elements: Elements, field: usize, context: Context) {
-        self.columns.push(NewColumn { elements, top: context.top, field });
+    fn column(&mut self, memory: Memory, field: usize, context: Context) -> Result<()> {
+        let (kind, bits) = memory.usual_column(!context.compression.is_none());
+        let encoding = Encoding::of(kind, bits, None)?;
+        let encoding = encoding.ok_or_else(|| Error::corrupt("a column type that cannot be read"))?;
+        let elements = Elements { memory, encoding };
+        let record =
+            ColumnRecord { kind, bits, field, representation: 0, deferred: false, value_range: None };
+        let first_of = self.columns.len();
+        self.fed.push(first_of);
+        self.columns.push(NewColumn { record, elements, compression: context.compression, first_of });
+        Ok(())
     }
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Context {
-    /// The number of the top-level field.
-    top: usize,
-    /// Whether numbers are split into bytes, which only helps compression.
-    split: bool,
+    /// Numbers are split into bytes if they are compressed.
+    compression: Compression,
 }
 
 /// ROOT's rules for names of fields.

@@ -1,14 +1,15 @@
 //! The envelopes of a new RNTuple: header, page lists, footer.
 
 use super::envelope::Out;
-use super::layout::Layout;
+use super::layout::{Layout, NewColumn};
 use crate::schema::{FieldRecord, Role};
 use crate::wire::EnvelopeType;
-use sapwood_codec::Compression;
 use sapwood_core::ByteRange;
 
-/// The flag of a projected field.
-const PROJECTED: u16 = 2;
+/// The flag of a column with a range of values.
+const WITH_RANGE: u16 = 2;
+/// The first element of a column that another one stands in for.
+const SUPPRESSED: i64 = i64::MIN;
 
 /// A placed page.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +23,8 @@ pub(super) struct PlacedPage {
 #[derive(Debug)]
 pub(super) struct PlacedColumn {
     pub(super) first_element: u64,
-    pub(super) compression: Compression,
+    /// As ROOT codes it; none if other columns hold the values of the field in this cluster.
+    pub(super) compression: Option<u32>,
     pub(super) pages: Vec<PlacedPage>,
 }
 
@@ -56,26 +58,33 @@ pub(super) fn header(name: &str, description: &str, writer: &str, layout: &Layou
 }
 
 fn schema(out: &mut Out, layout: &Layout) {
-    let fields: Vec<_> = layout.fields.iter().zip((0..).map(|id| layout.sources.get(&id))).collect();
-    out.records(&fields, |out, (record, source)| field(out, record, *source));
-    out.records(&layout.column_records(), |out, column| {
-        out.u16(column.kind);
-        out.u16(column.bits);
-        out.count(column.field);
-        out.u16(0);
-        out.u16(column.representation);
+    out.records(&layout.fields, field);
+    out.records(&layout.columns, |out, NewColumn { record, .. }| {
+        out.u16(record.kind);
+        out.u16(record.bits);
+        out.count(record.field);
+        out.u16(if record.value_range.is_some() { WITH_RANGE } else { 0 });
+        out.u16(record.representation);
+        if let Some((low, high)) = record.value_range {
+            out.f64(low);
+            out.f64(high);
+        }
     });
     out.records(&layout.aliases, |out, (column, field)| {
         out.count(*column);
         out.count(*field);
     });
-    // Extra type information.
-    out.list(0, |_| ());
+    out.records(&layout.extra, |out, info| {
+        out.u32(info.content);
+        out.u32(info.version);
+        out.string(&info.type_name);
+        out.blob(&info.bytes);
+    });
 }
 
-fn field(out: &mut Out, field: &FieldRecord, source: Option<&usize>) {
+fn field(out: &mut Out, field: &FieldRecord) {
     out.u32(field.version);
-    out.u32(0);
+    out.u32(field.type_version);
     out.count(field.parent);
     out.u16(match field.role {
         Role::Plain => 0,
@@ -85,15 +94,18 @@ fn field(out: &mut Out, field: &FieldRecord, source: Option<&usize>) {
         Role::Streamed => 4,
         Role::Unknown(role) => role,
     });
-    out.u16(u16::from(field.repetitions.is_some()) | if source.is_some() { PROJECTED } else { 0 });
-    for text in [&field.name, &field.type_name, "", &field.description] {
+    out.u16(field.flags());
+    for text in [&field.name, &field.type_name, &field.type_alias, &field.description] {
         out.string(text);
     }
     if let Some(repetitions) = field.repetitions {
         out.u64(repetitions);
     }
-    if let Some(source) = source {
-        out.count(*source);
+    if let Some(source) = field.source {
+        out.count(source);
+    }
+    if let Some(checksum) = field.type_checksum {
+        out.u32(checksum);
     }
 }
 
@@ -123,8 +135,13 @@ fn pages(out: &mut Out, column: &PlacedColumn, checksums: bool) {
             out.i32(if checksums { -elements } else { elements });
             out.locator(page.stored);
         }
-        out.u64(column.first_element);
-        out.u32(column.compression.number().cast_unsigned());
+        match column.compression {
+            Some(compression) => {
+                out.u64(column.first_element);
+                out.u32(compression);
+            }
+            None => out.i64(SUPPRESSED),
+        }
     });
 }
 
@@ -150,6 +167,7 @@ pub(super) fn footer(header_checksum: u64, groups: &[PlacedGroup]) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::write::FieldSpec;
+    use sapwood_codec::Compression;
     use sapwood_core::{Form, Primitive};
 
     fn bytes(digits: &str) -> Vec<u8> {

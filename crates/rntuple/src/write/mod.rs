@@ -7,6 +7,7 @@
 mod builder;
 mod clusters;
 mod column;
+mod copied;
 mod elements;
 mod envelope;
 mod feed;
@@ -14,4 +15,5 @@ mod layout;
 mod metadata;
 
 pub use builder::{MAX_BLOB, PAGE_SIZES, PlaceBlob, RNTupleBuilder, RNTupleOptions};
+pub use copied::{CopiedFields, StoredCluster, StoredColumn, StoredPage};
 pub use layout::{FieldSpec, Projection};

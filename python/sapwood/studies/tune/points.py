@@ -28,6 +28,7 @@ class Point:
             ``cluster_entries``.
         entries: number of events, from the first one.
         variant: the name of another sample, with the same objects split differently; empty for the main one.
+        format: ``"rntuple"`` or ``"ttree"``; empty for that of the original file.
     """
 
     compression: str
@@ -36,6 +37,7 @@ class Point:
     cluster_bytes: int | None = None
     entries: int | None = None
     variant: str = ""
+    format: str = ""
 
     @property
     def key(self) -> str:
@@ -49,7 +51,7 @@ class Point:
         >>> Point("zstd:5", basket_size=262144, cluster_entries=1000).label
         'zstd:5, baskets 256 KiB, clusters of 1,000'
         """
-        parts = [self.compression]
+        parts = [self.format, self.compression] if self.format else [self.compression]
         if self.basket_size is not None:
             parts.append(f"baskets {binary_size(self.basket_size)}")
         if self.cluster_entries is not None:
@@ -81,6 +83,7 @@ class Point:
             "basket_size": self.basket_size,
             "cluster_size": size,
             "cluster_entries": self.cluster_entries,
+            "format": self.format or None,
         }
         chosen = {} if self.entries is None else {"entry_stop": self.entries}
         return {
@@ -102,6 +105,8 @@ class Point:
             parts += ["--cluster-entries", str(self.cluster_entries)]
         if self.cluster_bytes is not None:
             parts += ["--cluster-size", f"{self.cluster_bytes / 1e6:g}MB"]
+        if self.format:
+            parts += ["--format", self.format]
         return shlex.join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,7 +173,9 @@ SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 STEPS = ("5 MB", "30 MB", "100 MB")
 
 
-def sweeps(base: Point, columns: tuple[str, ...], entries: int, variants: Iterable[str] = ()) -> list[Sweep]:
+def sweeps(
+    base: Point, columns: tuple[str, ...], entries: int, variants: Iterable[str] = (), other: str = "rntuple"
+) -> list[Sweep]:
     """The usual sweeps around a layout: one dimension at a time.
 
     Args:
@@ -176,6 +183,7 @@ def sweeps(base: Point, columns: tuple[str, ...], entries: int, variants: Iterab
         columns: the columns that an analysis reads.
         entries: entries of the sample.
         variants: the names of other samples.
+        other: the format that the file does not have.
     """
     analysis = analysis_of(columns)
     near = (ALL, analysis, *(replace(analysis, over=name) for name in LINKS))
@@ -193,6 +201,7 @@ def sweeps(base: Point, columns: tuple[str, ...], entries: int, variants: Iterab
         Sweep("cluster size", by_entries + by_bytes, near),
         Sweep("event skipping", by_entries[::2], tuple(Workload(events=share) for share in SHARES[1:])),
         Sweep("events", tuple(replace(base, entries=count) for count in shares if count), near[:2]),
+        Sweep("format", (replace(base, format=other),), near),
         Sweep("split", tuple(replace(base, variant=name) for name in variants), near),
     ]
 

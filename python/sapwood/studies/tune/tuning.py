@@ -13,7 +13,7 @@ from typing import Any
 
 from ...display.units import counted
 from ...errors import UsageError
-from ...model.directory import split_cycle
+from ...model.directory import RNTUPLE_CLASSES, split_cycle
 from ...model.tree import Tree
 from ...opening.only_tree import only_tree
 from ...opening.single import open as open_object
@@ -173,11 +173,14 @@ def run(
         subject = _subject(tree, sample, threads, via, variants)
         base = planned_study.base if planned_study else Point(compression_of(tree))
         path = tree.file.file_path
-        expansion = tree.uncompressed_bytes / max(tree.compressed_bytes, 1)
+        expansion, other = tree.uncompressed_bytes / max(tree.compressed_bytes, 1), "rntuple"
+        if tree.classname in RNTUPLE_CLASSES:
+            # Sizes of their clusters refer to the new file.
+            expansion, other = 1.0, "ttree"
     if planned_study:
         planned = planned_study.sweeps(variants)
     else:
-        planned = sweeps(base, columns, subject["entries"], variants)
+        planned = sweeps(base, columns, subject["entries"], variants, other)
     planned = chosen_sweeps(planned, dimensions)
     _check_folder(folder, [path, *variants.values()])
     folder.mkdir(parents=True, exist_ok=True)

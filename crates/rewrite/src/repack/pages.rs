@@ -1,0 +1,269 @@
+//! Copies RNTuples: pages as they are where whole clusters are wanted unchanged; otherwise the values of columns.
+
+use super::inputs::Inputs;
+use super::options::{RepackOptions, RepackReport, TreeSelection};
+use super::output::OutputFile;
+use super::plan::TreePlan;
+use super::values::for_each_piece;
+use crate::new_file;
+use crate::new_table::{Format, NewTable};
+use bytes::Bytes;
+use rayon::prelude::*;
+use sapwood_core::{Call, Error, Result};
+use sapwood_fetch::{Ahead, Job};
+use sapwood_rntuple::RNTuple;
+use sapwood_rntuple::write::{CopiedFields, RNTupleBuilder, RNTupleOptions, StoredCluster, StoredPage};
+use sapwood_table::Table;
+use sapwood_table::pool::{compute, computing, read_ahead};
+use sapwood_table::write::ColumnView;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of pages that are fetched and placed together.
+const BATCH: u64 = 16 << 20;
+
+/// Consecutive entries of an input that are written in the same way.
+enum Step {
+    /// The pages of whole clusters.
+    Pages(Vec<StoredCluster>),
+    /// The values of entries.
+    Values(Vec<Range<u64>>),
+}
+
+/// An RNTuple that is being copied.
+struct Copy<'a> {
+    fields: CopiedFields,
+    target: NewTable,
+    /// Pages that were copied.
+    copied: u64,
+    options: &'a RepackOptions,
+}
+
+/// Writes an RNTuple with the wanted fields and the chosen entries of all inputs; its number of entries.
+pub(super) fn copy(
+    tree: &TreePlan,
+    inputs: &mut Inputs<'_>,
+    output: &mut OutputFile,
+    options: &RepackOptions,
+    report: &mut RepackReport,
+    call: &mut Call<'_>,
+) -> Result<u64> {
+    let selection = options.selections.iter().find(|selection: &&TreeSelection| selection.tree == tree.path);
+    let ranges = selection.and_then(|selection| selection.entries.as_ref());
+    let first = rntuple(tree, 0, inputs, call)?;
+    let wanted = tree.wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
+    let wanted: Vec<usize> = wanted.map(|(column, _)| column).collect();
+    let names: Vec<&str> = wanted.iter().filter_map(|column| Some(first.schema(*column)?.name)).collect();
+    let mut copy = Copy::begin(&first, &wanted, tree, output, options)?;
+    for position in 0..tree.inputs.len() {
+        let table = rntuple(tree, position, inputs, call)?;
+        for set in table.attribute_sets() {
+            let (url, path, name) = (table.url(), &tree.path, set.name());
+            report.notes.push(format!("{url}: the attribute set '{name}' of '{path}' is not copied"));
+        }
+        let chosen = tree.chosen(position, ranges);
+        let chosen: Vec<Range<u64>> = chosen.within(0..table.entries()).collect();
+        copy.add(&table, &names, &chosen, output, call).map_err(|error| error.url(table.url()))?;
+    }
+    let pool = computing(options.threads)?;
+    let (file, sink) = output.both();
+    compute(&pool, call, |_| copy.target.end(file, sink))?;
+    report.copied_baskets += copy.copied;
+    report.cut_baskets += copy.rewritten();
+    Ok(copy.target.entries())
+}
+
+/// An input's RNTuple, whose streamed objects are read as bytes.
+fn rntuple(
+    tree: &TreePlan,
+    position: usize,
+    inputs: &mut Inputs<'_>,
+    call: &mut Call<'_>,
+) -> Result<Arc<RNTuple>> {
+    let (table, _) = tree.table(position, inputs, call)?;
+    let table = table.rntuple().ok_or_else(|| Error::usage("a tree among RNTuples"))?;
+    Ok(Arc::new(table.with_objects_as_bytes()))
+}
+
+impl<'a> Copy<'a> {
+    fn begin(
+        first: &RNTuple,
+        wanted: &[usize],
+        tree: &TreePlan,
+        output: &mut OutputFile,
+        options: &'a RepackOptions,
+    ) -> Result<Copy<'a>> {
+        let (above, name) = tree.path.rsplit_once('/').unwrap_or(("", &tree.path));
+        let directory = output.directory(above, None)?;
+        let usual = options.compression.unwrap_or_else(|| output.file.compression());
+        let mut fields = CopiedFields::new(first, wanted, options.compression, usual)?;
+        fields.add_types(&tree.types);
+        let mut sizes = RNTupleOptions { compression: usual, ..RNTupleOptions::default() };
+        sizes.cluster = options.cluster.unwrap_or(sizes.cluster);
+        sizes.page_size = options.basket_size.map_or(sizes.page_size, |size| size as usize);
+        let (file, sink) = output.both();
+        let mut place = |parts| file.blob(directory, parts);
+        let builder = RNTupleBuilder::like(first.name(), first.description(), &fields, sizes, &mut place)?;
+        new_file::flush(file, sink)?;
+        let format = Format::RNTuple(Box::new(builder));
+        let target = NewTable { format, directory, name: name.to_owned(), title: String::new() };
+        Ok(Copy { fields, target, copied: 0, options })
+    }
+
+    /// Pages that were made from values.
+    fn rewritten(&self) -> u64 {
+        match &self.target.format {
+            Format::RNTuple(builder) => builder.filled_pages(),
+            Format::Tree { .. } => 0,
+        }
+    }
+
+    /// Adds the chosen entries of an input.
+    fn add(
+        &mut self,
+        table: &Arc<RNTuple>,
+        names: &[&str],
+        chosen: &[Range<u64>],
+        output: &mut OutputFile,
+        call: &mut Call<'_>,
+    ) -> Result<()> {
+        let of_name: HashMap<&str, usize> = (0..table.column_count())
+            .filter_map(|column| Some((table.schema(column)?.name, column)))
+            .collect();
+        let missing = |name: &str| Error::corrupt("the field is missing").branch(name);
+        let columns = names.iter().map(|name| of_name.get(name).copied().ok_or_else(|| missing(name)));
+        let columns: Vec<usize> = columns.collect::<Result<_>>()?;
+        let usual = output.file.compression();
+        let own = CopiedFields::new(table, &columns, self.options.compression, usual)?;
+        for step in self.steps(table, &own, chosen) {
+            match step {
+                Step::Pages(clusters) => self.copy_pages(table, clusters, output, call)?,
+                Step::Values(ranges) => self.copy_values(table, &own, &ranges, output, call)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// How the chosen entries are written.
+    fn steps(&self, table: &RNTuple, own: &CopiedFields, chosen: &[Range<u64>]) -> Vec<Step> {
+        let is_unchanged = self.options.cluster.is_none()
+            && self.options.basket_size.is_none()
+            && self.fields.is_stored_as(own);
+        let mut steps = Vec::new();
+        for (cluster, bounds) in table.cluster_starts().windows(2).enumerate() {
+            let &[start, end] = bounds else { continue };
+            let from = chosen.partition_point(|range| range.end <= start);
+            let here = chosen.iter().skip(from).take_while(|range| range.start < end);
+            let here: Vec<Range<u64>> =
+                here.map(|range| range.start.max(start)..range.end.min(end)).collect();
+            let is_whole =
+                is_unchanged && matches!(here.as_slice(), [one] if (one.start, one.end) == (start, end));
+            let stored = is_whole.then(|| own.stored(table, cluster, self.options.compression)).flatten();
+            match (steps.last_mut(), stored) {
+                (Some(Step::Pages(clusters)), Some(stored)) => clusters.push(stored),
+                (_, Some(stored)) => steps.push(Step::Pages(vec![stored])),
+                (_, None) if here.is_empty() => {}
+                (Some(Step::Values(ranges)), None) => {
+                    for range in here {
+                        match ranges.last_mut() {
+                            Some(last) if last.end == range.start => last.end = range.end,
+                            _ => ranges.push(range),
+                        }
+                    }
+                }
+                (_, None) => steps.push(Step::Values(here)),
+            }
+        }
+        steps
+    }
+
+    /// Copies the pages of clusters; those that several columns share, or several clusters, once.
+    fn copy_pages(
+        &mut self,
+        table: &RNTuple,
+        clusters: Vec<StoredCluster>,
+        output: &mut OutputFile,
+        call: &mut Call<'_>,
+    ) -> Result<()> {
+        let (pool, directory) = (computing(self.options.threads)?, self.target.directory);
+        let (file, sink) = output.both();
+        compute(&pool, call, |_| self.target.end_cluster(file, sink))?;
+        let fetcher = table.fetcher(0);
+        let ahead = Ahead { jobs: 2, bytes: 2 * BATCH };
+        let mut batches = read_ahead(batches(clusters), move |_| fetcher.clone(), ahead)?;
+        let mut placed = HashMap::new();
+        while let Some(batch) = batches.next(call) {
+            let (Batch { pages, ends }, stored) = batch?;
+            let checked = |(page, stored): (&StoredPage, Bytes)| page.checked(stored);
+            let parts: Vec<Bytes> =
+                compute(&pool, call, |_| pages.par_iter().zip(stored).map(checked).collect())?;
+            self.copied += pages.len() as u64;
+            let starts =
+                parts.iter().scan(0, |end, part| Some(std::mem::replace(end, *end + part.len() as u64)));
+            let starts: Vec<u64> = starts.collect();
+            if !parts.is_empty() {
+                let start = output.file.blob(directory, parts)?;
+                placed.extend(pages.iter().zip(starts).map(|(page, at)| (page.stored.start, start + at)));
+            }
+            if let (Some(cluster), Format::RNTuple(builder)) = (ends, &mut self.target.format) {
+                let file = &mut output.file;
+                builder.add_cluster(cluster, &placed, &mut |parts| file.blob(directory, parts))?;
+            }
+            output.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Reads the values of entries, and writes them.
+    fn copy_values(
+        &mut self,
+        table: &Arc<RNTuple>,
+        own: &CopiedFields,
+        ranges: &[Range<u64>],
+        output: &mut OutputFile,
+        call: &mut Call<'_>,
+    ) -> Result<()> {
+        self.fields.check_readable().and_then(|()| own.check_readable())?;
+        let pool = computing(self.options.threads)?;
+        let columns = own.columns_to_read();
+        let table: Arc<dyn Table> = Arc::<RNTuple>::clone(table);
+        let target = &mut self.target;
+        for_each_piece(&table, columns, ranges, self.options.threads, call, &mut |columns, entries, call| {
+            let views: Vec<ColumnView<'_>> = columns.iter().map(ColumnView::from).collect();
+            target.check(&views, entries)?;
+            let (file, sink) = output.both();
+            compute(&pool, call, |cancelled| target.extend(&views, entries, cancelled, file, sink))
+        })
+    }
+}
+
+/// Pages that are fetched and placed together.
+struct Batch {
+    pages: Vec<StoredPage>,
+    /// The cluster that is complete then.
+    ends: Option<StoredCluster>,
+}
+
+/// The pages of clusters in batches. Those that several columns share, or several clusters, are in one.
+fn batches(clusters: Vec<StoredCluster>) -> Vec<Job<Batch>> {
+    let mut jobs = Vec::new();
+    let mut seen = HashSet::new();
+    let job = |pages: Vec<StoredPage>, ends| {
+        let wanted = pages.iter().map(|page| (0, page.stored)).collect();
+        Job { wanted, tag: Batch { pages, ends } }
+    };
+    for cluster in clusters {
+        let (mut pages, mut bytes) = (Vec::new(), 0);
+        for page in cluster.pages().into_iter().filter(|page| seen.insert(page.stored.start)) {
+            if bytes > 0 && bytes + page.stored.len > BATCH {
+                jobs.push(job(std::mem::take(&mut pages), None));
+                bytes = 0;
+            }
+            bytes += page.stored.len;
+            pages.push(page);
+        }
+        jobs.push(job(pages, Some(cluster)));
+    }
+    jobs
+}

@@ -1,0 +1,531 @@
+//! The layout of an RNTuple that gets fields of another one, and the pages of that one.
+
+use super::elements::{Elements, Memory};
+use super::feed::Node;
+use super::layout::{FieldSpec, Layout, NewColumn};
+use crate::encoding::{Encoding, Kind};
+use crate::node::{Builder, Node as Stored, Representations};
+use crate::reader::verified;
+use crate::schema::{ColumnRecord, ExtraTypeInfo};
+use crate::table::RNTuple;
+use crate::wire::CHECKSUM;
+use bytes::{Bytes, BytesMut};
+use sapwood_codec::Compression;
+use sapwood_core::{ByteRange, Error, Form, Primitive, Result};
+use sapwood_table::Table;
+use std::collections::{HashMap, HashSet};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Fields nested deeper than this come from a damaged file.
+const MOST_DEPTH: usize = 64;
+/// How ROOT's importer names the collections that its projections show.
+const IMPORTED: &str = "_collection";
+
+/// Fields of an RNTuple that become those of a new one, with their types, encodings and projections.
+///
+/// A projection of a field that is not among them gets values of its own.
+#[derive(Debug, Clone)]
+pub struct CopiedFields {
+    pub(super) specs: Vec<FieldSpec>,
+    pub(super) layout: Layout,
+    read: Vec<usize>,
+    /// Of each column: the one it is copied from, and the number of its elements in an entry if that is fixed.
+    sources: Vec<(usize, Option<u64>)>,
+    /// True if some pages hold other values than those of the other RNTuple.
+    is_computed: bool,
+    /// A field whose values cannot be read, and why.
+    unreadable: Option<(String, String)>,
+}
+
+/// The pages of some columns in a cluster.
+#[derive(Debug)]
+pub struct StoredCluster {
+    /// Number of entries.
+    pub entries: u64,
+    pub(super) columns: Vec<StoredColumn>,
+}
+
+/// The pages of a column in a cluster.
+#[derive(Debug)]
+pub struct StoredColumn {
+    /// As ROOT codes it; none if other columns hold the values.
+    pub(super) compression: Option<u32>,
+    pub(super) pages: Vec<StoredPage>,
+}
+
+/// A page in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredPage {
+    /// Where it is, with its checksum.
+    pub stored: ByteRange,
+    pub(super) elements: u64,
+    has_checksum: bool,
+}
+
+impl StoredPage {
+    /// Stored bytes without a checksum.
+    pub(super) fn len(&self) -> u64 {
+        self.stored.len - if self.has_checksum { CHECKSUM as u64 } else { 0 }
+    }
+
+    /// The page from its bytes in the file, with a checksum.
+    ///
+    /// # Errors
+    /// `Checksum` or `Truncated` if it is damaged.
+    pub fn checked(&self, stored: Bytes) -> Result<Bytes> {
+        if self.has_checksum {
+            return match verified(&stored) {
+                Ok(_) => Ok(stored),
+                Err(error) => Err(error.inside(self.stored.start)),
+            };
+        }
+        let mut page = BytesMut::with_capacity(stored.len() + CHECKSUM);
+        page.extend_from_slice(&stored);
+        page.extend_from_slice(&xxh3_64(&stored).to_le_bytes());
+        Ok(page.freeze())
+    }
+}
+
+impl StoredCluster {
+    /// Its pages, each once, in the order of the file.
+    pub fn pages(&self) -> Vec<StoredPage> {
+        let mut pages: Vec<StoredPage> =
+            self.columns.iter().flat_map(|column| column.pages.iter().copied()).collect();
+        pages.sort_by_key(|page| page.stored.start);
+        pages.dedup_by_key(|page| page.stored.start);
+        pages
+    }
+}
+
+impl CopiedFields {
+    /// The fields of these columns of a table. They keep their compression unless another one is given; `usual` is that
+    /// of fields without pages.
+    ///
+    /// # Errors
+    /// `Unsupported` for fields of unknown types; `Corrupt` if the schema contradicts itself.
+    pub fn new(
+        table: &RNTuple,
+        columns: &[usize],
+        compression: Option<Compression>,
+        usual: Compression,
+    ) -> Result<CopiedFields> {
+        let tops: Vec<(usize, usize)> =
+            columns.iter().filter_map(|column| Some((*column, table.field_id(*column)?))).collect();
+        let all: HashSet<usize> = tops.iter().map(|(_, id)| *id).collect();
+        let is_projected =
+            |id: &usize| table.root_of_source(*id).is_some_and(|root| root != *id && all.contains(&root));
+        let (projected, stored): (Vec<_>, Vec<_>) = tops.into_iter().partition(|(_, id)| is_projected(id));
+        let mut copier = Copier {
+            table,
+            builder: table.builder(),
+            compression,
+            usual,
+            fields: HashMap::new(),
+            columns: HashMap::new(),
+            found: CopiedFields {
+                specs: Vec::new(),
+                layout: Layout { extra: table.schema.extra.clone(), ..Layout::default() },
+                read: Vec::new(),
+                sources: Vec::new(),
+                is_computed: false,
+                unreadable: None,
+            },
+        };
+        let named = |id: usize, error: Error| match table.schema.fields.get(id) {
+            Some(field) => error.branch(&field.name),
+            None => error,
+        };
+        for (column, id) in stored {
+            copier.stored(column, id).map_err(|error| named(id, error))?;
+        }
+        for (_, id) in projected {
+            copier.field(id, None, Kept::Projected, 0).map_err(|error| named(id, error))?;
+        }
+        Ok(copier.found)
+    }
+
+    /// The columns of the table whose values are filled, in this order.
+    pub fn columns_to_read(&self) -> &[usize] {
+        &self.read
+    }
+
+    /// Fails if the values of some fields cannot be read.
+    ///
+    /// # Errors
+    /// `Unsupported`, with the field.
+    pub fn check_readable(&self) -> Result<()> {
+        let Some((name, why)) = &self.unreadable else { return Ok(()) };
+        Err(Error::unsupported(why.clone()).branch(name).hint(
+            "drop the field; or copy whole clusters, with the compression and the sizes that they have",
+        ))
+    }
+
+    /// Adds what another RNTuple says about its types.
+    pub fn add_types(&mut self, infos: &[ExtraTypeInfo]) {
+        for info in infos {
+            if !self.layout.extra.contains(info) {
+                self.layout.extra.push(info.clone());
+            }
+        }
+    }
+
+    /// True if the pages of another RNTuple with the same fields can be copied to this one.
+    pub fn is_stored_as(&self, other: &CopiedFields) -> bool {
+        let columns = |fields: &CopiedFields| -> Vec<ColumnRecord> {
+            fields.layout.columns.iter().map(|column| column.record.clone()).collect()
+        };
+        columns(self) == columns(other)
+    }
+
+    /// The pages of a cluster; `None` if they cannot be copied as they are, or are compressed otherwise than asked.
+    pub fn stored(
+        &self,
+        table: &RNTuple,
+        cluster: usize,
+        compression: Option<Compression>,
+    ) -> Option<StoredCluster> {
+        let cluster = table.pages.clusters.get(cluster).filter(|_| !self.is_computed)?;
+        if cluster.unreadable.is_some() {
+            return None;
+        }
+        let mut columns = Vec::with_capacity(self.sources.len());
+        let mut holders = vec![0; self.sources.len()];
+        for ((source, per_entry), new) in self.sources.iter().zip(&self.layout.columns) {
+            let stored = cluster.columns.get(*source).filter(|column| column.offset.is_some());
+            let Some(stored) = stored else {
+                columns.push(StoredColumn { compression: None, pages: Vec::new() });
+                continue;
+            };
+            *holders.get_mut(new.first_of)? += 1;
+            let pages: Vec<_> = stored.pages.iter().filter(|page| page.elements > 0).collect();
+            let asked = compression.map(|compression| compression.number().cast_unsigned());
+            let elements: u64 = pages.iter().map(|page| page.elements).sum();
+            let expected = per_entry.map(|count| count.saturating_mul(cluster.entries));
+            let is_late = stored.pages.first().is_some_and(|page| page.first > 0);
+            if is_late
+                || expected.is_some_and(|expected| expected != elements)
+                || (!pages.is_empty() && asked.is_some_and(|asked| asked != stored.compression))
+            {
+                return None;
+            }
+            let page = |page: &&crate::page_list::Page| {
+                let range = page.range.filter(|range| range.len <= table.pages.max_key_size)?;
+                let has_checksum = page.has_checksum;
+                Some(StoredPage { stored: range, elements: page.elements, has_checksum })
+            };
+            let pages = pages.iter().map(page).collect::<Option<Vec<_>>>()?;
+            columns.push(StoredColumn { compression: Some(stored.compression), pages });
+        }
+        let is_complete = |(number, new): (usize, &NewColumn)| {
+            new.first_of != number || holders.get(number).is_some_and(|holders| *holders == 1)
+        };
+        let complete = self.layout.columns.iter().enumerate().all(is_complete);
+        complete.then_some(StoredCluster { entries: cluster.entries, columns })
+    }
+}
+
+impl RNTuple {
+    /// Adds to the wanted columns the collections of ROOT's importer all of whose projections are wanted. If only some
+    /// are, these get values of their own.
+    pub fn want_collections(&self, wanted: &mut [bool]) {
+        for column in 0..self.column_count() {
+            let is_imported = self.schema(column).is_some_and(|schema| schema.name.starts_with(IMPORTED));
+            if !is_imported || wanted.get(column) != Some(&false) {
+                continue;
+            }
+            let shows = |other: &usize| {
+                let root = self.field_id(*other).and_then(|id| self.root_of_source(id));
+                root.is_some() && root == self.field_id(column)
+            };
+            let mut shown = (0..self.column_count()).filter(shows).peekable();
+            let is_shown = shown.peek().is_some();
+            if is_shown && shown.all(|other| wanted.get(other) == Some(&true)) {
+                wanted[column] = true;
+            }
+        }
+    }
+
+    /// What it says about types besides their fields.
+    pub fn type_infos(&self) -> &[ExtraTypeInfo] {
+        &self.schema.extra
+    }
+
+    /// What differs in the type of a top-level field from that of another RNTuple: nothing if both texts are equal.
+    pub fn signature(&self, column: usize) -> String {
+        let builder = self.builder();
+        let mut text = String::new();
+        if let Some(id) = self.field_id(column) {
+            self.describe(id, &builder, 0, &mut text);
+        }
+        text
+    }
+
+    fn describe(&self, id: usize, builder: &Builder<'_>, depth: usize, text: &mut String) {
+        let (Some(field), true) = (self.schema.fields.get(id), depth <= MOST_DEPTH) else { return };
+        let children = builder.children.get(id).map_or(&[][..], Vec::as_slice);
+        match field.type_name.is_empty() {
+            true => *text += "a record or a collection of records",
+            false => *text += &field.type_name,
+        }
+        if field.type_version > 0 {
+            *text += &format!(" version {}", field.type_version);
+        }
+        let below = children.iter().filter(|_| field.source.is_none());
+        for (number, child) in below.enumerate() {
+            *text += if number == 0 { " {" } else { ", " };
+            *text += self.schema.fields.get(*child).map_or("", |child| &child.name);
+            *text += " ";
+            self.describe(*child, builder, depth + 1, text);
+        }
+        if !children.is_empty() && field.source.is_none() {
+            *text += "}";
+        }
+    }
+
+    /// The top-level field above the one that a projection shows.
+    fn root_of_source(&self, id: usize) -> Option<usize> {
+        let mut field = self.schema.fields.get(id)?.source?;
+        // Parents come before their sub-fields.
+        loop {
+            let above = self.schema.fields.get(field)?.parent;
+            if above == field {
+                return Some(field);
+            }
+            field = above;
+        }
+    }
+}
+
+/// How a field is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Stored,
+    Projected,
+}
+
+struct Copier<'t> {
+    table: &'t RNTuple,
+    builder: Builder<'t>,
+    compression: Option<Compression>,
+    usual: Compression,
+    /// New numbers of fields and columns.
+    fields: HashMap<usize, usize>,
+    columns: HashMap<usize, usize>,
+    found: CopiedFields,
+}
+
+impl Copier<'_> {
+    /// Adds a top-level field with values.
+    fn stored(&mut self, column: usize, id: usize) -> Result<()> {
+        let schema = self.table.schema(column).ok_or_else(|| Error::usage("there is no such field"))?;
+        let (name, title) = (schema.name.to_owned(), schema.title.to_owned());
+        let outer = std::mem::take(&mut self.columns);
+        self.field(id, None, Kept::Stored, 0)?;
+        let own = std::mem::replace(&mut self.columns, outer);
+        let compression = self.compression.unwrap_or(self.usual);
+        let (form, node) =
+            match self.table.node(column).and_then(|node| Ok((node.form(), self.fed(node, &own)?))) {
+                Ok(found) => found,
+                Err(error) => {
+                    self.found.unreadable.get_or_insert((name.clone(), error.message().to_owned()));
+                    (Form::Empty, Node::Fields(Vec::new()))
+                }
+            };
+        self.found.layout.nodes.push(node);
+        self.found.read.push(column);
+        self.found.specs.push(FieldSpec { name, title, form, compression });
+        if self.table.schema.fields.get(id).is_some_and(|field| field.source.is_none()) {
+            self.columns.extend(own);
+        }
+        Ok(())
+    }
+
+    fn field(&mut self, id: usize, parent: Option<usize>, kept: Kept, depth: usize) -> Result<()> {
+        let damaged = || Error::corrupt("the schema contradicts itself");
+        if depth > MOST_DEPTH {
+            return Err(Error::corrupt(format!("fields are nested deeper than {MOST_DEPTH}")));
+        }
+        let mut record = self.table.schema.fields.get(id).ok_or_else(damaged)?.clone();
+        let new = self.found.layout.fields.len();
+        let is_count = record.is_count();
+        record.parent = parent.unwrap_or(new);
+        match (kept, record.source) {
+            (Kept::Projected, Some(source)) => {
+                record.source = Some(*self.fields.get(&source).ok_or_else(damaged)?);
+            }
+            (Kept::Projected, None) => return Err(damaged()),
+            (Kept::Stored, source) => {
+                record.source = None;
+                if source.is_none() {
+                    self.fields.insert(id, new);
+                }
+                if is_count {
+                    let narrow = record.type_name.contains("uint32");
+                    record.type_name = (if narrow { "std::uint32_t" } else { "std::uint64_t" }).to_owned();
+                }
+            }
+        }
+        let narrow = record.type_name == "std::uint32_t";
+        self.found.layout.fields.push(record);
+        let columns = self.builder.columns.get(id).cloned().unwrap_or_default();
+        match kept {
+            Kept::Projected => {
+                for column in columns {
+                    let source = *self.columns.get(&column).ok_or_else(damaged)?;
+                    self.found.layout.aliases.push((source, new));
+                }
+            }
+            Kept::Stored if is_count => self.count(&columns, new, narrow)?,
+            Kept::Stored => self.columns(&columns, new)?,
+        }
+        let children = self.builder.children.get(id).cloned().unwrap_or_default();
+        children.into_iter().try_for_each(|child| self.field(child, Some(new), kept, depth + 1))
+    }
+
+    /// Adds the columns of a field.
+    fn columns(&mut self, columns: &[usize], field: usize) -> Result<()> {
+        let unknown = || Error::unsupported("the field has a column of an unknown type");
+        let first = self.found.layout.columns.len();
+        let (mut representation, mut place) = (None, 0);
+        for column in columns {
+            let record = self.table.schema.columns.get(*column).ok_or_else(unknown)?;
+            place = if representation == Some(record.representation) { place + 1 } else { 0 };
+            representation = Some(record.representation);
+            let encoding = self.table.encoding(*column).ok_or_else(unknown)?;
+            let record = ColumnRecord { field, deferred: false, ..record.clone() };
+            // What feeds it is not known yet.
+            let elements = Elements { memory: Memory::Chars, encoding };
+            self.column(*column, record, elements, first + place);
+        }
+        Ok(())
+    }
+
+    /// Adds a column of numbers instead of those that a projection would show.
+    fn count(&mut self, columns: &[usize], field: usize, narrow: bool) -> Result<()> {
+        let memory = Memory::Numbers(if narrow { Primitive::U32 } else { Primitive::U64 });
+        self.found.is_computed = true;
+        let Some(first) = columns.first() else { return Err(Error::corrupt("a count shows no column")) };
+        let (kind, bits) = memory.usual_column(true);
+        let encoding =
+            Encoding::of(kind, bits, None)?.ok_or_else(|| Error::corrupt("no such column type"))?;
+        let record =
+            ColumnRecord { kind, bits, field, representation: 0, deferred: false, value_range: None };
+        let own = self.found.layout.columns.len();
+        self.column(*first, record, Elements { memory, encoding }, own);
+        self.columns.extend(columns.iter().map(|column| (*column, own)));
+        Ok(())
+    }
+
+    fn column(&mut self, source: usize, record: ColumnRecord, elements: Elements, first_of: usize) {
+        let new = self.found.layout.columns.len();
+        let own = self.table.pages.compression(&vec![source]);
+        let own = own.and_then(|own| Compression::from_number(own.cast_signed()).ok());
+        let compression = self.compression.or(own).unwrap_or(self.usual);
+        self.found.layout.columns.push(NewColumn { record, elements, compression, first_of });
+        self.found.sources.push((source, None));
+        self.columns.insert(source, new);
+    }
+
+    /// How the values of a field are divided among its columns, whose new numbers are given.
+    fn fed(&mut self, node: &Stored, own: &HashMap<usize, usize>) -> Result<Node> {
+        let mut fed = Vec::new();
+        let result = self.fed_below(node, own, &mut fed)?;
+        node.visit(Some(1), &mut |columns, _, per_entry| {
+            for new in columns.iter().filter_map(|column| own.get(column)) {
+                if let Some((_, expected)) = self.found.sources.get_mut(*new) {
+                    *expected = per_entry;
+                }
+            }
+            Ok(())
+        })?;
+        self.found.layout.fed.extend(fed);
+        Ok(result)
+    }
+
+    fn fed_below(
+        &mut self,
+        node: &Stored,
+        own: &HashMap<usize, usize>,
+        fed: &mut Vec<usize>,
+    ) -> Result<Node> {
+        let boxed = |copier: &mut Self, item: &Stored, fed: &mut Vec<usize>| {
+            copier.fed_below(item, own, fed).map(Box::new)
+        };
+        Ok(match node {
+            Stored::Number { columns, primitive } => {
+                fed.push(self.fed_column(columns, Memory::Numbers(*primitive), own)?);
+                Node::Numbers(*primitive)
+            }
+            Stored::Count { ends, primitive } => {
+                let column = ends.first().and_then(|column| own.get(column));
+                fed.push(*column.ok_or_else(|| Error::corrupt("a count shows no column"))?);
+                Node::Numbers(*primitive)
+            }
+            Stored::Text { ends, chars } => {
+                fed.push(self.fed_column(ends, Memory::Ends, own)?);
+                fed.push(self.fed_column(chars, Memory::Chars, own)?);
+                Node::Text
+            }
+            Stored::List { ends, item } => {
+                fed.push(self.fed_column(ends, Memory::Ends, own)?);
+                Node::List(boxed(self, item, fed)?)
+            }
+            Stored::Option { ends, item } => {
+                fed.push(self.fed_column(ends, Memory::Ends, own)?);
+                Node::Option(boxed(self, item, fed)?)
+            }
+            Stored::Object { .. } => {
+                return Err(Error::unsupported("objects that ROOT streamed are written as their bytes"));
+            }
+            Stored::Fixed { size, item } => {
+                Node::Fixed(usize::try_from(*size).unwrap_or(usize::MAX), boxed(self, item, fed)?)
+            }
+            Stored::Record { fields, .. } => {
+                let fields = fields.iter().map(|field| self.fed_below(&field.node, own, fed));
+                Node::Fields(fields.collect::<Result<_>>()?)
+            }
+            Stored::Tuple(items) => {
+                let items = items.iter().map(|item| self.fed_below(item, own, fed));
+                Node::Fields(items.collect::<Result<_>>()?)
+            }
+            Stored::Union { switch, items } => {
+                fed.push(self.fed_column(switch, Memory::Switch, own)?);
+                let items = items.iter().map(|item| self.fed_below(item, own, fed));
+                Node::Union { optional: true, items: items.collect::<Result<_>>()? }
+            }
+        })
+    }
+
+    /// The column that gets values which any of several could hold: the one with the most bits that loses none.
+    fn fed_column(
+        &mut self,
+        columns: &Representations,
+        memory: Memory,
+        own: &HashMap<usize, usize>,
+    ) -> Result<usize> {
+        let mut best: Option<(usize, Encoding)> = None;
+        for new in columns.iter().filter_map(|column| own.get(column)) {
+            let Some(column) = self.found.layout.columns.get_mut(*new) else { continue };
+            column.elements.memory = memory;
+            let encoding = column.elements.encoding;
+            let is_better = |(_, best): &(usize, Encoding)| {
+                (is_exact(encoding), encoding.bits) > (is_exact(*best), best.bits)
+            };
+            if best.as_ref().is_none_or(is_better) {
+                best = Some((*new, encoding));
+            }
+        }
+        match best {
+            Some((_, encoding)) if columns.len() > 1 && !is_exact(encoding) => Err(Error::unsupported(
+                "the field is stored with several precisions, which cannot be written together",
+            )),
+            Some((new, _)) => Ok(new),
+            None => Err(Error::corrupt("a field has no column")),
+        }
+    }
+}
+
+/// Whether the encoding keeps all digits of numbers.
+fn is_exact(encoding: Encoding) -> bool {
+    !matches!(encoding.kind, Kind::Half { .. } | Kind::Truncated | Kind::Quantised { .. })
+}
