@@ -1,7 +1,6 @@
 //! A tree or an RNTuple of an input, as a plan compares it with those of other inputs.
 
-use super::input::InputTree;
-use super::plan::wanted_branches;
+use super::input::{InputTree, wanted_branches};
 use sapwood_core::{Call, Error, ErrorKind, Result};
 use sapwood_rntuple::RNTuple;
 use sapwood_root::{File, RNTUPLES};

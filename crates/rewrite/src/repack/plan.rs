@@ -9,7 +9,6 @@ use sapwood_core::{Call, Error, Result};
 use sapwood_rntuple::ExtraTypeInfo;
 use sapwood_root::{File, KeyEntry, RNTUPLES, Tree, is_tree};
 use sapwood_tfile::write::Descriptions;
-use sapwood_ttree::Branch;
 use std::collections::{HashMap, HashSet};
 use std::fmt::{Result as Written, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -422,41 +421,6 @@ impl TreePlan {
             table.dependents(place).into_iter().for_each(|index| self.drop_branch(table, index));
         }
     }
-}
-
-/// Which branches are written: those at some paths (default: all), and their sub-branches, parents and count branches.
-///
-/// # Errors
-/// `Missing` if there is no branch at a path.
-pub fn wanted_branches(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
-    let branches: Vec<&Branch> = tree.branches().collect();
-    let Some(paths) = paths else { return Ok(vec![true; branches.len()]) };
-    let asked: HashSet<&str> = paths.iter().map(String::as_str).collect();
-    let known: HashSet<&str> = branches.iter().map(|branch| branch.path.as_str()).collect();
-    if let Some(path) = asked.iter().find(|path| !known.contains(*path)) {
-        let message = format!("there is no branch '{path}'");
-        return Err(Error::new(sapwood_core::ErrorKind::Missing, message).url(tree.file.url()));
-    }
-    let described = tree.meta.branches.len();
-    let mut wanted = vec![false; branches.len()];
-    for (place, branch) in branches.iter().enumerate() {
-        // A branch comes before its sub-branches. That of references has no path, and is needed by all others.
-        let inside = branch.parent.and_then(|parent| wanted.get(parent)).copied().unwrap_or(false);
-        if let Some(wanted) = wanted.get_mut(place) {
-            *wanted = inside || place >= described || asked.contains(branch.path.as_str());
-        }
-    }
-    let mut ahead: Vec<usize> =
-        (0..branches.len()).filter(|&place| wanted.get(place) == Some(&true)).collect();
-    while let Some(branch) = ahead.pop().and_then(|place| branches.get(place)) {
-        for needed in branch.counters().chain(branch.parent) {
-            if let Some(wanted) = wanted.get_mut(needed).filter(|wanted| !**wanted) {
-                *wanted = true;
-                ahead.push(needed);
-            }
-        }
-    }
-    Ok(wanted)
 }
 
 /// Hashes the text written to it.
