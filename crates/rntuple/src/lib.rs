@@ -9,6 +9,7 @@ mod anchor;
 mod attributes;
 mod blob;
 mod decode;
+mod describe;
 mod elements;
 mod encoding;
 mod needed;

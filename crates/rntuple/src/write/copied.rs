@@ -18,8 +18,6 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Fields nested deeper than this come from a damaged file.
 const MOST_DEPTH: usize = 64;
-/// How ROOT's importer names the collections that its projections show.
-const IMPORTED: &str = "_collection";
 
 /// Fields of an RNTuple that become those of a new one, with their types, encodings and projections.
 ///
@@ -221,78 +219,6 @@ impl CopiedFields {
         };
         let complete = self.layout.columns.iter().enumerate().all(is_complete);
         complete.then_some(StoredCluster { entries: cluster.entries, columns })
-    }
-}
-
-impl RNTuple {
-    /// Adds to the wanted columns the collections of ROOT's importer all of whose projections are wanted. If only some
-    /// are, these get values of their own.
-    pub fn want_collections(&self, wanted: &mut [bool]) {
-        for column in 0..self.column_count() {
-            let is_imported = self.schema(column).is_some_and(|schema| schema.name.starts_with(IMPORTED));
-            if !is_imported || wanted.get(column) != Some(&false) {
-                continue;
-            }
-            let shows = |other: &usize| {
-                let root = self.field_id(*other).and_then(|id| self.root_of_source(id));
-                root.is_some() && root == self.field_id(column)
-            };
-            let mut shown = (0..self.column_count()).filter(shows).peekable();
-            let is_shown = shown.peek().is_some();
-            if is_shown && shown.all(|other| wanted.get(other) == Some(&true)) {
-                wanted[column] = true;
-            }
-        }
-    }
-
-    /// What it says about types besides their fields.
-    pub fn type_infos(&self) -> &[ExtraTypeInfo] {
-        &self.schema.extra
-    }
-
-    /// What differs in the type of a top-level field from that of another RNTuple: nothing if both texts are equal.
-    pub fn signature(&self, column: usize) -> String {
-        let builder = self.builder();
-        let mut text = String::new();
-        if let Some(id) = self.field_id(column) {
-            self.describe(id, &builder, 0, &mut text);
-        }
-        text
-    }
-
-    fn describe(&self, id: usize, builder: &Builder<'_>, depth: usize, text: &mut String) {
-        let (Some(field), true) = (self.schema.fields.get(id), depth <= MOST_DEPTH) else { return };
-        let children = builder.children.get(id).map_or(&[][..], Vec::as_slice);
-        match field.type_name.is_empty() {
-            true => *text += "a record or a collection of records",
-            false => *text += &field.type_name,
-        }
-        if field.type_version > 0 {
-            *text += &format!(" version {}", field.type_version);
-        }
-        let below = children.iter().filter(|_| field.source.is_none());
-        for (number, child) in below.enumerate() {
-            *text += if number == 0 { " {" } else { ", " };
-            *text += self.schema.fields.get(*child).map_or("", |child| &child.name);
-            *text += " ";
-            self.describe(*child, builder, depth + 1, text);
-        }
-        if !children.is_empty() && field.source.is_none() {
-            *text += "}";
-        }
-    }
-
-    /// The top-level field above the one that a projection shows.
-    fn root_of_source(&self, id: usize) -> Option<usize> {
-        let mut field = self.schema.fields.get(id)?.source?;
-        // Parents come before their sub-fields.
-        loop {
-            let above = self.schema.fields.get(field)?.parent;
-            if above == field {
-                return Some(field);
-            }
-            field = above;
-        }
     }
 }
 
