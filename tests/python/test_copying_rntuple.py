@@ -344,3 +344,25 @@ def test_the_command_line_slims_skims_and_merges(source: Path, tmp_path: Path) -
     wrong = CliRunner().invoke(app, ["repack", both, str(tmp_path / "x.root"), "--format", "parquet"])
     assert wrong.exit_code == 2
     assert "'rntuple' or 'ttree'" in wrong.output
+
+
+def test_datasets_are_made_from_rntuples(source: Path, tmp_path: Path) -> None:
+    expected = read(source)
+    dataset = sapwood.stripe.create(tmp_path / "set", f"{source}:deep/Events", cut="nMuon > 0", drop="Jet_*")
+    with sapwood.open(tmp_path / "set") as tree:
+        found = tree.arrays()
+        assert tree.file["about"] == "an example"
+    wanted = expected[expected.nMuon > 0]
+    names = [name for name in events() if not name.startswith("Jet_")]
+    assert set(found.fields) == set(names)
+    assert found[names].to_list() == wanted[names].to_list()
+    dataset.append(source)
+    with sapwood.open(tmp_path / "set") as tree:
+        assert tree.num_entries == len(wanted) + ENTRIES
+
+
+def test_a_dataset_is_not_begun_for_fields_that_no_tree_holds(tmp_path: Path) -> None:
+    path = with_types(tmp_path / "in.root", maybe=ak.Array([1, None, 3]))
+    with pytest.raises(UnsupportedTypeError, match="maybe"):
+        sapwood.stripe.create(tmp_path / "set", f"{path}:Events")
+    assert not (tmp_path / "set").exists()

@@ -1,7 +1,7 @@
 //! What the fields of an RNTuple are, to choose them and to compare them with those of another one.
 
 use crate::node::Builder;
-use crate::schema::ExtraTypeInfo;
+use crate::schema::{ExtraTypeInfo, Role};
 use crate::table::RNTuple;
 use sapwood_table::Table;
 
@@ -36,14 +36,17 @@ impl RNTuple {
         &self.schema.extra
     }
 
-    /// What differs in the type of a top-level field from that of another RNTuple: nothing if both texts are equal.
-    pub fn signature(&self, column: usize) -> String {
-        let builder = self.builder();
-        let mut text = String::new();
-        if let Some(id) = self.field_id(column) {
-            self.describe(id, &builder, 0, &mut text);
-        }
-        text
+    /// Descriptions of the types of all columns. Columns with the same one hold the same, however it is encoded.
+    pub fn signatures(&self) -> Vec<String> {
+        let builder = self.builder().with_objects_as_bytes();
+        let signature = |column| {
+            let mut text = String::new();
+            if let Some(id) = self.field_id(column) {
+                self.describe(id, &builder, 0, &mut text);
+            }
+            text
+        };
+        (0..self.column_count()).map(signature).collect()
     }
 
     fn describe(&self, id: usize, builder: &Builder<'_>, depth: usize, text: &mut String) {
@@ -55,6 +58,10 @@ impl RNTuple {
         }
         if field.type_version > 0 {
             *text += &format!(" version {}", field.type_version);
+        }
+        // Nothing else tells what the bytes of objects mean.
+        if let (Role::Streamed, Some(checksum)) = (field.role, field.type_checksum) {
+            *text += &format!(" ({checksum:#x})");
         }
         let below = children.iter().filter(|_| field.source.is_none());
         for (number, child) in below.enumerate() {

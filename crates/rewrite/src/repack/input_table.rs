@@ -70,11 +70,13 @@ impl InputTable {
         }
     }
 
-    /// A description of a branch or a field. Those with the same signature can be merged.
-    pub(super) fn signature(&self, place: usize) -> String {
+    /// Descriptions of its branches or fields. Those with the same signature can be merged.
+    pub(super) fn signatures(&self) -> Vec<String> {
         match self {
-            InputTable::Tree(tree) => tree.signature(place),
-            InputTable::RNTuple(table) => table.signature(place),
+            InputTable::Tree(tree) => {
+                (0..tree.branches().count()).map(|place| tree.signature(place)).collect()
+            }
+            InputTable::RNTuple(table) => table.signatures(),
         }
     }
 

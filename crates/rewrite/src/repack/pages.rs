@@ -32,7 +32,7 @@ enum Step {
 }
 
 /// An RNTuple that is being copied.
-struct Copy<'a> {
+struct RNTupleCopy<'a> {
     fields: CopiedFields,
     target: NewTable,
     /// Pages that were copied.
@@ -55,7 +55,7 @@ pub(super) fn copy(
     let wanted = tree.wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
     let wanted: Vec<usize> = wanted.map(|(column, _)| column).collect();
     let names: Vec<&str> = wanted.iter().filter_map(|column| Some(first.schema(*column)?.name)).collect();
-    let mut copy = Copy::begin(&first, &wanted, tree, output, options)?;
+    let mut copy = RNTupleCopy::begin(&first, &wanted, tree, output, options)?;
     for position in 0..tree.inputs.len() {
         let table = rntuple(tree, position, inputs, call)?;
         for set in table.attribute_sets() {
@@ -86,14 +86,14 @@ fn rntuple(
     Ok(Arc::new(table.with_objects_as_bytes()))
 }
 
-impl<'a> Copy<'a> {
+impl<'a> RNTupleCopy<'a> {
     fn begin(
         first: &RNTuple,
         wanted: &[usize],
         tree: &TreePlan,
         output: &mut OutputFile,
         options: &'a RepackOptions,
-    ) -> Result<Copy<'a>> {
+    ) -> Result<RNTupleCopy<'a>> {
         let (above, name) = tree.path.rsplit_once('/').unwrap_or(("", &tree.path));
         let directory = output.directory(above, None)?;
         let usual = options.compression.unwrap_or_else(|| output.file.compression());
@@ -108,7 +108,7 @@ impl<'a> Copy<'a> {
         new_file::flush(file, sink)?;
         let format = Format::RNTuple(Box::new(builder));
         let target = NewTable { format, directory, name: name.to_owned(), title: String::new() };
-        Ok(Copy { fields, target, copied: 0, options })
+        Ok(RNTupleCopy { fields, target, copied: 0, options })
     }
 
     /// Pages that were made from values.

@@ -391,6 +391,7 @@ impl TreePlan {
     /// The differences of another tree: a text for each, and the index of the branch in the first tree.
     fn differences(&self, first: &InputTable, other: &InputTable) -> Vec<(Option<usize>, String)> {
         let (paths, others) = (first.paths(), other.paths());
+        let (signatures, other_signatures) = (first.signatures(), other.signatures());
         let of_path: HashMap<&str, usize> =
             others.iter().enumerate().map(|(index, path)| (*path, index)).collect();
         let mut differences = Vec::new();
@@ -399,8 +400,10 @@ impl TreePlan {
             match of_path.get(path) {
                 None => differences.push((Some(place), format!("{path} is missing"))),
                 Some(&branch) => {
-                    let (here, there) = (first.signature(place), other.signature(branch));
-                    if here != there {
+                    let (here, there) = (signatures.get(place), other_signatures.get(branch));
+                    if let (Some(here), Some(there)) = (here, there)
+                        && here != there
+                    {
                         differences.push((Some(place), format!("{path} is {there}, not {here}")));
                     }
                 }

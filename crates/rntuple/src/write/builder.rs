@@ -4,7 +4,7 @@ use super::clusters::Clusters;
 use super::column::{Column, SealedPage, Sealing};
 use super::copied::{CopiedFields, StoredCluster, StoredColumn, StoredPage};
 use super::layout::{FieldSpec, Layout, NewColumn, Projection};
-use super::metadata::{self, PlacedCluster, PlacedColumn, PlacedGroup, PlacedPage};
+use super::metadata::{self, MAX_BLOB, PlacedCluster, PlacedColumn, PlacedGroup, PlacedPage};
 use crate::Anchor;
 use bytes::Bytes;
 use rayon::prelude::*;
@@ -15,8 +15,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Longer blobs would have to be stored in several parts: ROOT's `fMaxKeySize`.
-pub const MAX_BLOB: u64 = 1 << 30;
 /// The sizes of pages that can be asked for.
 pub const PAGE_SIZES: Range<usize> = 256..(256 << 20) + 1;
 /// Pages after which a list of them is written, so that it need not be kept to the end.

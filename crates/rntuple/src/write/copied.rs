@@ -3,8 +3,10 @@
 use super::elements::{Elements, Memory};
 use super::feed::Node;
 use super::layout::{FieldSpec, Layout, NewColumn};
+use super::metadata::MAX_BLOB;
 use crate::encoding::{Encoding, Kind};
 use crate::node::{Builder, Node as Stored, Representations};
+use crate::page_list::Page;
 use crate::reader::verified;
 use crate::schema::{ColumnRecord, ExtraTypeInfo};
 use crate::table::RNTuple;
@@ -206,12 +208,7 @@ impl CopiedFields {
             {
                 return None;
             }
-            let page = |page: &&crate::page_list::Page| {
-                let range = page.range.filter(|range| range.len <= table.pages.max_key_size)?;
-                let has_checksum = page.has_checksum;
-                Some(StoredPage { stored: range, elements: page.elements, has_checksum })
-            };
-            let pages = pages.iter().map(page).collect::<Option<Vec<_>>>()?;
+            let pages = pages.iter().map(|page| table.stored_page(page)).collect::<Option<Vec<_>>>()?;
             columns.push(StoredColumn { compression: Some(stored.compression), pages });
         }
         let is_complete = |(number, new): (usize, &NewColumn)| {
@@ -219,6 +216,19 @@ impl CopiedFields {
         };
         let complete = self.layout.columns.iter().enumerate().all(is_complete);
         complete.then_some(StoredCluster { entries: cluster.entries, columns })
+    }
+}
+
+impl RNTuple {
+    /// A page, if it is stored in one part that can be copied to one.
+    fn stored_page(&self, page: &Page) -> Option<StoredPage> {
+        let most = match self.pages.max_key_size {
+            0 => MAX_BLOB,
+            most => most.min(MAX_BLOB),
+        };
+        let stored = page.range.filter(|range| range.len <= most)?;
+        let &Page { elements, has_checksum, .. } = page;
+        (elements <= i32::MAX as u64).then_some(StoredPage { stored, elements, has_checksum })
     }
 }
 

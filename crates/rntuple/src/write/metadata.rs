@@ -6,6 +6,8 @@ use crate::schema::{FieldRecord, Role};
 use crate::wire::EnvelopeType;
 use sapwood_core::ByteRange;
 
+/// Longer blobs would have to be stored in several parts: ROOT's `fMaxKeySize`.
+pub const MAX_BLOB: u64 = 1 << 30;
 /// The flag of a column with a range of values.
 const WITH_RANGE: u16 = 2;
 /// The first element of a column that another one stands in for.

@@ -14,6 +14,7 @@ mod feed;
 mod layout;
 mod metadata;
 
-pub use builder::{MAX_BLOB, PAGE_SIZES, PlaceBlob, RNTupleBuilder, RNTupleOptions};
+pub use builder::{PAGE_SIZES, PlaceBlob, RNTupleBuilder, RNTupleOptions};
 pub use copied::{CopiedFields, StoredCluster, StoredColumn, StoredPage};
 pub use layout::{FieldSpec, Projection};
+pub use metadata::MAX_BLOB;
