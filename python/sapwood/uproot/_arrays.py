@@ -28,6 +28,7 @@ from ..model.branch import Branch
 from ._baskets import measure_baskets
 from ._columns import Convert, converter, iterate_columns, read_columns
 from ._log import COUNTS, left
+from ._together import read_one
 
 
 @dataclass
@@ -77,7 +78,7 @@ class Plan:
         """The branches that sapwood reads."""
         return {key: own for key, (_, own, _) in self.served.items()}
 
-    def take(self, columns: dict[str, Any], start: int, stop: int) -> dict[str, Any]:
+    def take(self, columns: Mapping[str, Any], start: int, stop: int) -> dict[str, Any]:
         """The arrays of columns that sapwood read."""
         COUNTS["columns"] += len(columns)
         return {
@@ -91,7 +92,12 @@ class Plan:
         """Reads all branches for a range of entries."""
         if self.served:
             try:
-                self.arrays.update(self.take(read_columns(self.wanted, start, stop), start, stop))
+                wanted = self.wanted
+                if len(wanted) == 1:
+                    columns = read_one(*next(iter(wanted.items())), start, stop)
+                else:
+                    columns = read_columns(wanted, start, stop)
+                self.arrays.update(self.take(columns, start, stop))
             except SapwoodError as error:
                 left("columns", self.source.file.file_path, error)
         self.read_rest(self.arrays, start, stop, {})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import ExitStack, closing
 from queue import Queue
 from typing import Any
-from weakref import WeakKeyDictionary, finalize
+from weakref import WeakKeyDictionary, WeakSet, finalize
 
 import uproot
 from uproot.source.chunk import Chunk, Source, SourcePerformanceCounters
@@ -16,6 +17,7 @@ from uproot.source.futures import TrivialFuture
 from ..display.printable import shows_printable
 from ..errors import SapwoodError
 from ..model.file import File
+from ..opening.pool import POOL
 from ..opening.raw import RawFile
 from ..options.reading import OpenOptions, open_options
 from ._log import left
@@ -24,6 +26,11 @@ _URL = re.compile(r"(https?|root|roots|s3)://")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*::?//|.*::")
 # Public shares of ownCloud and Nextcloud, which uproot downloads because they answer range requests wrongly.
 _DOWNLOADED = re.compile(r"https?://.+/remote\.php/dav/public-files/")
+
+
+_COUNTED: WeakSet[File] = WeakSet()
+"""Open files whose counters somebody has begun to look at."""
+_NOTHING = {"requests": 0, "fetched_bytes": 0}
 
 
 class SapwoodSource(Source):  # type: ignore[misc]
@@ -36,11 +43,13 @@ class SapwoodSource(Source):  # type: ignore[misc]
     """
 
     def __new__(cls, file_path: str, **options: Any) -> Any:
-        opened = open_file(file_path, options)
+        lease = ExitStack()
+        opened = open_file(file_path, options, lease)
         if opened is None:
             return FSSpecSource(file_path, **options)
         self = super().__new__(cls)
         self.opened = opened
+        self._close = finalize(self, lease.close)
         return self
 
     def __init__(self, file_path: str, **options: Any) -> None:
@@ -48,6 +57,9 @@ class SapwoodSource(Source):  # type: ignore[misc]
         self._file_path, self._options = file_path, options
         self._raw = RawFile.of(self.opened)
         self._num_bytes = self._raw.size
+        # Whoever opened the file has counted what was requested before.
+        self._before = self._raw.counters() if self.opened in _COUNTED else _NOTHING
+        _COUNTED.add(self.opened)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Refuses if the URL or the options are secret.
@@ -82,12 +94,12 @@ class SapwoodSource(Source):  # type: ignore[misc]
     @property
     def num_requests(self) -> int:
         """Requests sent to the server or the disk so far, for trees, too."""
-        return self._raw.counters()["requests"]
+        return self._raw.counters()["requests"] - self._before["requests"]
 
     @property
     def num_requested_bytes(self) -> int:
         """Bytes requested so far, for trees, too."""
-        return self._raw.counters()["fetched_bytes"]
+        return self._raw.counters()["fetched_bytes"] - self._before["fetched_bytes"]
 
     @property
     def performance_counters(self) -> SourcePerformanceCounters:
@@ -99,30 +111,37 @@ class SapwoodSource(Source):  # type: ignore[misc]
     @property
     def closed(self) -> bool:
         """Whether the file is closed."""
-        opened: File = self.opened
-        return opened.closed
+        return not self._close.alive or self.opened.closed
 
     def __enter__(self) -> SapwoodSource:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.opened.close()
+        self._close()
 
 
 def _reopened(file_path: str, options: dict[str, Any]) -> Source:
     return SapwoodSource(file_path, **options)
 
 
-def open_file(file_path: str, options: dict[str, Any]) -> File | None:
-    """The file at a path or URL, opened by sapwood; None if that is left to uproot."""
+def open_file(file_path: str, options: dict[str, Any], lease: ExitStack) -> File | None:
+    """The file at a path or URL, opened by sapwood until the lease ends; None if that is left to uproot.
+
+    A file on a server stays open for a while after that, for the next who asks for it.
+    """
     try:
         if _SCHEME.match(file_path) and (not _URL.match(file_path) or _DOWNLOADED.match(file_path)):
             raise NotImplementedError("sapwood has no such protocol")
-        file = File(file_path, _translated(file_path, options))
+        chosen = _translated(file_path, options)
+        if _URL.match(file_path):
+            file: File = lease.enter_context(POOL.borrow(file_path, chosen))
+        else:
+            file = lease.enter_context(closing(File(file_path, chosen)))
         if file.dataset_tree is None:
             return file
         raise NotImplementedError("it is a dataset")
     except (SapwoodError, OSError, TypeError, ValueError, NotImplementedError) as error:
+        lease.close()
         left("the whole", file_path, error)
         return None
 
@@ -153,9 +172,10 @@ def own_file(file: Any) -> File:
     if file.closed or not isinstance(file.file_path, str) or not os.path.isfile(file.file_path):
         raise NotImplementedError(f"the file has a {type(file.source).__name__}")
     if file not in _BESIDE:
-        opened = open_file(file.file_path, {})
+        lease = ExitStack()
+        opened = open_file(file.file_path, {}, lease)
         if opened is None:
             raise NotImplementedError("sapwood cannot open the file")
         _BESIDE[file] = opened
-        finalize(file, opened.close)
+        finalize(file, lease.close)
     return _BESIDE[file]
