@@ -127,7 +127,7 @@ def test_clusters_that_are_wanted_as_a_whole_are_copied(source: Path, tmp_path: 
     assert report.cut_baskets > 0
     with sapwood.open(f"{path}:deep/Events") as tree:
         assert tree.num_entries == 750
-        assert tree.core.cluster_starts == [0, 150, 450, 750]
+        assert tree.cluster_starts == [0, 150, 450, 750]
     assert_read_by_all(path, read(source)[150:900])
 
 
@@ -280,7 +280,7 @@ def test_a_damaged_page_is_not_copied(source: Path, tmp_path: Path) -> None:
     with sapwood.open(f"{source}:deep/Events") as tree:
         (run,) = (one for one in layout_of(tree).branches if one.name == "run")
     damaged, whole = tmp_path / "damaged.root", bytearray(source.read_bytes())
-    whole[run.baskets[1].offset + 5] ^= 1
+    whole[run.baskets[1].offset + run.baskets[1].nbytes // 2] ^= 1
     damaged.write_bytes(whole)
     for options in ({}, {"compression": "lz4"}):
         with pytest.raises(ChecksumError, match="checksum"):
@@ -295,7 +295,7 @@ def test_unknown_fields_are_named(source: Path, tmp_path: Path) -> None:
 
 def test_pages_without_checksums_get_them(tmp_path: Path) -> None:
     path, target = tmp_path / "in.root", tmp_path / "out.root"
-    with uproot.recreate(path) as file:
+    with uproot.recreate(path, compression=None) as file:
         file.mkrntuple("Events", {"x": np.arange(100), "v": ak.Array([[n] * (n % 3) for n in range(100)])})
     report = sapwood.repack(path, target)
     assert report.copied_baskets > 0
@@ -340,7 +340,8 @@ def test_the_command_line_slims_skims_and_merges(source: Path, tmp_path: Path) -
     expected = expected[expected.nMuon >= 2]
     assert_read_by_all(Path(both), ak.concatenate([expected, expected]))
     run("repack", both, str(tmp_path / "tree.root"), "--format", "ttree")
-    assert "TTree" in run("ls", str(tmp_path / "tree.root"))
+    with sapwood.open(tmp_path / "tree.root") as file:
+        assert file.classnames(cycle=False)["deep/Events"] == "TTree"
     wrong = CliRunner().invoke(app, ["repack", both, str(tmp_path / "x.root"), "--format", "parquet"])
     assert wrong.exit_code == 2
     assert "'rntuple' or 'ttree'" in wrong.output
@@ -348,17 +349,17 @@ def test_the_command_line_slims_skims_and_merges(source: Path, tmp_path: Path) -
 
 def test_datasets_are_made_from_rntuples(source: Path, tmp_path: Path) -> None:
     expected = read(source)
-    dataset = sapwood.stripe.create(tmp_path / "set", f"{source}:deep/Events", cut="nMuon > 0", drop="Jet_*")
+    wanted, names = expected[expected.nMuon > 0], list(events())
+    dataset = sapwood.stripe.create(tmp_path / "set", f"{source}:deep/Events", cut="nMuon > 0")
+    dataset.append(source)
     with sapwood.open(tmp_path / "set") as tree:
         found = tree.arrays()
         assert tree.file["about"] == "an example"
-    wanted = expected[expected.nMuon > 0]
-    names = [name for name in events() if not name.startswith("Jet_")]
     assert set(found.fields) == set(names)
-    assert found[names].to_list() == wanted[names].to_list()
-    dataset.append(source)
-    with sapwood.open(tmp_path / "set") as tree:
-        assert tree.num_entries == len(wanted) + ENTRIES
+    assert found[names].to_list() == ak.concatenate([wanted, expected])[names].to_list()
+    sapwood.stripe.create(tmp_path / "few", f"{source}:deep/Events", drop=["Muon_*", "*Jet*"])
+    with sapwood.open(tmp_path / "few") as tree:
+        assert set(tree.keys()) == {name for name in names if "Jet" not in name and "Muon_" not in name}
 
 
 def test_a_dataset_is_not_begun_for_fields_that_no_tree_holds(tmp_path: Path) -> None:

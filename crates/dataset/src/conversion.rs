@@ -18,18 +18,29 @@ pub(super) struct TreeFile {
     /// Whether it is a temporary one, with nothing but the chosen branches.
     pub(super) is_converted: bool,
     /// Kept until it is closed.
-    _temporary: Option<TemporaryFile>,
+    _temporary: Option<TemporaryFolder>,
 }
 
 /// Deleted when dropped.
-struct TemporaryFile(PathBuf);
+struct TemporaryFolder(PathBuf);
 
-impl Drop for TemporaryFile {
+impl TemporaryFolder {
+    fn new() -> Result<TemporaryFolder> {
+        let folder = std::env::temp_dir().join(format!("sapwood-{}", Id::random()));
+        let failed = |error| {
+            Error::new(ErrorKind::Io, format!("no temporary folder {} could be made", folder.display()))
+                .hint("set TMPDIR to a folder with room for the input")
+                .caused_by(error)
+        };
+        std::fs::create_dir(&folder).map_err(failed)?;
+        Ok(TemporaryFolder(folder))
+    }
+}
+
+impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_file(&self.0)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            log::warn!("the temporary file {} could not be deleted: {error}", self.0.display());
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            log::warn!("the temporary folder {} could not be deleted: {error}", self.0.display());
         }
     }
 }
@@ -48,14 +59,17 @@ pub(super) fn as_tree(
     if !is_rntuple(&file, path, call)? {
         return Ok(TreeFile { file, is_converted: false, _temporary: None });
     }
-    let place = std::env::temp_dir().join(format!("sapwood-{}.root", Id::random()));
-    let temporary = TemporaryFile(place);
-    let name = temporary.0.to_str().ok_or_else(|| {
+    let temporary = TemporaryFolder::new()?;
+    // Messages about the new file show the name of the old one.
+    let name =
+        file.url().rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("input.root").to_owned();
+    let place = temporary.0.join(&name);
+    let place = place.to_str().ok_or_else(|| {
         Error::new(ErrorKind::Io, "the folder of temporary files has no valid name").hint("set TMPDIR")
     })?;
-    let sink = create(name, &OpenOptions::default().source, &runtime()?)?;
-    repack(&[Input::Open(file)], sink, "input.root", &options(path, branches, None, threads), call)?;
-    let file = File::open_root(name, OpenOptions::default(), call)?;
+    let sink = create(place, &OpenOptions::default().source, &runtime()?)?;
+    repack(&[Input::Open(file)], sink, &name, &options(path, branches, None, threads), call)?;
+    let file = File::open_root(place, OpenOptions::default(), call)?;
     Ok(TreeFile { file, is_converted: true, _temporary: Some(temporary) })
 }
 
