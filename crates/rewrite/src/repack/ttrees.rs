@@ -14,7 +14,7 @@ use sapwood_core::{Call, Column, Error, Form, Primitive, Result};
 use sapwood_root::Tree;
 use sapwood_table::pool::{compute, computing};
 use sapwood_table::write::{ClusterSize, ColumnView};
-use sapwood_table::{ColumnContent, ColumnSchema, spelled_form};
+use sapwood_table::{ColumnContent, ColumnSchema};
 use sapwood_ttree::write::{BranchSpec, Storage, TreeBuilder, VectorItem};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -49,6 +49,8 @@ enum Source {
 struct Leaf {
     name: String,
     title: String,
+    /// The type of its column.
+    typename: String,
     form: Form,
     column: usize,
     buffers: Vec<usize>,
@@ -126,6 +128,7 @@ impl BranchPlan {
             let leaf = Leaf {
                 name: schema.name.to_owned(),
                 title: schema.title.to_owned(),
+                typename: schema.typename.to_owned(),
                 form: Form::Empty,
                 column: plan.columns.len(),
                 buffers: Vec::new(),
@@ -184,10 +187,8 @@ impl BranchPlan {
             }
             (_, Some(storage)) => storage,
             (_, None) => {
-                let form = spelled_form(&leaf.form);
-                return Err(Error::unsupported(format!("a tree cannot hold values of type {form}"))
-                    .branch(&leaf.name)
-                    .hint("drop the field"));
+                let message = format!("a tree cannot hold values of the field's type {}", leaf.typename);
+                return Err(Error::unsupported(message).branch(&leaf.name).hint("drop the field"));
             }
         };
         self.branch(leaf, storage, Source::Buffers(leaf.column, leaf.buffers.clone()), options);
@@ -211,7 +212,7 @@ impl BranchPlan {
             }
         };
         let title = given.map_or_else(String::new, |given| given.title.clone());
-        let leaf = Leaf { name, title, buffers: Vec::new(), form: Form::Empty, counter: None, ..*list };
+        let leaf = Leaf { name, title, ..list.copied() };
         self.branch(&leaf, Storage::Numbers { primitive, dims: Vec::new() }, source, options);
         self.branches.len() - 1
     }
@@ -327,6 +328,7 @@ impl Leaf {
         Leaf {
             name: self.name.clone(),
             title: self.title.clone(),
+            typename: self.typename.clone(),
             form: self.form.clone(),
             buffers: self.buffers.clone(),
             counter: self.counter.clone(),
