@@ -1,7 +1,7 @@
 """ROOT with sapwood's plugin next to ROOT with its own: run it after `make root-plugin`.
 
-Eight of 40 columns of 400,000 entries: of a TTree by RDataFrame and by a loop with a TTreeCache of 10 MB, and
-of an RNTuple by RDataFrame, over http, root and s3 at round trips of 0 and 100 ms. Then two replicas, the
+Eight of 40 columns of 1,200,000 entries: of a TTree by RDataFrame and by a loop with a TTreeCache of 10 MB,
+and of an RNTuple by RDataFrame, over http, root and s3 at round trips of 0 and 100 ms. Then two replicas, the
 first of which falls silent in the middle. Servers are real, behind a delay line. Each run is a process of its
 own; readers take turns, figures are medians. Time starts after ROOT has compiled what it compiles, before the
 file is opened.
@@ -33,7 +33,7 @@ LIMIT = 60
 """Seconds after which a run is given up."""
 MAKE = """
 import ROOT, sys
-data = ROOT.RDataFrame(400_000)
+data = ROOT.RDataFrame(1_200_000)
 ROOT.gRandom.SetSeed(26)
 for n in range(40):
     data = data.Define(f"b{n}", "float(gRandom->Gaus())")

@@ -1,4 +1,4 @@
-// An open file of sapwood's C ABI, closed with its last owner. Failures are exceptions with sapwood's message.
+// An open file of sapwood's C ABI, closed with its last owner or before. Failures are exceptions with sapwood's message.
 
 #pragma once
 
@@ -20,9 +20,12 @@ public:
       if (sapwood_open(url.c_str(), nullptr, 0, &fFile, message, sizeof message) != SAPWOOD_OK)
          throw std::runtime_error(message);
    }
-   ~SapwoodHandle() { sapwood_close(fFile); }
+   ~SapwoodHandle() { Close(); }
    SapwoodHandle(const SapwoodHandle &) = delete;
    SapwoodHandle &operator=(const SapwoodHandle &) = delete;
+
+   // Closes the file for all owners. Closing it again does nothing.
+   void Close() const { sapwood_close(fFile); }
 
    std::uint64_t Size() const { return sapwood_size(fFile); }
 

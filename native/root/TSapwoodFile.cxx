@@ -2,17 +2,22 @@
 
 #include "TSapwoodFile.h"
 
-#include "SapwoodHandle.h"
+#include "ReadAhead.h"
 
+#include <TBranch.h>
+#include <TEnv.h>
 #include <TError.h>
 #include <TROOT.h>
+#include <TMap.h>
 #include <TTimeStamp.h>
+#include <TTreeCache.h>
 #include <TVirtualMonitoring.h>
 #include <TVirtualPerfStats.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 namespace {
 
@@ -24,6 +29,45 @@ constexpr const char *kUnregistered = "_WITHOUT_GLOBALREGISTRATION";
 bool BeginsWith(std::string_view text, std::string_view start)
 {
    return text.substr(0, start.size()) == start;
+}
+
+// Setting of ROOT: whether the next windows of trees are read ahead.
+constexpr const char *kReadAhead = "Sapwood.ReadAhead";
+// Setting of ROOT: whether it reads ahead itself, in a thread of its own.
+constexpr const char *kPrefetching = "TFile.AsyncPrefetching";
+
+// The baskets behind those in `ranges`, of the branches that a cache reads, in the order of their entries.
+std::vector<Basket> NextBaskets(const TTreeCache &cache, const TFile &file, const std::vector<sapwood_range> &ranges)
+{
+   // One range may hold several baskets.
+   std::map<std::uint64_t, std::uint64_t> ends;
+   for (const auto &range : ranges)
+      ends[range.offset] = range.offset + range.length;
+   const auto isRead = [&ends](Long64_t offset) {
+      const auto behind = ends.upper_bound(static_cast<std::uint64_t>(offset));
+      return behind != ends.begin() && static_cast<std::uint64_t>(offset) < std::prev(behind)->second;
+   };
+   std::vector<Basket> next;
+   for (auto *object : *cache.GetCachedBranches()) {
+      auto *branch = static_cast<TBranch *>(object);
+      if (!branch->GetDirectory() || branch->GetDirectory()->GetFile() != &file)
+         continue;
+      const Int_t *lengths = branch->GetBasketBytes();
+      const Long64_t *entries = branch->GetBasketEntry();
+      Int_t last = branch->GetWriteBasket() - 1;
+      const Int_t end = last + 1;
+      while (last >= 0 && !isRead(branch->GetBasketSeek(last)))
+         --last;
+      if (last < 0)
+         continue; // none of the branch was read, so that it is unknown where reading goes on
+      for (Int_t i = last + 1; i < end && entries[i] < cache.GetEntryMax(); ++i) {
+         const Long64_t offset = branch->GetBasketSeek(i);
+         if (offset > 0 && lengths[i] > 0)
+            next.push_back({entries[i], static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(lengths[i])});
+      }
+   }
+   std::stable_sort(next.begin(), next.end(), [](auto &one, auto &other) { return one.fEntry < other.fEntry; });
+   return next;
 }
 
 class RSapwoodRawFile final : public ROOT::Internal::RRawFile {
@@ -88,6 +132,8 @@ TSapwoodFile::TSapwoodFile(const char *url, Option_t *option)
       return;
    }
    fD = kOpen;
+   if (gEnv->GetValue(kReadAhead, 1) && !gEnv->GetValue(kPrefetching, 0))
+      fAhead = std::make_unique<ReadAhead>();
    TFile::Init(kFALSE);
 }
 
@@ -138,7 +184,13 @@ Bool_t TSapwoodFile::ReadBuffers(char *buffer, Long64_t *offsets, Int_t *lengths
       total += lengths[i];
    }
    try {
-      fHandle->Read(ranges);
+      auto *cache = fAhead && count > 0 ? OnlyCache() : nullptr;
+      if (cache) {
+         fAhead->Read(*fHandle, ranges);
+         fAhead->Plan(fHandle, NextBaskets(*cache, *this, ranges), static_cast<std::uint64_t>(total));
+      } else {
+         fHandle->Read(ranges);
+      }
    } catch (const std::exception &error) {
       Error("ReadBuffers", "%s", error.what());
       return kTRUE;
@@ -152,6 +204,15 @@ Bool_t TSapwoodFile::ReadBuffers(char *buffer, Long64_t *offsets, Int_t *lengths
    if (gPerfStats)
       gPerfStats->FileReadEvent(this, static_cast<Int_t>(total), start);
    return kFALSE;
+}
+
+// The cache of the tree that is read, if there is only one tree, and it has learned which branches are.
+TTreeCache *TSapwoodFile::OnlyCache() const
+{
+   if (!fCacheReadMap || fCacheReadMap->GetSize() != 1)
+      return nullptr;
+   auto *cache = dynamic_cast<TTreeCache *>(fCacheReadMap->GetValue(TIter(fCacheReadMap).Next()));
+   return cache && !cache->IsLearning() ? cache : nullptr;
 }
 
 Int_t TSapwoodFile::ReOpen(Option_t *mode)
@@ -177,6 +238,9 @@ Int_t TSapwoodFile::SysOpen(const char *, Int_t, UInt_t)
 
 Int_t TSapwoodFile::SysClose(Int_t)
 {
+   if (fHandle)
+      fHandle->Close(); // whatever is read ahead
+   fAhead.reset();
    fHandle.reset();
    return 0;
 }

@@ -13,7 +13,9 @@
 #include <string>
 #include <string_view>
 
+class ReadAhead;
 class SapwoodHandle;
+class TTreeCache;
 
 class TSapwoodFile : public TFile {
 public:
@@ -40,7 +42,10 @@ protected:
    Int_t SysStat(Int_t, Long_t *id, Long64_t *size, Long_t *flags, Long_t *modified) override;
 
 private:
+   TTreeCache *OnlyCache() const;
+
    std::shared_ptr<SapwoodHandle> fHandle; //!
+   std::unique_ptr<ReadAhead> fAhead;      //! if files are read ahead
    Long64_t fPosition = 0;                 //! where SysRead reads next
 
    ClassDefOverride(TSapwoodFile, 0)

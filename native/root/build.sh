@@ -38,8 +38,8 @@ if [ ! -f "$made" ] || [ -n "$(find "$here" "$here/../../crates/c/include" "$inc
     (cd "$work" && LD_LIBRARY_PATH="$lib:$root/../root.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$root/bin/rootcling" -f dictionary.cxx \
         -s libSapwoodROOT.so -rml libSapwoodROOT.so -inlineInputHeader TSapwoodFile.h LinkDef.h)
     "$compiler" "$standard" -O2 -Wall -Wextra -fPIC -shared -isystem "$include" -I"$work" -I"$here/../../crates/c/include" \
-        "$work/TSapwoodFile.cxx" "$work/dictionary.cxx" -o "$made.new" \
-        -L"$folder" -lsapwood -L"$lib" -lCore -lRIO -Wl,-rpath,'$ORIGIN'
+        "$work"/*.cxx -o "$made.new" \
+        -L"$folder" -lsapwood -L"$lib" -lCore -lRIO -lTree -Wl,-rpath,'$ORIGIN'
     mv "$work/libSapwoodROOT_rdict.pcm" "$folder"
     mv "$made.new" "$made"
 fi

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
 
 import ROOT
@@ -44,10 +45,18 @@ def loop(name: str, url: str, columns: list[str], cache: int) -> dict[str, Any]:
             tree.AddBranchToCache(column)
         tree.StopCacheLearningPhase()
         opened = file.GetReadCalls()
+        begin = time.monotonic()
         sums = dict(zip(columns, map(float, ROOT.SumsOf(tree, columns)), strict=True))
+        seconds = time.monotonic() - begin
         report = getattr(file, "Report", lambda: "{}")()
         reads = file.GetReadCalls() - opened
-        return {"class": file.ClassName(), "sums": sums, "reads": reads, "report": json.loads(str(report))}
+        return {
+            "class": file.ClassName(),
+            "sums": sums,
+            "seconds": seconds,
+            "reads": reads,
+            "report": json.loads(str(report)),
+        }
 
 
 def anchored(name: str, url: str, column: str) -> float:

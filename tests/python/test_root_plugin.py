@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """A tree in ten clusters, and an RNTuple, where servers of any user can read them."""
+    """A tree in twenty clusters, and an RNTuple, where servers of any user can read them."""
     uproot = pytest.importorskip("uproot")
     with tempfile.TemporaryDirectory(prefix="sapwood-") as name:
         folder = Path(name)
@@ -44,7 +45,7 @@ def folder() -> Iterator[Path]:
         values = np.random.default_rng(26).normal(size=(3, ENTRIES))
         with uproot.recreate(folder / "tree.root", compression=None) as file:
             tree = file.mktree("t", {"x": "f8", "y": "f8", "z": "f8"})
-            for part in np.split(values, 10, axis=1):
+            for part in np.split(values, 20, axis=1):
                 tree.extend(dict(zip("xyz", part, strict=True)))
         with sapwood.recreate(folder / "ntuple.root") as new:
             new.mkrntuple("n", {"x": values[0][:5000], "y": values[1][:5000]})
@@ -104,6 +105,16 @@ def _check(answers: list[Any], expected: dict[str, float]) -> None:
     assert looped["sums"] == pytest.approx({name: expected[name] for name in "yz"}, rel=1e-9)
 
 
+@contextlib.contextmanager
+def _far(folder: Path, milliseconds: int) -> Iterator[str]:
+    """The URL of a distant server of a folder."""
+    with (
+        testkit.serving(folder) as server,
+        testkit.proxying(server.url.partition("//")[2], "--rtt-ms", str(milliseconds)) as far,
+    ):
+        yield f"http://{far.url}"
+
+
 def _tasks(url: str) -> list[list[Any]]:
     return [["total", "t", url, "x"], ["loop", "t", url, ["y", "z"], CACHE]]
 
@@ -111,15 +122,31 @@ def _tasks(url: str) -> list[list[Any]]:
 def test_trees_over_http_are_read_with_one_vector_read_per_window(
     ask: Ask, folder: Path, expected: dict[str, float]
 ) -> None:
-    with testkit.serving(folder) as server:
-        answers = ask(*_tasks(f"{server.url}/tree.root"))
+    with _far(folder, 50) as url:
+        answers = ask(*_tasks(f"{url}/tree.root"))
     _check(answers, expected)
     looped = answers[1]
-    # Two of three columns of 3.2 MB each, in windows of at most 1 MB.
-    assert 4 <= looped["reads"] <= 14
+    # Two of three columns of 3.2 MB each, in windows of whole clusters.
+    assert 4 <= looped["reads"] <= 20
     # One round trip for each, and those of opening.
     assert looped["report"]["round_trips"] <= looped["reads"] + 3
     assert looped["report"]["unplanned_reads"] == 0
+
+
+def test_windows_are_read_ahead(ask: Ask, folder: Path, home: Path, expected: dict[str, float]) -> None:
+    task = ["loop", "t", "", ["x", "y", "z"], CACHE]
+    times = []
+    for setting in ("0", "1"):
+        own = home / setting
+        own.mkdir()
+        (own / ".rootrc").write_text(f"{(home / '.rootrc').read_text()}Sapwood.ReadAhead: {setting}\n")
+        with _far(folder, 300) as url:
+            task[2] = f"{url}/tree.root"
+            (looped,) = ask(task, HOME=str(own))
+        assert looped["sums"] == pytest.approx({name: expected[name] for name in "xyz"}, rel=1e-9)
+        assert looped["reads"] >= 6
+        times.append(looped["seconds"])
+    assert times[1] < 0.8 * times[0]
 
 
 @pytest.mark.skipif(xrootd_server.missing() is not None, reason=f"no root://: {xrootd_server.missing()}")
