@@ -83,6 +83,13 @@ class Pool(ABC, Generic[T]):
         finally:
             self._release(key, entry, failed)
 
+    def forget(self, file: T) -> None:
+        """Opens a file anew for the next who asks for it, because reading it failed."""
+        with self._lock:
+            for key, entry in list(self._entries.items()):
+                if entry.holds(file):
+                    del self._entries[key]
+
     def close(self) -> None:
         """Closes the unused files now, and those in use as soon as they are not."""
         with self._lock:
@@ -161,6 +168,10 @@ class _Entry(Generic[T]):
     file: Future[T] = field(default_factory=Future)
     users: int = 0
     used: float = 0.0
+
+    def holds(self, file: object) -> bool:
+        """Whether this is the file."""
+        return self.file.done() and self.file.exception() is None and self.file.result() is file
 
     @property
     def is_closed(self) -> bool:

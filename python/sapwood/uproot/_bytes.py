@@ -33,6 +33,11 @@ _COUNTED: WeakSet[File] = WeakSet()
 _NOTHING = {"requests": 0, "fetched_bytes": 0}
 
 
+_KEPT: WeakKeyDictionary[File, dict[tuple[int, int], bytes]] = WeakKeyDictionary()
+"""The first ranges of open files that uproot asked for: headers, directories and keys."""
+_MOST_KEPT = 1_000_000
+
+
 class SapwoodSource(Source):  # type: ignore[misc]
     """The bytes of a file, over the connection that its trees are read with.
 
@@ -85,11 +90,23 @@ class SapwoodSource(Source):  # type: ignore[misc]
         if self.closed:
             raise OSError(f"file {self.opened.file_path!r} is closed")
         self._num_requested_chunks += len(ranges)
-        found = self._raw.read([(int(start), int(stop)) for start, stop in ranges])
-        return [
-            Chunk(self, start, stop, TrivialFuture(data))
-            for (start, stop), data in zip(ranges, found, strict=True)
-        ]
+        wanted = [(int(start), int(stop)) for start, stop in ranges]
+        found = self._kept_or_read(wanted)
+        return [Chunk(self, start, stop, TrivialFuture(found[start, stop])) for start, stop in wanted]
+
+    def _kept_or_read(self, wanted: list[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
+        """The bytes of ranges; whoever opens the file after others reads its keys from memory."""
+        kept = _KEPT.setdefault(self.opened, {})
+        missing = [one for one in wanted if one not in kept]
+        try:
+            new = dict(zip(missing, self._raw.read(missing), strict=True)) if missing else {}
+        except SapwoodError:
+            POOL.forget(self.opened)
+            raise
+        found = {one: new[one] if one in new else kept[one] for one in wanted}
+        if sum(map(len, kept.values())) + sum(map(len, new.values())) <= _MOST_KEPT:
+            kept.update(new)
+        return found
 
     @property
     def num_requests(self) -> int:

@@ -205,7 +205,11 @@ def own_tree(file: Any, key: Any) -> Tree | None:
             classes is None or all(classes.get(name) is uproot.classes[name] for name in BRANCH_CLASSES),
             "the file has custom classes of branches",
         )
-        tree = own_file(file).tree_at("/".join(path), key.fCycle)
+        opened, place = own_file(file), "/".join(path)
+        kept = f"{place};{key.fCycle}"
+        tree = opened.kept_trees.get(kept)
+        if tree is None:
+            tree = opened.kept_trees[kept] = opened.tree_at(place, key.fCycle)
         unknown = {branch.class_name for branch in tree.all_branches} - set(BRANCH_CLASSES)
         _require(not unknown, f"it has branches of {unknown}")
         return tree

@@ -13,8 +13,10 @@ from ..model.branch import Branch
 from ..model.tree import Tree
 from ._columns import read_columns
 
-_MOST_BYTES = 256_000_000
-"""Uncompressed size of the columns that are read before they are asked for."""
+_MOST_BYTES = 64_000_000
+"""Uncompressed size of the columns of a range that are read before they are asked for."""
+_MOST_RANGES = 4
+"""Ranges of a tree whose columns wait: several threads may be reading it."""
 _MOST_UNUSED = 2
 """A column that was fetched in vain in so many ranges is no longer expected."""
 
@@ -22,7 +24,7 @@ _LOCK = Lock()
 _EXPECTED: dict[tuple[str, str], dict[str, int]] = {}
 """By name and schema of trees: the columns that were read one by one, and how often they then were not."""
 _READ: WeakKeyDictionary[Tree, dict[tuple[int, int], dict[str, Column | None]]] = WeakKeyDictionary()
-"""By tree and range: columns that wait to be asked for, or None once they were; the last range only."""
+"""By tree and range: columns that wait to be asked for, or None once they were; the last few ranges."""
 
 
 def read_one(key: str, branch: Branch, start: int, stop: int) -> Mapping[str, Column]:
@@ -37,8 +39,8 @@ def read_one(key: str, branch: Branch, start: int, stop: int) -> Mapping[str, Co
     with _LOCK:
         expected = _EXPECTED.setdefault((tree.name, tree.schema), {})
         ranges = _READ.setdefault(tree, {})
-        if (start, stop) not in ranges:
-            ranges.clear()
+        while len(ranges) >= _MOST_RANGES and (start, stop) not in ranges:
+            del ranges[next(iter(ranges))]
         read = ranges.setdefault((start, stop), {})
         column = read.get(branch.path)
         wanted = [path for path in expected if path not in read] if branch.path in expected else []
