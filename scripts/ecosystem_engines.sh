@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests sapwood with DuckDB, Polars, graphed, dask of two years, and coffea, each in an environment of its own:
+# Tests sapwood with DuckDB, Polars, graphed, dask of two years, parsl, loky, and coffea, each in an environment of its own:
 #   ecosystem_engines.sh [PYTHON]
 # Arguments of pytest come from the variable PYTEST_ARGUMENTS.
 set -eu
@@ -24,6 +24,6 @@ run_tests() {
     "$folder/bin/python" -m pytest -q -p no:cacheprovider -o filterwarnings=default $3 ${PYTEST_ARGUMENTS:-}
 }
 
-run_tests engines "duckdb polars distributed graphed graphed-executors" tests/engines
+run_tests engines "duckdb polars distributed graphed graphed-executors loky parsl" tests/engines
 run_tests coffea "coffea" "tests/engines/test_guides.py tests/python/test_nanoevents.py"
 run_tests dask2025 "distributed==2025.3.1 dask==2025.3.1" tests/engines/test_dask.py

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "SAPWOOD_UPROOT"
 _FILE = "sapwood_uproot.pth"
-_LINE = f"import os; os.environ.get({VARIABLE!r}) and __import__('sapwood.startup').startup.watch()\n"
+START_LINE = f"import os; os.environ.get({VARIABLE!r}) and __import__('sapwood.startup').startup.watch()\n"
 
 
 def is_on() -> bool:
@@ -35,7 +35,7 @@ def install() -> str:
     Raises:
         OSError: the folder of this Python's packages cannot be written.
     """
-    _path().write_text(_LINE, encoding="utf-8")
+    _path().write_text(START_LINE, encoding="utf-8")
     return str(_path())
 
 
