@@ -433,8 +433,7 @@ def create(
     Args:
         url: a directory, or a prefix in a bucket such as ``"s3://bucket/ttbar"``.
         sources: a path or URL, such as ``"nano.root:Events"``, a glob, or a list of them; also other
-            datasets, whose segments are copied one by one. An RNTuple becomes a tree first, in a temporary
-            file of about its size.
+            datasets, whose segments are copied one by one. RNTuples become trees first, in a temporary file.
         tree: the path of the tree, if the sources do not name it.
         keep, drop: names, globs or ``"/regex/"`` of branches to write, and of branches not to write.
             A branch includes its sub-branches and its counter.
