@@ -165,7 +165,8 @@ fn convert(elements: &[u8], own: Primitive, bits: u16, kind: Kind, room: &mut Ve
             }
         }
         Kind::Half { split } => {
-            let halves = floats(elements, own).map(|value| to_half(value as f32).map(u16::to_le_bytes));
+            let halves =
+                floats(elements, own).map(|value| narrow(value).and_then(to_half).map(u16::to_le_bytes));
             let stored = halves.collect::<Result<Vec<_>>>()?.concat();
             if split {
                 in_planes(&stored, Primitive::U16, room);
@@ -176,7 +177,7 @@ fn convert(elements: &[u8], own: Primitive, bits: u16, kind: Kind, room: &mut Ve
         Kind::Truncated => {
             let shift = 32 - u32::from(bits);
             let upper = floats(elements, own).map(|value| {
-                let all = (value as f32).to_bits();
+                let all = narrow(value)?.to_bits();
                 if all >> shift << shift == all { Ok(all >> shift) } else { Err(inexact()) }
             });
             pack_bits(upper.collect::<Result<Vec<_>>>()?.into_iter(), bits, room);
@@ -239,6 +240,12 @@ fn put(value: Value, primitive: Primitive, stored: &mut Vec<u8>) -> Result<()> {
     let fits =
         put!(Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64, F32 f32, F64 f64);
     fits.ok_or_else(|| Error::unsupported("a number exceeds the range of its column"))
+}
+
+/// The number with 32 bits that is this one.
+fn narrow(value: f64) -> Result<f32> {
+    let found = value as f32;
+    if f64::from(found) == value || value.is_nan() { Ok(found) } else { Err(inexact()) }
 }
 
 /// The number of IEEE 754 with 16 bits that is this one.
