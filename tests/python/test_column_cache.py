@@ -102,12 +102,14 @@ def test_the_second_time_no_basket_is_opened(files: dict[str, Path], tmp_path: P
 def test_far_files(server: Running, tmp_path: Path, kind: str) -> None:
     url = f"{server.url}/{kind}.root"
     with sapwood.open(f"{url}:Events") as tree:
-        opening = tree.file.report().fetched_bytes
+        opening = tree.file.report()
     assert_right(read(url, cache=tmp_path)[0])
     found, second = read(url, cache=tmp_path)
     assert_right(found)
     assert (second.baskets, second.cached_columns) == (0, len(found.fields))
-    assert second.fetched_bytes == opening
+    # The headers of answers differ in length.
+    assert second.requests == opening.requests
+    assert abs(second.fetched_bytes - opening.fetched_bytes) < 1000
 
 
 def test_arrays_are_read_only_parts_of_the_file_in_the_cache(local: Path, tmp_path: Path) -> None:

@@ -202,3 +202,69 @@ impl ColumnShelf {
         index
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cache;
+    use super::*;
+    use sapwood_source::Identity;
+    use std::path::Path;
+
+    fn shelf(directory: &Path) -> ColumnShelf {
+        let identity = Identity { url: "f.root".into(), size: 9, version: Some("v".into()) };
+        Cache::open(directory, 1 << 30).unwrap().columns("f.root", &identity, [7; 16]).unwrap()
+    }
+
+    fn keep(shelf: &ColumnShelf, entries: Range<u64>) {
+        let values: Vec<u8> = entries.clone().map(|entry| entry as u8).collect();
+        shelf.keep(5, &entries, &[&values], Duration::from_millis(1));
+    }
+
+    /// The entries of the parts, after a check of their values.
+    fn found(shelf: &ColumnShelf, entries: Range<u64>) -> Vec<Range<u64>> {
+        let parts = shelf.find(5, &entries);
+        for (_, span) in &parts {
+            let values: Vec<u8> = span.entries.clone().map(|entry| entry as u8).collect();
+            assert_eq!(span.buffers, [values]);
+        }
+        parts.into_iter().map(|(entries, _)| entries).collect()
+    }
+
+    #[test]
+    fn parts_are_found_and_replaced_by_what_contains_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = shelf(folder.path());
+        assert!(!writer.has(5) && found(&writer, 0..90).is_empty());
+        [10..20, 20..30, 50..60].map(|entries| keep(&writer, entries));
+        let reader = shelf(folder.path());
+        assert!(reader.has(5) && !reader.has(6));
+        assert!(reader.holds(5, &(12..20)) && !reader.holds(5, &(12..21)));
+        assert_eq!(found(&reader, 0..90), [10..20, 20..30, 50..60]);
+        assert_eq!(found(&reader, 15..55), [15..20, 20..30, 50..55]);
+        keep(&writer, 5..60);
+        assert_eq!(writer.lock().named[&5].len(), 1);
+        let names = fs::read_dir(&writer.folder).unwrap().map(|entry| entry.unwrap().path());
+        assert_eq!(
+            names.filter_map(|path| SpanName::of(&path)).map(|name| name.entries).collect::<Vec<_>>(),
+            [5..60]
+        );
+        // A reader that has planned with spans finds no less later.
+        fs::remove_dir_all(&writer.folder).unwrap();
+        assert_eq!(found(&reader, 0..90), [10..20, 20..30, 50..60]);
+        assert!(found(&shelf(folder.path()), 0..90).is_empty());
+    }
+
+    #[test]
+    fn a_damaged_part_is_removed_and_not_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = shelf(folder.path());
+        [10..20, 20..30].map(|entries| keep(&writer, entries));
+        let path = writer.folder.join(writer.lock().named[&5][0].file());
+        let mut bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(found(&writer, 0..90), [20..30]);
+        assert!(!path.exists());
+    }
+}
