@@ -35,6 +35,7 @@ const NETWORK: &[&str] = &[
 
 /// Whether a path lies on a file system of another machine, which may be slow, or hang: the answer does not touch it.
 /// Always false where the kernel has no such table.
+#[must_use]
 pub fn is_on_network(path: &Path) -> bool {
     network_mount(path).is_some()
 }
@@ -49,7 +50,6 @@ pub(crate) struct Mount {
 }
 
 /// The file system of another machine that a path lies on, if it does; symbolic links are followed up to there.
-
 pub(crate) fn network_mount(path: &Path) -> Option<Mount> {
     let table = std::fs::read_to_string(TABLE).ok()?;
     let mounts = Mounts::parse(&table);
