@@ -235,7 +235,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let writer = shelf(folder.path());
         assert!(!writer.has(5) && found(&writer, 0..90).is_empty());
-        [10..20, 20..30, 50..60].map(|entries| keep(&writer, entries));
+        [10..20, 20..30, 50..60].into_iter().for_each(|entries| keep(&writer, entries));
         let reader = shelf(folder.path());
         assert!(reader.has(5) && !reader.has(6));
         assert!(reader.holds(5, &(12..20)) && !reader.holds(5, &(12..21)));
@@ -258,7 +258,7 @@ mod tests {
     fn a_damaged_part_is_removed_and_not_found() {
         let folder = tempfile::tempdir().unwrap();
         let writer = shelf(folder.path());
-        [10..20, 20..30].map(|entries| keep(&writer, entries));
+        [10..20, 20..30].into_iter().for_each(|entries| keep(&writer, entries));
         let path = writer.folder.join(writer.lock().named[&5][0].file());
         let mut bytes = fs::read(&path).unwrap();
         let last = bytes.len() - 1;
