@@ -1,6 +1,6 @@
 //! The control port: returns counts as JSON, resets them, throttles the link, and sets the faults of a mount.
 
-use sapwood_testkit::{HttpRequest, MountFault, MountedDirectory, Proxy, Server, Stats, StatsSnapshot};
+use sapwood_testkit::{HttpRequest, MountFault, MountedReads, Proxy, Server, Stats, StatsSnapshot};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 pub(crate) struct Controlled {
     pub(crate) server: Option<Arc<Server>>,
     pub(crate) proxy: Option<Arc<Proxy>>,
-    pub(crate) mount: Option<Arc<MountedDirectory>>,
+    pub(crate) mount: Option<MountedReads>,
 }
 
 /// Starts to serve the control port.
@@ -40,7 +40,7 @@ async fn serve(mut stream: TcpStream, controlled: Controlled) -> io::Result<()> 
                 }
                 ("200 OK", counts)
             }
-            path => match throttle(path, proxy.as_deref()) || set_fault(path, mount.as_deref()) {
+            path => match throttle(path, proxy.as_deref()) || set_fault(path, mount.as_ref()) {
                 true => ("200 OK", counts),
                 false => ("404 Not Found", "{}".to_owned()),
             },
@@ -68,7 +68,7 @@ fn throttle(path: &str, proxy: Option<&Proxy>) -> bool {
 }
 
 /// Sets the fault of the mount if the path is `/__fault__/NAME`.
-fn set_fault(path: &str, mount: Option<&MountedDirectory>) -> bool {
+fn set_fault(path: &str, mount: Option<&MountedReads>) -> bool {
     let fault = path.strip_prefix("/__fault__/").and_then(MountFault::named);
     let (Some(mount), Some(fault)) = (mount, fault) else { return false };
     mount.set_fault(fault);

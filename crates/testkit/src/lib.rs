@@ -15,7 +15,8 @@ mod conformance;
 mod directory;
 mod instrumented_store;
 mod memory_store;
-#[cfg(target_os = "linux")]
+mod mount_fault;
+#[cfg_attr(not(target_os = "linux"), path = "mounted_nowhere.rs")]
 mod mounted;
 mod objects;
 mod port;
@@ -33,8 +34,8 @@ pub use conformance::{conformance, sample};
 pub use directory::TestDirectory;
 pub use instrumented_store::{InstrumentedStore, StoreCall, StoreFault, StoreOperation};
 pub use memory_store::MemoryStore;
-#[cfg(target_os = "linux")]
-pub use mounted::{MountFault, MountedDirectory};
+pub use mount_fault::MountFault;
+pub use mounted::{MountedDirectory, MountedReads};
 pub use objects::Objects;
 pub use proxy::{EmulatedLink, LinkFault, Proxy};
 pub use request::HttpRequest;

@@ -129,8 +129,8 @@ fn run(options: Options) -> io::Result<()> {
                 return Err(io::Error::new(io::ErrorKind::NotADirectory, root.display().to_string()));
             }
             ProxyTarget::Mount { files, at } => {
-                let mount = Arc::new(MountedDirectory::mount(&files, &at, options.link.round_trip)?);
-                let controlled = Controlled { mount: Some(Arc::clone(&mount)), ..Controlled::default() };
+                let mount = MountedDirectory::mount(&files, &at, options.link.round_trip)?;
+                let controlled = Controlled { mount: Some(mount.reads()), ..Controlled::default() };
                 return ready("mount", &at.display().to_string(), control::start(controlled).await?).await;
             }
             ProxyTarget::Server(server) => {

@@ -1,5 +1,6 @@
 //! A file system whose files are those of a directory, behind a delay, with faults: mounted through FUSE.
 
+use crate::mount_fault::MountFault;
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo,
     LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry, Request,
@@ -15,40 +16,16 @@ use std::time::{Duration, SystemTime};
 /// How long the kernel may remember names and attributes: not at all, so that faults show at once.
 const FORGET: Duration = Duration::ZERO;
 
-/// What reads of a mounted file do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MountFault {
-    /// They succeed.
-    #[default]
-    None,
-    /// They never return.
-    Hang,
-    /// They fail with `EIO`.
-    Broken,
-    /// They fail with `ESTALE`: the server has forgotten the file.
-    Stale,
-}
-
-impl MountFault {
-    /// The fault of this name: `none`, `hang`, `eio` or `estale`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<MountFault> {
-        Some(match name {
-            "none" => MountFault::None,
-            "hang" => MountFault::Hang,
-            "eio" => MountFault::Broken,
-            "estale" => MountFault::Stale,
-            _ => return None,
-        })
-    }
-}
-
 /// A mounted directory; it is unmounted when this is dropped.
 #[derive(Debug)]
 pub struct MountedDirectory {
-    state: Arc<Mutex<State>>,
+    reads: MountedReads,
     _session: BackgroundSession,
 }
+
+/// What the reads of a mounted directory do.
+#[derive(Debug, Clone, Default)]
+pub struct MountedReads(Arc<Mutex<State>>);
 
 impl MountedDirectory {
     /// Mounts the files of the directory `root` at `place`; each lookup and read takes this long.
@@ -58,16 +35,24 @@ impl MountedDirectory {
     pub fn mount(root: &Path, place: &Path, delay: Duration) -> io::Result<MountedDirectory> {
         let entries = std::fs::read_dir(root)?.collect::<io::Result<Vec<_>>>()?;
         let names = entries.iter().map(std::fs::DirEntry::file_name).collect();
-        let state = Arc::<Mutex<State>>::default();
-        let files = MountedFiles { root: root.to_owned(), names, delay, state: Arc::clone(&state) };
+        let reads = MountedReads::default();
+        let files = MountedFiles { root: root.to_owned(), names, delay, reads: reads.clone() };
         let mut config = Config::default();
         config.mount_options = vec![MountOption::RO, MountOption::FSName("sapwood-testkit".to_owned())];
-        Ok(MountedDirectory { state, _session: fuser::spawn_mount(files, place, &config)? })
+        Ok(MountedDirectory { reads, _session: fuser::spawn_mount(files, place, &config)? })
     }
 
+    /// The handle that sets the fault of its reads.
+    #[must_use]
+    pub fn reads(&self) -> MountedReads {
+        self.reads.clone()
+    }
+}
+
+impl MountedReads {
     /// Sets the fault from now on. Reads that hang stay so until the directory is unmounted.
     pub fn set_fault(&self, fault: MountFault) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).fault = fault;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).fault = fault;
     }
 }
 
@@ -82,7 +67,7 @@ struct MountedFiles {
     root: PathBuf,
     names: Vec<OsString>,
     delay: Duration,
-    state: Arc<Mutex<State>>,
+    reads: MountedReads,
 }
 
 impl MountedFiles {
@@ -126,7 +111,7 @@ impl Filesystem for MountedFiles {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *self.reads.0.lock().unwrap_or_else(PoisonError::into_inner);
         match state.fault {
             MountFault::Hang => return state.hanging.push(reply),
             MountFault::Broken => return reply.error(Errno::EIO),

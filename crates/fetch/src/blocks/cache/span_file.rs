@@ -159,7 +159,7 @@ mod tests {
             .unwrap();
         let (_, buffers) = open(&path).unwrap().unwrap();
         assert_eq!(buffers[1], values);
-        assert!(buffers.iter().all(|buffer| buffer.as_ptr() as usize % 64 == 0));
+        assert!(buffers.iter().all(|buffer| (buffer.as_ptr() as usize).is_multiple_of(64)));
         let mut whole = fs::read(&path).unwrap();
         let last = whole.len() - 1;
         whole[last] ^= 128;
