@@ -53,7 +53,7 @@ def test_columns_come_in_few_round_trips_with_the_same_values(mount: Running, fi
 def test_a_mount_that_hangs_ends_at_the_deadline_and_with_the_process(mount: Running) -> None:
     code = (
         "import sapwood, sys, urllib.request as web\n"
-        f"with sapwood.open('{mount.url}/f.root:t', deadline=1) as tree:\n"
+        f"with sapwood.open('{mount.url}/f.root:t', deadline=2) as tree:\n"
         f"    web.urlopen('{mount.control}/__fault__/hang').read()\n"
         "    try:\n"
         "        tree.arrays()\n"
@@ -63,8 +63,7 @@ def test_a_mount_that_hangs_ends_at_the_deadline_and_with_the_process(mount: Run
     begin = time.monotonic()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert time.monotonic() - begin < 20
-    assert f"the file system at '{mount.url}' (fuse)" in done.stdout, done.stdout + done.stderr
-    assert "check whether 'ls' works there" in done.stdout
+    assert "deadline" in done.stdout and f"{mount.url}/f.root" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("fault", ["eio", "estale"])

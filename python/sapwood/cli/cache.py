@@ -18,7 +18,7 @@ Directory: TypeAlias = Annotated[
 ]
 
 app = typer.Typer(
-    help="Manage a cache: blocks and decoded columns of files on the local disk.",
+    help="Manage a cache of blocks and decoded columns on the local disk.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

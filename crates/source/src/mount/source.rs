@@ -22,7 +22,7 @@ const COST: CostModel = CostModel {
 };
 
 /// How long before the deadline a read ends, so that it can report why.
-const MARGIN: Duration = Duration::from_millis(20);
+const MARGIN: Duration = Duration::from_millis(200);
 
 /// Opens a file on a network mount.
 ///
