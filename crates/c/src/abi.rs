@@ -252,9 +252,11 @@ mod tests {
         assert_eq!((&one, &other), (b"789", b"01"));
         // SAFETY: null is allowed.
         let length = unsafe { sapwood_report(file, null_mut(), 0) };
-        let mut text = vec![0_u8; length + 1];
+        // The seconds in it grow, and with them perhaps their digits.
+        let mut text = vec![0_u8; length + 100];
         // SAFETY: there is room.
-        assert_eq!(unsafe { sapwood_report(file, text.as_mut_ptr().cast(), text.len()) }, length);
+        let length = unsafe { sapwood_report(file, text.as_mut_ptr().cast(), text.len()) };
+        assert!(length < text.len());
         let report: serde_json::Value = serde_json::from_slice(&text[..length]).unwrap();
         // Opening has read the head of the file, which is all of this one.
         assert_eq!(report["wanted_bytes"], 10);
