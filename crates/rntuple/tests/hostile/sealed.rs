@@ -216,9 +216,12 @@ fn read(header: &[u8], footer: &[u8], list: &[u8], pages: &[u8]) {
         footer[at..at + 20].copy_from_slice(&link.concat());
     }
     let footer = seal(2, &footer);
-    let mut file = [header, &footer, &list].concat();
-    file.resize(file.len().max(PAGES as usize), 0);
-    file.extend_from_slice(pages);
+    let front = [header, &footer, &list].concat();
+    let end = front.len().max(PAGES as usize);
+    // Memory that the system fills with zeros costs less than filling it here.
+    let mut file = vec![0; end + pages.len()];
+    file[..front.len()].copy_from_slice(&front);
+    file[end..].copy_from_slice(pages);
     let file = Bytes::from(file);
     let mut known = Segments::default();
     known.insert(0, file.clone());
