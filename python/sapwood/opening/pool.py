@@ -84,7 +84,7 @@ class Pool(ABC, Generic[T]):
             self._release(key, entry, failed)
 
     def forget(self, file: T) -> None:
-        """Opens a file anew for the next who asks for it, because reading it failed."""
+        """Drops a file whose reading failed, so that its next reader opens it again."""
         with self._lock:
             for key, entry in list(self._entries.items()):
                 if entry.holds(file):

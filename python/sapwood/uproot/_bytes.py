@@ -144,7 +144,7 @@ def _reopened(file_path: str, options: dict[str, Any]) -> Source:
 def open_file(file_path: str, options: dict[str, Any], lease: ExitStack) -> File | None:
     """The file at a path or URL, opened by sapwood until the lease ends; None if that is left to uproot.
 
-    A file on a server stays open for a while after that, for the next who asks for it.
+    A file on a server stays open for a while after that, for its next reader.
     """
     try:
         if _SCHEME.match(file_path) and (not _URL.match(file_path) or _DOWNLOADED.match(file_path)):

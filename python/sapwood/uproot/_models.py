@@ -370,7 +370,7 @@ def lazy_classes() -> dict[str, Any]:
 
 
 def forget_classes() -> None:
-    """Makes the classes anew when they are next asked for, because uproot has made its own anew."""
+    """Makes new classes on their next use, because uproot has replaced its own."""
     lazy_classes.cache_clear()
     _newest.cache_clear()
 

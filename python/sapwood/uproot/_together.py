@@ -18,7 +18,7 @@ _MOST_BYTES = 64_000_000
 _MOST_RANGES = 4
 """Ranges of a tree whose columns wait: several threads may be reading it."""
 _MOST_UNUSED = 2
-"""A column that was fetched in vain in so many ranges is no longer expected."""
+"""A column is no longer expected once it was fetched and not used in this many ranges."""
 
 _LOCK = Lock()
 _EXPECTED: dict[tuple[str, str], dict[str, int]] = {}

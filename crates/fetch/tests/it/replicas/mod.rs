@@ -266,7 +266,7 @@ async fn further_sources_are_sought_at_growing_intervals_or_never() {
 }
 
 /// Reads 640 MiB from three servers, two at a time, of which the first is silent for so many seconds after the fourth.
-/// Returns the seconds, and the bytes that came in vain, or as probes.
+/// Returns the seconds, and the bytes sent beyond those of the file: duplicates and probes.
 async fn lapse(silence: Duration) -> (f64, u64) {
     let servers = ["a", "b", "c"].map(|name| Server::new(name, 20, 25.0));
     let (source, _) = open(&servers, ReplicaReadOptions::default(), within(9999)).await.unwrap();
