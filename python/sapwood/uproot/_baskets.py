@@ -1,4 +1,4 @@
-"""Sizes of baskets, which only their keys tell: those of many baskets are read together."""
+"""Sizes of baskets, which only their keys hold: those of many baskets are read together."""
 
 from __future__ import annotations
 
