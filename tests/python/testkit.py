@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,7 +66,13 @@ def mounting(files: Path, at: Path, *options: str) -> Iterator[Running]:
         pytest.skip("this process may not use /dev/fuse")
     at.mkdir()
     with _running("mount", "--files", str(files), "--at", str(at), *options) as ready:
-        yield Running(ready["mount"], ready["control"])
+        try:
+            yield Running(ready["mount"], ready["control"])
+        finally:
+            # Even if a file there is still open: otherwise a dead mount stays in the folder of the test.
+            helper = shutil.which("fusermount3") or shutil.which("fusermount")
+            command = [helper, "-u", "-z"] if helper else ["umount", "-l"]
+            subprocess.run([*command, str(at)], check=True)
 
 
 @contextlib.contextmanager
