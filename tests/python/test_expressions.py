@@ -127,6 +127,11 @@ def test_invalid_expressions_are_syntax_errors(text: str) -> None:
         value(text)
 
 
+def test_a_pattern_in_place_of_an_expression_names_the_filter() -> None:
+    with pytest.raises(errors.ExpressionError, match=r"looks like a pattern: .* filter_name='Muon_\*'"):
+        value("Muon_*")
+
+
 def test_huge_powers_of_plain_numbers_end_at_once() -> None:
     with pytest.raises(errors.UsageError):
         value("9**9**9**9")

@@ -417,6 +417,14 @@ def test_a_loop_that_is_left_closes_its_files(files: list[str]) -> None:
         assert file.closed
 
 
+def test_a_loop_shows_how_far_it_is(files: list[str]) -> None:
+    loop = sapwood.lazy(files)
+    assert repr(loop) == "<FileChunks: 0 of 4 files, 0 entries done>"
+    for _ in loop:
+        pass
+    assert repr(loop) == "<FileChunks: 4 of 4 files, 2,400 entries done>"
+
+
 def test_progress_is_shown(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     for _ in sapwood.events(files, progress=True):
         pass

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ..display.progress import ProgressLine
+from ..display.units import counted
 from ..errors import (
     ArgumentTypeError,
     CorruptFileError,
@@ -236,6 +237,11 @@ class FileLoop(ClosingContext, Generic[T]):
         This also happens as the loop goes on, so you need it only before you leave the loop.
         """
         self._run.save()
+
+    def __repr__(self) -> str:
+        report = self.report()
+        entries = counted(report.entries, "entry", "entries")
+        return f"<{type(self).__name__}: {report.done_files:,} of {counted(report.files, 'file')}, {entries} done>"
 
     def close(self) -> None:
         """Ends the loop, and closes its files."""

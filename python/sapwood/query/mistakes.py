@@ -24,6 +24,8 @@ _WORDS = frozenset({"and", "or", "if", "else", "in", "is"})
 _CONSTANTS = frozenset({"True", "False", "None"})
 _PREFIXES = frozenset({"+", "-", "~", "!", "not"})
 _BRACKETS = {")": "(", "]": "["}
+_PATTERN = re.compile(r"[\w.]*\*[\w.*]*")
+"""A pattern of names, where it is not an expression."""
 
 
 class _Token(NamedTuple):
@@ -39,6 +41,8 @@ class _Token(NamedTuple):
 
 def explain(text: Text) -> ExpressionError | None:
     """The first mistake in a text that Python cannot parse; None if only Python knows."""
+    if _PATTERN.fullmatch(text.text):
+        return text.error(f"looks like a pattern: select branches with filter_name={text.text!r}")
     last: _Token | None = None
     opened: list[_Token] = []
     for token in _tokens(text.text):
