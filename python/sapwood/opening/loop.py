@@ -240,8 +240,8 @@ class FileLoop(ClosingContext, Generic[T]):
 
     def __repr__(self) -> str:
         report = self.report()
-        entries = counted(report.entries, "entry", "entries")
-        return f"<{type(self).__name__}: {report.done_files:,} of {counted(report.files, 'file')}, {entries} done>"
+        files = f"{report.done_files:,} of {counted(report.files, 'file')}"
+        return f"<{type(self).__name__}: {files}, {counted(report.entries, 'entry', 'entries')} done>"
 
     def close(self) -> None:
         """Ends the loop, and closes its files."""
