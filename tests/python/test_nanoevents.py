@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -66,6 +69,100 @@ def test_the_same_as_by_uproot(nano: Path, schema: str) -> None:
         else:
             assert ak.array_equal(found.Muon_pt, expected.Muon_pt)
         assert ak.array_equal(ak.materialize(found.run), ak.materialize(expected.run))
+
+
+@pytest.mark.parametrize("mode", ["eager", "virtual", "dask"])
+def test_coffea_takes_an_open_file(nano: Path, mode: str) -> None:
+    import awkward as ak
+    from coffea.nanoevents import NanoEventsFactory
+
+    if mode == "dask":
+        pytest.importorskip("dask_awkward", reason="dask-awkward is not installed: coffea needs it for dask")
+    with sapwood.open(nano) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, expected = (
+            NanoEventsFactory.from_root(what, mode=mode, **options).events()
+            for what, options in ((file, {"treepath": "Events"}), ({str(nano): "Events"}, {}))
+        )
+        assert sorted(found.fields) == sorted(expected.fields)
+        masses = [events.Muon[events.Muon.pt > 22].mass for events in (found, expected)]
+        if mode == "dask":
+            before = file.report().baskets
+            masses = [mass.compute(scheduler="sync") for mass in masses]
+            assert file.report().baskets > before
+        assert ak.count(masses[0]) > 100 and ak.array_equal(*masses)
+        if mode == "virtual":
+            assert file.report().baskets == 3, "only columns in use are read: nMuon, Muon_pt and Muon_mass"
+
+
+def test_uproot_dask_takes_an_open_tree(nano: Path) -> None:
+    import uproot
+
+    pytest.importorskip("dask_awkward", reason="dask-awkward is not installed: uproot.dask needs it")
+    import dask
+
+    with sapwood.open(nano) as file:
+        arrays, report = uproot.dask(file["Events"], open_files=False, allow_read_errors_with_report=True)
+        values, cost = dask.compute(arrays.MET_pt, report, scheduler="sync")
+        assert values.to_list() == file["Events/MET_pt"].array().to_list()
+        assert cost.performance_counters.num_requests[0] > 0
+
+
+def test_a_file_that_was_opened_before_coffea_was_imported(nano: Path) -> None:
+    code = """
+        import sys, warnings
+        import sapwood
+        file = sapwood.open(sys.argv[1])
+        assert "uproot" not in sys.modules
+        warnings.simplefilter("ignore")
+        from coffea.nanoevents import NanoEventsFactory
+        print(len(NanoEventsFactory.from_root(file, treepath="Events").events()))
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", dedent(code), str(nano)], stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert run.stdout == "1000\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "tree", "schema", "wrong"),
+    [
+        ("coffea-hist__nano_dy__64aa2c2d", "Events", "NanoAODSchema", set()),
+        ("coffea__pfnano", "Events", "PFNanoAODSchema", set()),
+        # uproot reads wrong links of METAssoc_MET, and cannot read a branch of each of the others.
+        (
+            "coffea__PHYSLITE_example",
+            "CollectionTree",
+            "PHYSLITESchema",
+            {"METAssoc_MET", "egammaClusters", "EventInfo"},
+        ),
+    ],
+)
+def test_coffea_reads_files_of_experiments_as_by_uproot(
+    corpus: Path, name: str, tree: str, schema: str, wrong: set[str]
+) -> None:
+    import awkward as ak
+    from coffea import nanoevents
+
+    path = corpus / f"{name}.root"
+    schemaclass = getattr(nanoevents, schema)
+    different = set()
+    with sapwood.open(path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, expected = (
+            nanoevents.NanoEventsFactory.from_root(what, schemaclass=schemaclass, **options).events()
+            for what, options in ((file, {"treepath": tree}), ({str(path): tree}, {}))
+        )
+        assert set(found.fields) == set(expected.fields)
+        for field in found.fields:
+            try:
+                values = ak.materialize(expected[field])
+            except ValueError:  # coffea does not accept the fields of some collections
+                continue
+            read = ak.materialize(found[field])
+            if not ak.array_equal(read, values, equal_nan=True, check_parameters=False):
+                different.add(field)
+    assert different == wrong
 
 
 def test_used_columns_are_learned(nano: Path, tmp_path: Path) -> None:

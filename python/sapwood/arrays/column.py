@@ -154,6 +154,11 @@ def fields_of(form: Form | None) -> dict[str, str]:
     return fields
 
 
+def has_values(form: Form) -> bool:
+    """Whether there is a number or a text anywhere in a form."""
+    return form[0] in ("primitive", "string") or any(map(has_values, contents(form)))
+
+
 def contents(form: Form) -> list[Form]:
     """The forms directly inside a form."""
     kind = form[0]

@@ -1,24 +1,22 @@
-"""coffea's NanoEvents with sapwood's lazy reader, which reads the columns that an analysis touches.
-
-coffea 2026.9 has no public interface for other readers, so this module uses internals that may change:
-``BaseSourceMapping``, ``_lazify_form`` and ``NanoEventsFactory._from_mapping``.
-"""
+"""coffea's NanoEvents with sapwood's lazy reader, which reads the columns that an analysis touches."""
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from ..arrays.awkward import awkward_form, column_to_layout
+from ..arrays.awkward import column_to_layout
+from ..arrays.column import Column
 from ..errors import UsageError
 from ..lazy.carried import CarriedUse
 from ..lazy.chunks import whole_loader
 from ..lazy.profile import Profile
 from ..lazy.reader import Caching, LazyReader, lazy_options, open_reader
+from ..model.accepted import AcceptedByUproot
+from ..model.branch import Branch, Interpretation
 from ..model.branches import HasBranches
 from ..opening.ahead import OpeningFile
 from ..opening.loop import LoopOptions, popped
@@ -102,92 +100,70 @@ def _events(reader: LazyReader, *, schemaclass: Any, metadata: Any, access_log: 
     """The entries of a reader."""
     from coffea.nanoevents import NanoAODSchema, NanoEventsFactory
 
-    tree = reader.tree
-    mapping = _mapping_class()(reader, access_log)
-    uuid, start, stop = str(tree.file.uuid), reader.start, reader.stop
-    mapping.preload_column_source(uuid, tree.object_path, reader)
-    factory = NanoEventsFactory._from_mapping(
-        mapping,
-        (uuid, tree.object_path, f"{start}-{stop}"),
-        base_form(reader),
-        NanoAODSchema if schemaclass is None else schemaclass,
-        metadata,
-        mode="virtual",
+    factory = NanoEventsFactory.from_root(
+        LazyDirectory(reader),
+        treepath=reader.tree.object_path,
+        entry_start=reader.start,
+        entry_stop=reader.stop,
+        schemaclass=NanoAODSchema if schemaclass is None else schemaclass,
+        metadata=metadata,
+        access_log=access_log,
     )
     return factory.events()
 
 
-def base_form(reader: LazyReader) -> dict[str, Any]:
-    """The input of coffea's schemas: the form of all columns with the keys of their buffers."""
-    from coffea.nanoevents.mapping.uproot import CannotBeNanoEvents, _lazify_form
+class LazyDirectory(AcceptedByUproot):
+    """A directory of the tree of a reader only, for ``NanoEventsFactory.from_root``.
 
-    forms: dict[str, Any] = {}
-    for name, branch in reader.fields.items():
-        form = branch.interpretation.form
-        if form is None or "," in name or "!" in name:
-            continue
-        document = json.loads(awkward_form(form).to_json())
-        try:
-            forms[name] = _lazify_form(document, f"{name},!load", branch.title, branch.typename)
-        except CannotBeNanoEvents:
-            continue
-    return {
-        "class": "RecordArray",
-        "fields": list(forms),
-        "contents": list(forms.values()),
-        "parameters": {"__doc__": reader.tree.title},
-        "form_key": None,
-        "typenames": reader.tree.typenames(),
-    }
+    It and the two classes below have what coffea looks for in an open file of uproot.
+    """
+
+    stands_for = ("uproot.reading", "ReadOnlyDirectory")
+
+    def __init__(self, reader: LazyReader) -> None:
+        self._reader = reader
+
+    def __getitem__(self, path: str) -> LazyTree:
+        return LazyTree(self._reader)
 
 
-def _mapping_class() -> type[Any]:
-    """coffea's mapping of buffers, implemented with a lazy reader."""
-    import awkward as ak
-    import numpy as np
-    from coffea.nanoevents.mapping.base import BaseSourceMapping
+class LazyTree:
+    """The tree of a reader; its branches are the fields of the reader."""
 
-    class LazyMapping(BaseSourceMapping):  # type: ignore[misc]
-        def __init__(self, reader: LazyReader, access_log: list[Any] | None) -> None:
-            super().__init__(
-                None,
-                reader.start,
-                reader.stop,
-                cache={},
-                access_log=access_log,
-                file_handle=reader.tree.file,
-                virtual=True,
-            )
-            self._load = whole_loader(reader)
+    def __init__(self, reader: LazyReader) -> None:
+        self._tree = reader.tree
+        load = whole_loader(reader)
+        self._branches = {
+            name: LazyBranch(name, branch, load)
+            for name, branch in reader.fields.items()
+            # coffea does not accept these characters, and warns of what it cannot read.
+            if not {",", "!"} & set(name) and branch.interpretation.form is not None
+        }
 
-        @classmethod
-        def _extract_base_form(cls, source: LazyReader) -> dict[str, Any]:
-            return base_form(source)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tree, name)
 
-        def key_root(self) -> str:
-            return "sapwood:"
+    def iteritems(self) -> Iterator[tuple[str, LazyBranch]]:
+        """Iterates over (name, branch)."""
+        return iter(self._branches.items())
 
-        def get_column_handle(self, columnsource: LazyReader, name: str, allow_missing: bool) -> str | None:
-            return None if allow_missing and name not in columnsource else name
+    def __getitem__(self, name: str) -> LazyBranch:
+        return self._branches[name]
 
-        def extract_column(
-            self, columnhandle: str | None, start: int, stop: int, allow_missing: bool, **_: Any
-        ) -> Any:
-            """The column as coffea's own mapping returns it: an option type if it may be missing."""
-            if columnhandle is None:
-                missing = ak.index.Index64(np.full(stop - start, -1, dtype=np.int64))
-                content = ak.contents.NumpyArray(np.empty(0, dtype=bool))
-                return ak.Array(ak.contents.IndexedOptionArray(missing, content))
-            layout = column_to_layout(self._load(columnhandle))
-            if allow_missing:
-                present = ak.index.Index64(np.arange(stop - start, dtype=np.int64))
-                layout = ak.contents.IndexedOptionArray(present, layout)
-            return ak.Array(layout)
+    def __contains__(self, name: object) -> bool:
+        return name in self._branches
 
-        def __len__(self) -> int:
-            return int(self._stop - self._start)
 
-        def __iter__(self) -> Iterator[Any]:
-            raise TypeError("keys are created on demand, so they cannot be listed")
+class LazyBranch:
+    """A field of a reader."""
 
-    return LazyMapping
+    def __init__(self, name: str, branch: Branch, load: Callable[[str], Column]) -> None:
+        self.name, self.title, self.typename = name, branch.title, branch.typename
+        self.interpretation: Interpretation = branch.interpretation
+        self._load = load
+
+    def array(self, interpretation: Interpretation, **_: Any) -> Any:
+        """The entries of the reader, which is the range that coffea asks for."""
+        import awkward as ak
+
+        return ak.Array(column_to_layout(self._load(self.name)))

@@ -7,16 +7,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.awkward import awkward_form
-from ..arrays.column import Form, fields_of, record_form, type_string
+from ..arrays.column import Form, fields_of, type_string
 from ..arrays.libraries import library_named
 from ..display.printable import shows_printable
-from ..errors import KeyInFileError, UsageError
+from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
 from ..errors.core import core_errors
 from ..options.compression import Compression
 from ..query.assemble import empty_column_of, readable_leaves
 from ..query.query import Query
 from ..query.reading import read_arrays
-from ..query.select import Selection, require_readable
+from ..query.select import Selection, require_readable, require_whole
+from .accepted import refusal
 from .branches import HasBranches
 
 if TYPE_CHECKING:
@@ -201,6 +202,11 @@ class Branch(HasBranches):
         return Interpretation(self)
 
     @property
+    def cache_key(self) -> str:
+        """Text that differs between all branches of all files, as uproot's branches have it."""
+        return f"{self.file.hex_uuid}:{self.object_path}"
+
+    @property
     def num_entries(self) -> int:
         """Number of entries of this branch, which may be smaller than that of the tree."""
         return self._core.num_entries
@@ -273,7 +279,7 @@ class Branch(HasBranches):
 
     def array(
         self,
-        interpretation: None = None,
+        interpretation: Interpretation | None = None,
         entry_start: int | None = None,
         entry_stop: int | None = None,
         *,
@@ -292,7 +298,7 @@ class Branch(HasBranches):
         <Array [[45.2, 31.7], [], [27.9]] type='3 * var * float32'>
 
         Args:
-            interpretation: must be None; it is the first parameter for compatibility with uproot.
+            interpretation: None or :attr:`interpretation`; it is here for compatibility with uproot.
             entry_start: first entry; negative values count from the end. Default: 0.
             entry_stop: end of the range (exclusive); negative values count from the end. Default: all.
             entries: numbers of entries, or a boolean mask, as in :meth:`arrays`.
@@ -310,10 +316,11 @@ class Branch(HasBranches):
 
         Raises:
             UnsupportedTypeError: sapwood cannot read the type of the branch.
-            UsageError: ``entries`` lie outside the range or beyond the end of the branch.
+            UsageError: ``entries`` lie outside the range or beyond the end of the branch, or another
+                ``interpretation`` is given.
             DeadlineError: the deadline passed.
         """
-        if interpretation is not None:
+        if interpretation is not None and interpretation is not self.interpretation:
             raise UsageError("sapwood takes the type of a branch from the file: omit 'interpretation'")
         selection = Selection({self.name: require_readable(self)}, None, {}, True)
         query = Query(self, selection, library_named(library), tuple, ak_add_doc)
@@ -383,9 +390,16 @@ class Interpretation:
         return empty_column_of(branch).form if readable_leaves(branch) else None
 
     def awkward_form(self, file: Any = None) -> Any:
-        """The ``ak.forms.Form`` of the array that :meth:`Branch.array` returns."""
-        require_readable(self._branch)
-        return awkward_form(self.form or record_form([]))
+        """The ``ak.forms.Form`` of the array that :meth:`Branch.array` returns.
+
+        Raises:
+            UnsupportedTypeError: the branch or a member of its objects cannot be read, or they have no
+                members. Libraries over uproot then leave the branch out, as they do under uproot.
+        """
+        try:
+            return awkward_form(require_whole(self._branch))
+        except UnsupportedTypeError as error:
+            raise refusal(error) from None
 
     @shows_printable
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ from ..query.query import Query
 from ..query.reading import read_arrays, read_steps
 from ..query.select import select
 from ..query.steps import entry_range, entry_steps, num_entries_for
+from .accepted import AcceptedByUproot, Traffic
 
 if TYPE_CHECKING:
     import os
@@ -39,14 +40,17 @@ class BranchFilters(TypedDict, total=False):
     filter_branch: BranchFilter | None
     recursive: bool
     full_paths: bool
+    ignore_duplicates: bool
 
 
-class HasBranches(ABC):
+class HasBranches(AcceptedByUproot, ABC):
     """A mapping of branches by name; the values are :class:`sapwood.Branch` objects.
 
     ``x["name"]`` finds a branch by its name at any depth, ``x["a/b"]`` by its path, and ``x["/a/b"]`` by its
     path from the top. ``x["name.member"]`` finds a member of the objects in a branch.
     """
+
+    stands_for = ("uproot.behaviors.TBranch", "HasBranches")
 
     @property
     @abstractmethod
@@ -94,6 +98,11 @@ class HasBranches(ABC):
         """Bytes of all baskets before compression."""
 
     @property
+    def source(self) -> Traffic:
+        """What was read from the file so far, under the names that uproot's sources have."""
+        return self.file.source
+
+    @property
     def branches(self) -> list[Branch]:
         """The branches directly under this one."""
         return self.tree.children_of(self)
@@ -106,6 +115,7 @@ class HasBranches(ABC):
         filter_branch: BranchFilter | None = None,
         recursive: bool = True,
         full_paths: bool = True,
+        ignore_duplicates: bool = False,
     ) -> Iterator[tuple[str, Branch]]:
         """Iterates over (name, branch) of all branches that pass the filters, depth first.
 
@@ -116,11 +126,16 @@ class HasBranches(ABC):
             filter_branch: a function that takes a :class:`sapwood.Branch` and returns true to keep it.
             recursive: False to list only the branches directly under this one.
             full_paths: False to yield the branch's own name instead of its path.
+            ignore_duplicates: True to yield only the first branch of each name.
         """
         filters = Filters(filter_name, filter_typename, filter_branch)
         branches = self._below() if recursive else self.branches
+        seen: set[str] = set()
         for path, branch in filters.passing(branches, len(self._path_prefix)):
-            yield (path if full_paths else branch.name), branch
+            name = path if full_paths else branch.name
+            if not ignore_duplicates or name not in seen:
+                seen.add(name)
+                yield name, branch
 
     def iterkeys(self, **filters: Unpack[BranchFilters]) -> Iterator[str]:
         """Iterates over names. Takes the arguments of :meth:`iteritems`."""

@@ -12,6 +12,7 @@ from ..display.printable import shows_printable
 from ..display.units import counted
 from ..errors import ArgumentTypeError, KeyInFileError, SapwoodError, UnsupportedTypeError, UsageError
 from ..query.filters import Filter, text_filter
+from .accepted import AcceptedByUproot
 from .tree import Tree
 
 if TYPE_CHECKING:
@@ -36,12 +37,14 @@ class KeyFilters(TypedDict, total=False):
     deadline: float | None
 
 
-class Directory(ABC):
+class Directory(AcceptedByUproot, ABC):
     """A directory: a mapping from names to trees, directories and other objects (:mod:`sapwood.objects`).
 
     Names are paths relative to this directory, with an optional cycle: ``"Tree"``, ``"dir/Tree;2"``. Without
     a cycle, the highest one is read. A path may continue into a tree: ``"dir/Tree/branch"``.
     """
+
+    stands_for = ("uproot.reading", "ReadOnlyDirectory")
 
     def __init__(self, path: tuple[str, ...]) -> None:
         self._path = path

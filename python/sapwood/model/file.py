@@ -20,6 +20,7 @@ from ..errors.core import core_errors
 from ..options.compression import Compression
 from ..options.paths import check_exists, is_url
 from ..options.reading import WITHOUT_SECRETS, OpenOptions
+from .accepted import Traffic
 from .directory import Directory, SubDirectory
 from .tree import Tree
 from .watching import watch
@@ -229,6 +230,11 @@ class File(Directory, ClosingContext):
     def fetched_bytes(self) -> int:
         """Bytes that were read so far."""
         return self._core.counters()["fetched_bytes"]
+
+    @property
+    def source(self) -> Traffic:
+        """What was read so far, under the names that uproot's sources have."""
+        return Traffic.of(self._core.counters())
 
     def report(self) -> ReadReport:
         """What reading this file has cost so far. This also works after the file was closed."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..arrays.column import Form, has_values
 from ..display.units import counted
 from ..errors import ArgumentTypeError, BranchSkippedWarning, KeyInFileError, UnsupportedTypeError, UsageError
 from .assemble import readable_leaves
@@ -92,15 +93,33 @@ def require_readable(branch: Branch) -> Branch:
     if reason is None and branch.is_group and not readable_leaves(branch):
         reason = "none of its sub-branches can be read"
     if reason is not None:
-        error = UnsupportedTypeError(
-            f"cannot read branch {branch.path!r} of type {branch.typename!r}: {reason} "
-            f"(in {branch.file.file_path}:{branch.tree.object_path})",
-            url=branch.file.file_path,
-            branch=branch.path,
-        )
-        error.typename = branch.typename
-        raise error
+        raise _unreadable(branch, reason)
     return branch
+
+
+def require_whole(branch: Branch) -> Form:
+    """The form of a branch, or an error if it cannot be read, or if arrays lack members of its objects."""
+    require_readable(branch)
+    for path, reason in branch.skipped:
+        raise _unreadable(branch, f"its member {path!r} is missing from arrays, because {reason}")
+    if branch.is_group:
+        for child in branch.branches:
+            require_whole(child)
+    form = branch.interpretation.form
+    if form is None or not has_values(form):
+        raise _unreadable(branch, "its objects have no members")
+    return form
+
+
+def _unreadable(branch: Branch, reason: str) -> UnsupportedTypeError:
+    error = UnsupportedTypeError(
+        f"cannot read branch {branch.path!r} of type {branch.typename!r}: {reason} "
+        f"(in {branch.file.file_path}:{branch.tree.object_path})",
+        url=branch.file.file_path,
+        branch=branch.path,
+    )
+    error.typename = branch.typename
+    return error
 
 
 def warn_skipped(branches: Iterable[Branch], why: str) -> None:
