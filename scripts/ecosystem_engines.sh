@@ -1,5 +1,6 @@
 #!/bin/sh
-# Tests sapwood with DuckDB, Polars, graphed, dask of two years, parsl, loky, and coffea, each in an environment of its own:
+# Tests sapwood with DuckDB, Polars, graphed, dask of two years, parsl, loky, coffea, and the uproot before the newest one,
+# each in an environment of its own:
 #   ecosystem_engines.sh [PYTHON]
 # Arguments of pytest come from the variable PYTEST_ARGUMENTS.
 set -eu
@@ -25,5 +26,6 @@ run_tests() {
 }
 
 run_tests engines "duckdb polars distributed graphed graphed-executors loky parsl" tests/engines
-run_tests coffea "coffea" "tests/engines/test_guides.py tests/python/test_nanoevents.py"
+run_tests coffea "coffea[dask]" "tests/engines/test_guides.py tests/python/test_nanoevents.py"
 run_tests dask2025 "distributed==2025.3.1 dask==2025.3.1" tests/engines/test_dask.py
+run_tests uproot "uproot==5.7.6" tests/python/test_uproot_names.py

@@ -475,13 +475,43 @@ def test_strict_logs_what_is_left_to_uproot(
 def test_an_unexpected_uproot_goes_on_alone(
     events_file: Path, switch: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    switch(False)
-    monkeypatch.delattr(uproot.behaviors.TBranch, "_keys_deep")
     from sapwood.uproot import switch_on
 
-    with pytest.warns(UserWarning, match="without sapwood, because its function _keys_deep"):
-        assert not switch_on()
-    assert type(uproot.open(events_file)["Events"]).__module__ == "uproot.models.TTree"
+    machinery, file_class = uproot.behaviors.TBranch, uproot.reading.ReadOnlyFile
+    for owner, name, value, reason in (
+        (machinery, "_keys_deep", None, "its function _keys_deep"),
+        (machinery, "_keys_deep", lambda hasbranches, depth: None, "its function _keys_deep"),
+        (machinery.HasBranches, "_eager_arrays", None, "its trees have no method _eager_arrays"),
+        (file_class, "hook_before_create_source", None, "its files have no method hook_before"),
+    ):
+        switch(False)
+        with monkeypatch.context() as patch:
+            patch.delattr(owner, name)
+            if value is not None:
+                patch.setattr(owner, name, value, raising=False)
+            with pytest.warns(UserWarning, match=f"without sapwood, because {reason}") as warned:
+                assert not switch_on()
+            assert len(warned) == 1
+        assert type(uproot.open(events_file)["Events"]).__module__ == "uproot.models.TTree"
+
+
+WITHOUT = """
+    import sys, uproot
+    sys.modules["uproot.source.fsspec"] = None
+    import sapwood.uproot as names
+    print(type(names.open(sys.argv[1])["Events"]).__module__)
+"""
+
+
+def test_an_uproot_without_a_module_goes_on_alone(events_file: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(WITHOUT), str(events_file)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert "because it is built otherwise (" in run.stderr and run.stderr.count("SapwoodWarning") == 1
+    assert run.stdout.split() == ["uproot.models.TTree"], run.stderr
 
 
 def test_switching_off_restores_uproot(events_file: Path, switch: Callable[[bool], None]) -> None:

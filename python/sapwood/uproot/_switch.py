@@ -11,8 +11,6 @@ import uproot.behaviors.TBranch as machinery
 from uproot.reading import ReadOnlyFile
 
 from ..errors import SapwoodWarning
-from ._bytes import SapwoodSource
-from ._models import forget_classes, lazy_classes
 
 _EXPECTED = {
     "_regularize_expressions": "hasbranches expressions cut filter_name filter_typename filter_branch keys "
@@ -46,6 +44,14 @@ def unexpected() -> str | None:
     for name in ("_eager_arrays", "iterate"):
         if not hasattr(machinery.HasBranches, name):
             return f"its trees have no method {name}"
+    if not hasattr(ReadOnlyFile, _HOOK):
+        return f"its files have no method {_HOOK}"
+    try:
+        from . import _bytes, _models  # noqa: F401  they import what they need of uproot
+
+        _models.lazy_classes()
+    except (ImportError, AttributeError) as error:
+        return f"it is built otherwise ({error})"
     return None
 
 
@@ -69,6 +75,8 @@ def switch_on() -> bool:
 
 def _answer() -> None:
     """Puts the classes of sapwood in the places of those of uproot."""
+    from ._models import lazy_classes
+
     for name, lazy in lazy_classes().items():
         _ORIGINALS[name] = uproot.classes.get(name)
         uproot.classes[name] = lazy
@@ -92,6 +100,9 @@ _HOOK = "hook_before_create_source"
 
 def _choose_source(file: Any, **arguments: Any) -> None:
     """Reads a file that has no other source through sapwood."""
+    from ._bytes import SapwoodSource
+    from ._models import forget_classes
+
     if uproot.classes.get("TTree") is uproot.models.TTree.Model_TTree:  # since uproot.reset_classes()
         forget_classes()
         _answer()
