@@ -26,6 +26,7 @@ class AcceptedByUproot:
         base = _of_uproot(*self.stands_for)
         if base is not None:
             base.register(type(self))
+            _complete_open_trees()
         return type(self)
 
 
@@ -64,6 +65,16 @@ class Traffic:
     def asdict(self) -> dict[str, int]:
         """The numbers by their names."""
         return asdict(self)
+
+
+def _complete_open_trees() -> None:
+    """Lets what ``uproot.dask`` wraps open trees in answer whether they have a branch; coffea asks it.
+
+    Without this, open trees of uproot 5.7 itself fail there, too.
+    """
+    wrapper = _of_uproot("uproot.behaviors.TBranch", "_NoClose")
+    if wrapper is not None and not hasattr(wrapper, "__contains__"):
+        wrapper.__contains__ = lambda self, name: name in self.hasbranches
 
 
 def _of_uproot(module: str, name: str) -> Any:
