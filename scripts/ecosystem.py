@@ -1,10 +1,11 @@
-"""`make ecosystem`: runs the test suites of libraries that use uproot, without and with sapwood.
+"""`make ecosystem`: runs tests of libraries that use uproot, without and with sapwood, and those of engines.
 
-    python scripts/ecosystem.py [--suites uproot,coffea] [--select EXPRESSION]
+    python scripts/ecosystem.py [--suites uproot,coffea,engines] [--select EXPRESSION]
 
-Installs the clients into an environment of its own, build/clients, and their test suites, from their source
-distributions, beside it. Data files are those of SAPWOOD_CORPUS. Writes docs/ecosystem.md, unless only some
-tests were selected, and fails if a test passes only without sapwood.
+Installs the clients into environments of their own, in build, and their test suites, from their source
+distributions, beside them. For clients whose distribution has no tests, those in scripts/ecosystem call what
+reads files in them. Data files are those of SAPWOOD_CORPUS. Writes the rows of docs/ecosystem.md, unless only
+some tests were selected, and fails if a test passes only without sapwood.
 """
 
 from __future__ import annotations
@@ -20,41 +21,46 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PLACE = ROOT / "build" / "clients"
-PYTHON = PLACE / "bin" / "python"
-SOURCES = PLACE / "sources"
+BUILD = ROOT / "build"
+SOURCES = BUILD / "clients" / "sources"
+HELPERS = ROOT / "scripts" / "ecosystem"
 DOCUMENT = ROOT / "docs" / "ecosystem.md"
 
-ENVIRONMENT = [
-    *(
-        "uproot==5.7.7",
-        "coffea==2026.9.0",
-        "awkward",
-        "pandas",
-        "awkward-pandas",
-        "hist",
-        "boost_histogram",
-        "vector",
-    ),
-    *(
-        "dask-awkward>=2025.5.0",
-        "dask[array,distributed]",
-        "graphed[awkward,parquet]",
-        "graphed-executors",
-        "pyarrow",
-    ),
-    *("pytest", "pytest-timeout", "pytest-rerunfailures", "rangehttpserver", "requests", "aiohttp", "s3fs"),
-    *("deflate", "isal", "numba"),
-]
+TOOLS = ["uproot==5.7.7", "awkward", "pandas", "pytest", "pytest-timeout"]
+ENVIRONMENTS = {
+    "clients": [
+        *TOOLS,
+        *("coffea==2026.9.0", "awkward-pandas", "hist", "boost_histogram", "vector"),
+        *(
+            "dask-awkward>=2025.5.0",
+            "dask[array,distributed]",
+            "graphed[awkward,parquet]",
+            "graphed-executors",
+        ),
+        *("pyarrow", "pytest-rerunfailures", "rangehttpserver", "requests", "aiohttp", "s3fs"),
+        *("deflate", "isal", "numba", "cabinetry==0.6.0", "pyhf[xmlio]==0.7.6"),
+    ],
+    "zfit": [*TOOLS, "zfit==0.28.0"],
+}
+"""What is installed, by environment."""
+ALONE = {"clients": ["weaver-core==0.5.3"]}
+"""What is installed without what it requires, which it does not need to read files."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A test suite: of which package, and the arguments of pytest that choose its tests."""
+    """Tests of a client, and the arguments of pytest that choose them; our own where it publishes none."""
 
     name: str
     version: str
     arguments: tuple[str, ...]
+    environment: str = "clients"
+    is_own: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where the tests are."""
+        return HELPERS if self.is_own else SOURCES / f"{self.name}-{self.version}"
 
 
 COFFEA = [
@@ -69,7 +75,12 @@ COFFEA = [
 SUITES = [
     Suite("uproot", "5.7.7", ("-m", "not network and not distributed and not xrootd", "tests")),
     Suite("coffea", "2026.9.0", tuple(f"tests/test_{name}.py" for name in COFFEA)),
+    Suite("cabinetry", "0.6.0", ("tests/templates", "tests/contrib", "tests/test_integration.py")),
+    Suite("pyhf", "0.7.6", ("test_pyhf.py",), is_own=True),
+    Suite("weaver-core", "0.5.3", ("test_weaver.py",), is_own=True),
+    Suite("zfit", "0.28.0", ("tests/test_data.py", "tests/test_sampler.py"), environment="zfit"),
 ]
+ENGINES = "engines"
 
 
 @dataclass
@@ -90,69 +101,77 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--suites", default=",".join(suite.name for suite in SUITES))
+    parser.add_argument("--suites", default=",".join([*(suite.name for suite in SUITES), ENGINES]))
     parser.add_argument("--select", help="only the tests that this expression of `pytest -k` selects")
     chosen = parser.parse_args()
     if not (Path(os.environ.get("SAPWOOD_CORPUS", "")) / "files").is_dir():
         print("set SAPWOOD_CORPUS to the folder of the corpus: the suites read its files", file=sys.stderr)
         return 1
-    install()
-    rows, broken = [], 0
+    names = chosen.suites.split(",")
+    rows, broken = {}, 0
     for suite in SUITES:
-        if suite.name in chosen.suites.split(","):
+        if suite.name in names:
+            install(suite)
             without, with_sapwood = (run(suite, switch, chosen.select) for switch in ("", "1"))
-            rows.append(row(suite, without, with_sapwood))
+            rows[suite.name] = row(suite, without, with_sapwood)
             broken += show_broken(without, with_sapwood)
-    print("\n".join([*HEAD, *rows]))
-    if not chosen.select and len(rows) == len(SUITES):
+    print("\n".join([*HEAD, *rows.values()]))
+    if not chosen.select:
         write(rows)
+    if ENGINES in names:
+        engines = ["sh", ROOT / "scripts" / "ecosystem_engines.sh", sys.executable]
+        broken += subprocess.run(engines, check=False).returncode
     return int(broken > 0)
 
 
-def install() -> None:
-    """Makes the environment, and unpacks the suites."""
-    if not PYTHON.exists():
-        print(f"installing {len(ENVIRONMENT)} packages into {PLACE.relative_to(ROOT)}")
-        subprocess.run([sys.executable, "-m", "venv", PLACE], check=True)
-        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", *ENVIRONMENT], check=True)
+def python_of(suite: Suite) -> Path:
+    """The interpreter of an environment."""
+    return BUILD / suite.environment / "bin" / "python"
+
+
+def install(suite: Suite) -> None:
+    """Makes the environment of a suite, and unpacks its tests."""
+    python = python_of(suite)
+    if not python.exists():
+        packages = ENVIRONMENTS[suite.environment]
+        print(f"installing {len(packages)} packages into build/{suite.environment}")
+        subprocess.run([sys.executable, "-m", "venv", BUILD / suite.environment], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+        for alone in ALONE.get(suite.environment, ()):
+            subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", alone], check=True)
     # The checkout itself, with the core that `make build` compiled for every Python.
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    site = subprocess.run([PYTHON, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    site = subprocess.run([python, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     (Path(site) / "sapwood-checkout.pth").write_text(f"{ROOT / 'python'}\n", encoding="utf-8")
-    SOURCES.mkdir(exist_ok=True)
-    for suite in SUITES:
-        if not folder(suite).exists():
-            wanted = f"{suite.name}=={suite.version}"
-            options = ["--quiet", "--no-binary", ":all:", "--no-deps", "--dest", str(SOURCES)]
-            subprocess.run([PYTHON, "-m", "pip", "download", *options, wanted], check=True)
-            with tarfile.open(f"{folder(suite)}.tar.gz") as archive:
-                archive.extractall(SOURCES, filter="data")
-
-
-def folder(suite: Suite) -> Path:
-    """Where the source distribution of a client is."""
-    return SOURCES / f"{suite.name}-{suite.version}"
+    if not suite.folder.exists():
+        SOURCES.mkdir(parents=True, exist_ok=True)
+        wanted = f"{suite.name}=={suite.version}"
+        options = ["--quiet", "--no-binary", ":all:", "--no-deps", "--dest", str(SOURCES)]
+        subprocess.run([python, "-m", "pip", "download", *options, wanted], check=True)
+        with tarfile.open(f"{suite.folder}.tar.gz") as archive:
+            archive.extractall(SOURCES, filter="data")
 
 
 def run(suite: Suite, switch: str, select: str | None) -> Outcome:
     """Runs a suite without sapwood, or with it."""
-    results = PLACE / f"{suite.name}{'-sapwood' if switch else ''}.jsonl"
+    results = SOURCES.parent / f"{suite.name}{'-sapwood' if switch else ''}.jsonl"
     results.unlink(missing_ok=True)
-    helpers = ROOT / "scripts" / "ecosystem"
     environment = {
         **os.environ,
-        "PYTHONPATH": str(helpers),
+        "PYTHONPATH": str(HELPERS),
         "ECOSYSTEM_RESULTS": str(results),
         "SAPWOOD_UPROOT": switch,
     }
     options = ["-q", "--tb=short", "-p", "ecosystem_plugin", "-p", "no:cacheprovider", "--timeout=120"]
     options += ["--continue-on-collection-errors"]
+    if suite.is_own:
+        options += ["-o", "filterwarnings=default"]
     if select:
         options += ["-k", select]
     with open(results.with_suffix(".log"), "w", encoding="utf-8") as log:
         subprocess.run(
-            [PYTHON, "-m", "pytest", *options, *suite.arguments],
-            cwd=folder(suite),
+            [python_of(suite), "-m", "pytest", *options, *suite.arguments],
+            cwd=suite.folder,
             env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -202,12 +221,15 @@ def row(suite: Suite, without: Outcome, with_sapwood: Outcome) -> str:
     return "| " + " | ".join(map(str, [*cells, f"{opened['sapwood']}{share}"])) + " |"
 
 
-def write(rows: list[str]) -> None:
-    """Replaces the table in the document."""
+def write(rows: dict[str, str]) -> None:
+    """Replaces the rows of these clients in the document."""
     text = DOCUMENT.read_text(encoding="utf-8")
     begin, end = "<!-- begin ecosystem -->\n", "<!-- end ecosystem -->"
-    before, after = text.split(begin)[0], text.split(end)[1]
-    DOCUMENT.write_text("\n".join([before + begin, *HEAD, *rows, "", end]) + after, encoding="utf-8")
+    before, table, after = text.split(begin)[0], text.split(begin)[1].split(end)[0], text.split(end)[1]
+    known = {line.split("|")[1].strip(): line for line in table.splitlines() if line.startswith("|")}
+    rows = {**known, **rows}
+    lines = [rows[suite.name] for suite in SUITES if suite.name in rows]
+    DOCUMENT.write_text("\n".join([before + begin, *HEAD, *lines, "", end]) + after, encoding="utf-8")
 
 
 if __name__ == "__main__":
