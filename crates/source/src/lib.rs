@@ -20,6 +20,7 @@
 //! | [`FaultySource`] | fails by script |
 
 mod accounting;
+mod admission;
 mod check;
 mod checksum;
 pub mod cloud;

@@ -1,5 +1,6 @@
 //! From a path or URL to a source, with the head and the tail of the file in memory.
 
+use crate::admission;
 use crate::ends::with_ends;
 #[cfg(unix)]
 use crate::xrootd;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 /// `Unsupported` for any other scheme, for a server that cannot send parts of a large file, and for `root://` without
 /// XRootD's client.
 pub async fn open(url: &str, options: &SourceOptions) -> Result<OpenedSource> {
+    admission::most()?;
     let opened = open_by_protocol(url, options).await?;
     if let Some(server) = opened.source.server() {
         let events = &options.counters.events;

@@ -1,5 +1,6 @@
 //! The connections of `object_store`: those of all other reads.
 
+use crate::admission::admit_to;
 use crate::http::{client, error_word};
 use async_trait::async_trait;
 use object_store::ClientOptions;
@@ -100,6 +101,7 @@ impl HttpService for Connector {
         };
         let message =
             client.request(method, uri).headers(request.headers().clone()).body(body).timeout(patience);
+        let _place = admit_to(&request.uri().to_string()).await;
         let answered = async {
             let response = message.send().await?;
             let (status, headers) = (response.status(), response.headers().clone());

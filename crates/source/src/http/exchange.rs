@@ -5,6 +5,7 @@ use super::buffers::Buffer;
 use super::client;
 use crate::SourceOptions;
 use crate::accounting::RequestAccounting;
+use crate::admission::admit_to;
 use crate::retry::{Retries, RetryPolicy};
 use bytes::Bytes;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
@@ -116,10 +117,12 @@ impl Exchange {
         let SignedRequest { url, headers, .. } =
             self.access.sign(&message.method, url, &message.headers).await.ok()?;
         let client = client::shared(self.access.environment()).ok()?;
+        let asked = url.to_string();
         let request = client.request(message.method.clone(), url).headers(headers);
         self.accounting.request(message.ranges);
         let (counters, read_timeout) = (Arc::clone(self.accounting.counters()), self.read_timeout);
         Some(async move {
+            let _place = admit_to(&asked).await;
             let answer = async {
                 let mut response = request.header(ACCEPT_ENCODING, "identity").send().await.ok()?;
                 let mut left = LONGEST_REFUSAL;

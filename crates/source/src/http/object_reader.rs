@@ -7,6 +7,7 @@ use super::header::range_value;
 use super::server::Server;
 use super::spare::{self, Route};
 use crate::SourceOptions;
+use crate::admission::admit_to;
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue, RANGE};
 use reqwest::{Method, Response, Url};
@@ -119,6 +120,7 @@ impl ObjectReader {
         message: &Message,
         range: Option<ByteRange>,
     ) -> Result<Bytes, Failure> {
+        let _place = admit_to(url.as_str()).await;
         let response = self.ask(url, message).await?;
         let status = response.status();
         if status.is_client_error() || status.is_server_error() {
@@ -163,6 +165,7 @@ impl ObjectReader {
     }
 
     async fn try_head(&self, url: &Url) -> Result<HeaderMap, Failure> {
+        let _place = admit_to(url.as_str()).await;
         let response = self.ask(url, &head()).await?;
         match response.status().is_success() {
             true => Ok(response.headers().clone()),

@@ -7,6 +7,7 @@ use super::limits::CONCURRENCY_OF_SINGLE_RANGES;
 use super::server::{Limits, Server};
 use super::spare::{self, Route};
 use crate::SourceOptions;
+use crate::admission::admit_to;
 use crate::retry::Retries;
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue, IF_MATCH, RANGE};
@@ -179,6 +180,7 @@ impl Remote {
     async fn ask_at(&self, mut url: Url, ask: Ask<'_>) -> Result<HttpAnswer, Failure> {
         let message = ask.message();
         for _ in 0..=MOST_REDIRECTS {
+            let _place = admit_to(url.as_str()).await;
             let response = self.exchange.send(&url, &message).await?;
             if !response.status().is_redirection() {
                 // Only the first one counts: later ones reuse a connection.
@@ -198,6 +200,7 @@ impl Remote {
         let message = Message { method: Method::HEAD, headers, body: Bytes::new(), ranges: 0 };
         let mut url = self.original.url.clone();
         for _ in 0..=MOST_REDIRECTS {
+            let _place = admit_to(url.as_str()).await;
             let response = self.exchange.send(&url, &message).await?;
             match response.status() {
                 status if status.is_success() => return Ok(response.headers().clone()),
@@ -233,6 +236,7 @@ impl Remote {
 
     /// The whole object, if it has at most `most` bytes.
     pub(super) async fn take_whole(&self, whole: WholeObject, most: u64) -> Result<Bytes, Failure> {
+        let _place = admit_to(whole.response.url().as_str()).await;
         match self.exchange.body(whole.response, most).await? {
             (_, Some(broken)) => Err(Failure::Network(broken)),
             (body, None) => Ok(body),

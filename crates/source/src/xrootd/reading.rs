@@ -6,6 +6,7 @@ use super::file::{Buffer, BufferRange};
 use super::remote::{Connection, Remote};
 use super::server::Limits;
 use super::status::Status;
+use crate::admission;
 use crate::spans::spans;
 use bytes::Bytes;
 use futures::future::{join, join_all};
@@ -50,6 +51,28 @@ impl Reading {
             return Ok(Ok(()));
         }
         let requests = requests_of(&std::mem::take(&mut self.missing), limits);
+        let most = admission::most()?.unwrap_or(usize::MAX);
+        let mut rest = requests.as_slice();
+        loop {
+            let (together, later) = rest.split_at(most.min(rest.len()));
+            let _place = admission::admit(&connected.server, together.len()).await;
+            let answer = self.ask_together(remote, connected, together.to_vec(), deadline).await?;
+            if answer.is_err() || later.is_empty() {
+                self.missing.extend(later.iter().flatten());
+                return Ok(answer);
+            }
+            rest = later;
+        }
+    }
+
+    /// Sends some requests together.
+    async fn ask_together(
+        &mut self,
+        remote: &Remote,
+        connected: &Connection,
+        requests: Vec<Vec<BufferRange>>,
+        deadline: Deadline,
+    ) -> Result<Result<(), Status>> {
         let waits: Vec<_> = requests.iter().map(|pieces| remote.accounting.request(pieces.len())).collect();
         // Sent after the reads, and so answered after them: none of them can have seen a later version.
         let Some((reads, stat)) =

@@ -7,6 +7,7 @@ use super::server::Limits;
 use super::status::Status;
 use crate::Checksum;
 use crate::accounting::RequestAccounting;
+use crate::admission::admit_to;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::ffi::CString;
 use std::fmt;
@@ -128,6 +129,7 @@ impl Remote {
 
     async fn connect_to(&self, url: CString, deadline: Deadline) -> Result<Result<Connection, Status>> {
         let file = File::new(self.library)?;
+        let _place = admit_to(&url.to_string_lossy()).await;
         let wait = self.accounting.request(0);
         let begin = Instant::now();
         let opened = file.open(url, deadline).await;
