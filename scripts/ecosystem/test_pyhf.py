@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import uproot
-from pyhf import readxml
+
+readxml = pytest.importorskip("pyhf.readxml")
 
 CHANNEL = """<!DOCTYPE Channel SYSTEM "HistFactorySchema.dtd">
 <Channel Name="signal" InputFile="histograms.root">

@@ -50,7 +50,6 @@ CASES = {
                 {"m_persKey": 0, "m_persIndex": 2**32 - 1},
             ]
         ],
-        is_read_under_uproot=False,
     ),
     "objects with versions inside objects": Case(
         CORPUS / "files" / "skhep__uproot-issue-513.root",

@@ -393,8 +393,8 @@ class Interpretation:
         """The ``ak.forms.Form`` of the array that :meth:`Branch.array` returns.
 
         Raises:
-            UnsupportedTypeError: the branch or a member of its objects cannot be read, or they have no
-                members. Libraries over uproot then leave the branch out, as they do under uproot.
+            UnsupportedTypeError: the branch, or a sub-branch of a group, cannot be read, or its objects have
+                no members. Libraries over uproot then leave the branch out, as they do under uproot.
         """
         try:
             return awkward_form(require_whole(self._branch))

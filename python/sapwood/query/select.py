@@ -98,10 +98,8 @@ def require_readable(branch: Branch) -> Branch:
 
 
 def require_whole(branch: Branch) -> Form:
-    """The form of a branch, or an error if it cannot be read, or if arrays lack members of its objects."""
+    """The form of a branch; an error if it, or a sub-branch of a group, is unreadable or has no values."""
     require_readable(branch)
-    for path, reason in branch.skipped:
-        raise _unreadable(branch, f"its member {path!r} is missing from arrays, because {reason}")
     if branch.is_group:
         for child in branch.branches:
             require_whole(child)

@@ -146,10 +146,11 @@ def _strings(column: Column) -> StringArray:
 
 
 def _untitled(form: Form) -> Form:
-    """A form without the descriptions of its fields, which uproot does not attach."""
+    """A form as uproot describes it: without descriptions of fields, and spaces between ``>`` and ``>``."""
     if form[0] == "record":
         fields = [(name, _untitled(field)) for name, field in form[1]]
-        return ("record", fields, form[2], [""] * len(fields))
+        class_name = form[2] and re.sub(r">(\s+)(?=>)", ">", form[2])
+        return ("record", fields, class_name, [""] * len(fields))
     return tuple(
         _untitled(part)
         if isinstance(part, tuple)
