@@ -39,6 +39,7 @@ ENVIRONMENTS = {
         ),
         *("pyarrow", "pytest-rerunfailures", "rangehttpserver", "requests", "aiohttp", "s3fs"),
         *("deflate", "isal", "numba", "cabinetry==0.6.0", "pyhf[xmlio]==0.7.6"),
+        *("pytest-cov", "typeguard"),  # of cabinetry's tests
     ],
     "zfit": [*TOOLS, "zfit==0.28.0", "matplotlib"],
 }
@@ -76,6 +77,7 @@ SUITES = [
     Suite("uproot", "5.7.7", ("-m", "not network and not distributed and not xrootd", "tests")),
     Suite("coffea", "2026.9.0", tuple(f"tests/test_{name}.py" for name in COFFEA)),
     Suite("cabinetry", "0.6.0", ("tests/templates", "tests/contrib", "tests/test_integration.py")),
+    Suite("cabinetry (trees)", "0.6.0", ("test_cabinetry.py",), is_own=True),
     Suite("pyhf", "0.7.6", ("test_pyhf.py",), is_own=True),
     Suite("weaver-core", "0.5.3", ("test_weaver.py",), is_own=True),
     Suite("zfit", "0.28.0", ("tests/test_data.py",), environment="zfit"),
@@ -177,6 +179,8 @@ def run(suite: Suite, switch: str, select: str | None) -> Outcome:
             stderr=subprocess.STDOUT,
             check=False,
         )
+    if not results.exists():
+        raise SystemExit(f"no test of {suite.name} ran: see {results.with_suffix('.log').relative_to(ROOT)}")
     return read(results)
 
 
