@@ -131,7 +131,8 @@ def tables(records: list[Record]) -> dict[str, str]:
             for way in WAYS[:2]
         ]
         place = f"ZSTD over HTTP, {ROUND_TRIP} ms" if kind == "remote" else f"{kind}, disk"
-        times = [f"{value:.2f}" for value in (uproot, names, own, uproot / names, names / own)]
+        times = [f"{value:.3f}" for value in (uproot, names, own)]
+        times += [f"{uproot / names:.1f}", f"{names / own:.2f}"]
         rows.append([f"{asked} columns, {place}", *times, *trips])
     head = ["read", "uproot: s", "under its names: s", "sapwood: s", "uproot / under its names"]
     head += ["under its names / sapwood", "round trips: uproot", "under its names"]

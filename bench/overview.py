@@ -42,6 +42,7 @@ PAGES = (
     "benchmarks/mixing.md",
     "concepts/which-layout.md",
     "guides/remote.md",
+    "guides/uproot-programs.md",
     "studies.md",
 )
 TITLE_HEIGHT = 28.0
@@ -150,6 +151,7 @@ def tables(folder: Path) -> dict[str, str]:
         "use40": markdown(part(folder, "mix", "| 2,000 x 40 |")),
         "use200": markdown(part(folder, "mix", "| 2,000 x 200 |")),
         "opening": markdown(part(folder, "opening")),
+        "names": markdown(part(folder, "names", "## Times")),
         "cms2015": findings(folder, "CMS 2015"),
         "atlas2018": findings(folder, "ATLAS 2018"),
         **dict(study_items.tables(lambda name, heading: rows_of(folder, name, heading))),
