@@ -42,7 +42,9 @@ pub(crate) async fn admit_to(url: &str) -> Place {
 }
 
 /// The free places at each server, and the process that they are for: the requests of a parent are not ours.
-struct Servers(Mutex<Option<(u32, HashMap<String, Arc<Semaphore>>)>>);
+struct Servers(Mutex<Option<(u32, Places)>>);
+
+type Places = HashMap<String, Arc<Semaphore>>;
 
 impl Servers {
     async fn admit(&self, server: &str, requests: usize, most: usize) -> Place {
@@ -51,7 +53,7 @@ impl Servers {
             if servers.as_ref().is_none_or(|(owner, _)| *owner != process::id()) {
                 *servers = None;
             }
-            let (_, servers) = servers.get_or_insert_with(|| (process::id(), HashMap::new()));
+            let (_, servers) = servers.get_or_insert_with(|| (process::id(), Places::new()));
             Arc::clone(servers.entry(server.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(most))))
         };
         let wanted = u32::try_from(requests.min(most)).unwrap_or(u32::MAX);
