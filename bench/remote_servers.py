@@ -51,10 +51,14 @@ class Server:
     variables: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
-    def far(self, rtt_ms: float, megabits: float) -> Iterator[Far]:
-        """The server with this round-trip time and bandwidth in 10⁶ bits per second, or 0 for no limit."""
+    def far(self, rtt_ms: float, megabits: float, window: int = 0, loss: float = 0) -> Iterator[Far]:
+        """The server with this round-trip time and bandwidth in 10⁶ bits per second, or 0 for no limit.
+
+        Each connection has at most ``window`` bytes in flight (0: no limit), and loses this share of its packets.
+        """
         command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{self.port}"]
-        with running([*command, "--rtt-ms", str(rtt_ms), "--mbit", str(megabits)]) as line:
+        command += ["--rtt-ms", str(rtt_ms), "--mbit", str(megabits), "--loss", str(loss)]
+        with running([*command, *(["--window", str(window)] if window else [])]) as line:
             variables = {**self.variables, "NO_PROXY": "127.0.0.1"}
             if self.protocol == "s3":
                 variables["AWS_ENDPOINT_URL"] = f"http://{line['address']}"

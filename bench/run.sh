@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs all benchmarks, or the named ones (local, memory, objects, remote, learned, loops, columns, mounts, mix, sources, write, repack, stripe, studies): installs the
+# Runs all benchmarks, or the named ones (local, memory, objects, remote, links, learned, loops, columns, mounts, mix, sources, write, repack, stripe, studies): installs the
 # peers, makes missing inputs, measures, and writes tables to docs/benchmarks/results and raw figures to build/bench.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
 tables=docs/benchmarks/results
-parts=${*:-local memory objects remote learned loops columns mounts mix sources write repack stripe studies}
+parts=${*:-local memory objects remote links learned loops columns mounts mix sources write repack stripe studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # Another Python than that of .venv also needs this package.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
@@ -28,6 +28,7 @@ for part in $parts; do
     case $part in
     local) inputs=$inputs,nano_zstd5,nano_lz4,nano_zlib1,nano_lzma9 ;;
     objects) inputs=$inputs,edm_zlib5,edm_lzma4,edm_small,xaod_zlib5,xaod_small ;;
+    links) install XRootD xrootd ;;
     remote)
         inputs=$inputs,h1_old,h1_new,nano_zstd5
         install XRootD xrootd fsspec-xrootd

@@ -120,6 +120,33 @@ def test_opening_and_three_columns_take_six_round_trips(far: Callable[..., Runni
     assert int(told) == 3  # open, head and tail, columns
 
 
+def test_connections_are_added_while_they_gain_something(far: Callable[..., Running], folder: Path) -> None:
+    values = np.random.default_rng(3).random(1 << 20)
+    with sapwood.recreate(folder / "window.root", compression=None) as file:
+        tree = file.mktree("t", {"x": "f8"})
+        for part in np.split(values, 8):
+            tree.extend({"x": part})
+    seconds: dict[str, float] = {}
+    connections: dict[str, int] = {}
+    for name, fixed in (("one", {"SAPWOOD_ROOT_CONNECTIONS": "1"}), ("by need", {})):
+        link = far("--rtt-ms", "20", "--window", "32768")
+        code = f"""
+            import sapwood, time
+            begin = time.perf_counter()
+            with sapwood.open("{link.url}/window.root:t") as tree:
+                print(float(tree["x"].array(library="np").sum()))
+            print(time.perf_counter() - begin)
+        """
+        total, seconds[name] = map(float, run(code, seconds=60, **fixed).split())
+        assert total == pytest.approx(values.sum())
+        connections[name] = link.counts()["connections"]
+    # One carries 1.6 MB/s.
+    assert seconds["one"] > 4
+    assert seconds["by need"] < seconds["one"] / 2
+    assert connections["one"] == 1 and 4 <= connections["by need"] <= 16
+    (folder / "window.root").unlink()
+
+
 def test_large_remote_reads_use_several_connections(far: Callable[..., Running], folder: Path) -> None:
     uproot = pytest.importorskip("uproot")
     values = np.arange(8 << 20, dtype="f8")

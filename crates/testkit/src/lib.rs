@@ -13,6 +13,7 @@
 mod behaviour;
 mod conformance;
 mod directory;
+mod flow;
 mod instrumented_store;
 mod memory_store;
 mod mount_fault;

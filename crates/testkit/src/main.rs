@@ -35,6 +35,8 @@ or mounts a directory through FUSE.
   --max-ranges N    refuse more ranges in one request (status 400)
   --rtt-ms MS       round trip to add (default 0)
   --mbit N          bandwidth in 10^6 bits per second (default 0: no limit)
+  --window N        most bytes in flight on each connection, like the window of TCP (default: no limit)
+  --loss SHARE      share of packets that are lost; each halves the window of its connection (default 0)
   --close-after N   close each connection after this number of bytes to the client
   --stall-after N   stop the traffic after this number of bytes to the client
 ";
@@ -87,6 +89,8 @@ impl Options {
                     link.round_trip = Duration::from_secs_f64(number().ok_or_else(wrong)? / 1000.0);
                 }
                 "--mbit" => link.megabits = Some(number().ok_or_else(wrong)?).filter(|n| *n > 0.0),
+                "--window" => link.window = Some(value.parse().map_err(|_| wrong())?),
+                "--loss" => link.loss = number().filter(|share| *share < 1.0).ok_or_else(wrong)?,
                 "--close-after" | "--stall-after" => {
                     let bytes = value.parse().map_err(|_| wrong())?;
                     link.fault = Some(match name.as_str() {

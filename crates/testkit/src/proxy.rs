@@ -2,7 +2,8 @@
 //!
 //! Each direction is a delay line: bytes are passed on half a round trip after they arrive, however many are in flight,
 //! so that the delay does not reduce the bandwidth. The first byte of a connection takes one more round trip, for the
-//! handshake, which the proxy cannot delay.
+//! handshake, which the proxy cannot delay. Only a [window](EmulatedLink::window) or [losses](EmulatedLink::loss) limit
+//! what a connection has in flight.
 //!
 //! # Round trips
 //! On each connection, a wait begins when bytes come from the client after bytes to the client, or at the start. It ends
@@ -10,9 +11,10 @@
 //! after the previous one had ended: see [`RoundTrips`](sapwood_source::RoundTrips). Requests sent together over many
 //! connections count once. Handshakes are not counted, but `connections` is.
 
+use crate::flow::Flow;
 use crate::port::listen;
 use crate::stats::{Stats, add};
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use sapwood_source::RequestDepth;
 use std::io;
 use std::net::SocketAddr;
@@ -41,6 +43,11 @@ pub struct EmulatedLink {
     pub round_trip: Duration,
     /// Bandwidth in each direction, shared by all connections, in 10⁶ bits per second; `None` for no limit.
     pub megabits: Option<f64>,
+    /// Most bytes in flight on each connection in each direction, like the window of TCP; `None` for no limit.
+    pub window: Option<u64>,
+    /// The share of lost packets; each halves the window of its connection, which then grows by a packet in each round
+    /// trip.
+    pub loss: f64,
     /// The fault of connections.
     pub fault: Option<LinkFault>,
     /// Number of further connections with the fault.
@@ -234,9 +241,15 @@ impl Connection {
         sender: mpsc::Sender<(Instant, Bytes)>,
         direction: Direction,
     ) -> io::Result<()> {
+        let number = self.shared.stats.snapshot().connections;
+        let mut flow = Flow::new(self.link.window, self.link.loss, number);
         loop {
-            let mut chunk = BytesMut::with_capacity(CHUNK);
+            let most = flow.as_ref().map_or(CHUNK, |flow| flow.chunk().min(CHUNK));
+            let mut chunk = BytesMut::with_capacity(CHUNK).limit(most);
             let len = from.read_buf(&mut chunk).await?;
+            if let Some(flow) = &mut flow {
+                pause_until(flow.admit(len, Instant::now())).await;
+            }
             let passed = match direction {
                 Direction::Up => {
                     self.asked(len);
@@ -246,8 +259,12 @@ impl Connection {
                 }
                 Direction::Down => self.shared.down.pass(len, self.link.megabits),
             };
+            let arrival = passed + self.link.round_trip / 2;
+            if let Some(flow) = &mut flow {
+                flow.sent(len, arrival, self.link.round_trip);
+            }
             // An empty chunk marks the end.
-            let sent = sender.send((passed + self.link.round_trip / 2, chunk.freeze())).await;
+            let sent = sender.send((arrival, chunk.into_inner().freeze())).await;
             if len == 0 || sent.is_err() {
                 return Ok(());
             }

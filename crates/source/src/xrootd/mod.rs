@@ -8,7 +8,7 @@
 //! - `contact`: prepares the first call about a server. `query`: questions about a URL. `remote`: a file, here or on
 //!   the server that it redirects to; `server`: what the process remembers about each server. `replicas`: other
 //!   replicas of a file.
-//! - `reading`: from ranges to vector reads and back; `streams`: further connections, for large reads.
+//! - `reading`: from ranges to vector reads and back; `streams`: the connections of a file; `need`: how many pay.
 
 mod call;
 mod closing;
@@ -19,6 +19,7 @@ mod file;
 mod library;
 mod listing;
 mod loading;
+mod need;
 mod opening;
 mod query;
 mod raw;

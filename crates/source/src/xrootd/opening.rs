@@ -7,6 +7,7 @@ use super::replicas::without_tried;
 use super::server::Limits;
 use super::source::XrootdSource;
 use super::status::advise;
+use super::streams::Streams;
 use crate::accounting::RequestAccounting;
 use crate::ends::{head_and_tail, tail_at};
 use crate::retry::{Retries, log_event};
@@ -14,6 +15,7 @@ use crate::{Identity, OpenedSource, SourceOptions};
 use futures::future::join;
 use sapwood_core::{Error, ErrorKind, Result, Segments, SourceEvent, redact};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::Mutex;
 
 /// Opens a URL.
@@ -32,13 +34,20 @@ pub(crate) async fn open(url: &str, options: &SourceOptions) -> Result<OpenedSou
 
 async fn open_remote(mut remote: Remote, options: &SourceOptions) -> Result<OpenedSource> {
     let deadline = options.deadline;
+    let streams = Arc::new(Streams::default());
     let mut retries = Retries::new(options.retry, &options.counters, &remote.name, deadline);
     let (connected, ranges, answers, limits) = loop {
         let attempt = match remote.connect(deadline).await? {
             Ok(connected) => {
                 let ranges = head_and_tail(connected.size, tail_at(connected.round_trip, options.tail_size));
                 let mut reading = Reading::new(&ranges)?;
-                let read = reading.ask(&remote, &connected, Limits::default(), deadline);
+                let (connected, begin) = (Arc::new(connected), Instant::now());
+                let read = async {
+                    let read = reading.ask(&remote, &connected, Limits::default(), deadline).await;
+                    let bytes = ranges.iter().map(|range| range.len).sum();
+                    streams.opened(&connected, bytes, begin.elapsed());
+                    read
+                };
                 let (read, limits) = join(read, remote.limits(&connected, deadline)).await;
                 match read? {
                     Ok(()) => Ok((connected, reading.answers(&ranges)?, ranges, limits)),
@@ -69,8 +78,7 @@ async fn open_remote(mut remote: Remote, options: &SourceOptions) -> Result<Open
     }
     let version = Some(format!("{}-{}", connected.modified, connected.size));
     let identity = Identity { url: remote.name.clone(), size: connected.size, version };
-    let current = Mutex::new(Arc::new(connected));
-    let (remote, streams) = (Arc::new(remote), Arc::default());
+    let (remote, current) = (Arc::new(remote), Mutex::new(connected));
     let retry = options.retry;
     let source =
         XrootdSource { identity, retry, remote, current, streams, ranges_per_request: limits.chunks };

@@ -6,12 +6,18 @@ use super::file::{Buffer, BufferRange};
 use super::remote::{Connection, Remote};
 use super::server::Limits;
 use super::status::Status;
+use super::streams::Streams;
+use crate::accounting::RequestDepth;
 use crate::admission;
 use crate::spans::spans;
 use bytes::Bytes;
+use futures::StreamExt;
 use futures::future::{join, join_all};
+use futures::stream::FuturesUnordered;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments};
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Bytes in one vector read: its length has 31 bits, and more would starve other requests on a slow link.
 const MOST_BYTES: u64 = 64 << 20;
@@ -38,7 +44,7 @@ impl Reading {
         Ok(Reading { spans, bytes, buffer, missing })
     }
 
-    /// Requests the missing pieces of an open file. The outer error is final; the inner one may pass, and pieces that
+    /// Requests the missing pieces over one connection. The outer error is final; the inner one may pass, and pieces that
     /// arrived stay.
     pub(super) async fn ask(
         &mut self,
@@ -47,64 +53,60 @@ impl Reading {
         limits: Limits,
         deadline: Deadline,
     ) -> Result<Result<(), Status>> {
-        if self.spans.is_empty() {
-            return Ok(Ok(()));
-        }
-        let requests = requests_of(&std::mem::take(&mut self.missing), limits);
-        let most = admission::most()?.unwrap_or(usize::MAX);
-        let mut rest = requests.as_slice();
-        loop {
-            let (together, later) = rest.split_at(most.min(rest.len()));
-            let _place = admission::admit(&connected.server, together.len()).await;
-            let answer = self.ask_together(remote, connected, together.to_vec(), deadline).await?;
-            if answer.is_err() || later.is_empty() {
-                self.missing.extend(later.iter().flatten());
-                return Ok(answer);
-            }
-            rest = later;
-        }
+        let pieces = std::mem::take(&mut self.missing);
+        let asked = request(remote, connected, pieces, &self.buffer, limits, deadline).await?;
+        asked.waits.into_iter().for_each(|wait| remote.accounting.answered(wait));
+        self.missing = asked.missing;
+        asked.failure.map_or(Ok(Ok(())), failed)
     }
 
-    /// Sends some requests together.
-    async fn ask_together(
+    /// Requests the missing pieces in batches, over as many connections as pay. The errors are those of
+    /// [`ask`](Reading::ask).
+    pub(super) async fn deal(
         &mut self,
-        remote: &Remote,
-        connected: &Connection,
-        requests: Vec<Vec<BufferRange>>,
+        remote: &Arc<Remote>,
+        streams: &Arc<Streams>,
+        first: &Arc<Connection>,
+        limits: Limits,
         deadline: Deadline,
     ) -> Result<Result<(), Status>> {
-        let waits: Vec<_> = requests.iter().map(|pieces| remote.accounting.request(pieces.len())).collect();
-        // Sent after the reads, and so answered after them: none of them can have seen a later version.
-        let Some((reads, stat)) =
-            connected.file.read_and_stat(requests.clone(), Arc::clone(&self.buffer), deadline).await
-        else {
-            return failed(Status::unanswered());
-        };
-        let reads = reads.into_iter().zip(&requests).zip(waits).map(|((answer, pieces), wait)| async move {
-            let reply = complete(end(answer).await, pieces);
-            remote.accounting.answered(wait);
-            let came = reply.as_ref().map_or(0, |answer| answer.value);
-            remote.accounting.received(usize::try_from(came).unwrap_or(usize::MAX));
-            reply
-        });
-        let (replies, stat) = join(join_all(reads), end(stat)).await;
-        let mut failure = None;
-        for (reply, pieces) in replies.into_iter().zip(requests) {
-            let Err(status) = reply else { continue };
-            self.missing.extend(pieces);
-            // A final failure tells more than one that may pass.
-            failure = failure.filter(|known: &Status| !known.is_transient()).or(Some(status));
-        }
-        match (failure, stat) {
-            (Some(status), _) => failed(status.of(&connected.server)),
-            (None, Ok(stat)) => {
-                connected.check(&connected.server, stat.value, stat.modified)?;
-                Ok(Ok(()))
+        let mut left = VecDeque::from(std::mem::take(&mut self.missing));
+        let mut wanted: u64 = left.iter().map(|piece| piece.range.len).sum();
+        let (mut in_flight, mut waits, mut failure) = (FuturesUnordered::new(), Vec::new(), None);
+        let buffer = &self.buffer;
+        loop {
+            tokio::select! {
+                biased;
+                batch = streams.batch(remote, first, wanted), if wanted > 0 && failure.is_none() => {
+                    let pieces = cut(&mut left, batch.bytes);
+                    wanted -= batch.bytes;
+                    in_flight.push(async move {
+                        let connected = &batch.connection;
+                        let asked = request(remote, connected, pieces, buffer, limits, deadline).await?;
+                        match &asked.failure {
+                            None => batch.arrived(),
+                            Some(_) => connected.lost.store(true, Ordering::Relaxed),
+                        }
+                        Ok::<_, Error>(asked)
+                    });
+                }
+                Some(asked) = in_flight.next(), if !in_flight.is_empty() => {
+                    let asked = asked?;
+                    self.missing.extend(asked.missing);
+                    failure = worse(failure, asked.failure);
+                    // What is sent as others arrive only waits for its turn: it is no further round trip.
+                    waits.extend(asked.waits);
+                    if wanted == 0 {
+                        waits.drain(..).for_each(|wait| remote.accounting.answered(wait));
+                    }
+                }
+                else => break,
             }
-            // Some servers do not support this for an open file.
-            (None, Err(status)) if status.is_unsupported() => Ok(Ok(())),
-            (None, Err(status)) => failed(status.of(&connected.server)),
         }
+        drop(in_flight);
+        waits.into_iter().for_each(|wait| remote.accounting.answered(wait));
+        self.missing.extend(left);
+        failure.map_or(Ok(Ok(())), failed)
     }
 
     /// The bytes of each range, once [`ask`](Reading::ask) succeeded.
@@ -120,6 +122,104 @@ impl Reading {
         // Each range lies in one of the spans; an empty one need not.
         Ok(ranges.iter().map(|range| known.get(*range).unwrap_or_default()).collect())
     }
+}
+
+/// What became of pieces that were requested.
+#[derive(Default)]
+struct Asked {
+    missing: Vec<BufferRange>,
+    failure: Option<Status>,
+    waits: Vec<RequestDepth>,
+}
+
+/// Requests pieces over one connection, as many together as may be in flight.
+async fn request(
+    remote: &Remote,
+    connected: &Connection,
+    pieces: Vec<BufferRange>,
+    buffer: &Arc<Buffer>,
+    limits: Limits,
+    deadline: Deadline,
+) -> Result<Asked> {
+    let requests = requests_of(&pieces, limits);
+    let most = admission::most()?.unwrap_or(usize::MAX);
+    let mut asked = Asked::default();
+    for together in requests.chunks(most) {
+        if asked.failure.is_some() {
+            asked.missing.extend(together.iter().flatten());
+            continue;
+        }
+        let _place = admission::admit(&connected.server, together.len()).await;
+        request_together(remote, connected, together, buffer, deadline, &mut asked).await?;
+    }
+    Ok(asked)
+}
+
+/// Sends some requests together.
+async fn request_together(
+    remote: &Remote,
+    connected: &Connection,
+    requests: &[Vec<BufferRange>],
+    buffer: &Arc<Buffer>,
+    deadline: Deadline,
+    asked: &mut Asked,
+) -> Result<()> {
+    asked.waits.extend(requests.iter().map(|pieces| remote.accounting.request(pieces.len())));
+    // The size and time are requested after the reads, and so answered after them: none of them can have seen a later
+    // version.
+    let Some((reads, stat)) =
+        connected.file.read_and_stat(requests.to_vec(), Arc::clone(buffer), deadline).await
+    else {
+        asked.missing.extend(requests.iter().flatten());
+        asked.failure = Some(Status::unanswered());
+        return Ok(());
+    };
+    let reads = reads.into_iter().zip(requests).map(|(answer, pieces)| async move {
+        let reply = complete(end(answer).await, pieces);
+        let came = reply.as_ref().map_or(0, |answer| answer.value);
+        remote.accounting.received(usize::try_from(came).unwrap_or(usize::MAX));
+        reply
+    });
+    let (replies, stat) = join(join_all(reads), end(stat)).await;
+    let mut failure = None;
+    for (reply, pieces) in replies.into_iter().zip(requests) {
+        let Err(status) = reply else { continue };
+        asked.missing.extend(pieces);
+        failure = worse(failure, Some(status));
+    }
+    match stat {
+        Ok(stat) if failure.is_none() => connected.check(&connected.server, stat.value, stat.modified)?,
+        // Some servers do not support this for an open file.
+        Err(status) if failure.is_none() && !status.is_unsupported() => failure = Some(status),
+        _ => {}
+    }
+    asked.failure = failure.map(|status| status.of(&connected.server));
+    Ok(())
+}
+
+/// One of two failures: a final one tells more than one that may pass.
+fn worse(known: Option<Status>, other: Option<Status>) -> Option<Status> {
+    match (known, other) {
+        (Some(known), Some(_)) if !known.is_transient() => Some(known),
+        (known, other) => other.or(known),
+    }
+}
+
+/// The first so many bytes of the pieces.
+fn cut(pieces: &mut VecDeque<BufferRange>, mut bytes: u64) -> Vec<BufferRange> {
+    let mut first = Vec::new();
+    while bytes > 0
+        && let Some(BufferRange { range, at }) = pieces.pop_front()
+    {
+        let len = range.len.min(bytes);
+        first.push(BufferRange { range: ByteRange { start: range.start, len }, at });
+        if len < range.len {
+            let rest = ByteRange { start: range.start + len, len: range.len - len };
+            pieces.push_front(BufferRange { range: rest, at: at + len as usize });
+        }
+        bytes -= len;
+    }
+    first
 }
 
 /// The reply to a vector read of pieces; a failure if it has another number of bytes.
@@ -239,6 +339,15 @@ mod tests {
         read.unwrap().unwrap();
         let expected = RANGES.map(|range| (range.start..range.end()).map(|i| i as u8).collect::<Vec<_>>());
         assert_eq!(reading.answers(&RANGES).unwrap(), expected);
+    }
+
+    #[test]
+    fn batches_are_cut_from_pieces() {
+        let piece = |start, len, at| BufferRange { range: ByteRange { start, len }, at };
+        let mut pieces = VecDeque::from([piece(0, 10, 0), piece(100, 10, 10)]);
+        assert_eq!(cut(&mut pieces, 13), [piece(0, 10, 0), piece(100, 3, 10)]);
+        assert_eq!(cut(&mut pieces, 100), [piece(103, 7, 13)]);
+        assert!(pieces.is_empty());
     }
 
     #[test]

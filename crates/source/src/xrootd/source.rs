@@ -29,7 +29,7 @@ const CONCURRENCY: usize = 16;
 /// - Ranges travel as vector reads, within the limits that the server states.
 /// - Each read also asks for the size and modification time of the file, in the same round trip; if they differ from
 ///   those of the file that was opened, the error is of kind `Changed`.
-/// - For large reads over a long distance, up to three further connections to the same server share the work.
+/// - Over a long distance, further connections to the same server share the work, as long as they gain something.
 /// - If the connection breaks, the file is reopened, perhaps on another server, by the [`RetryPolicy`](crate::RetryPolicy).
 #[derive(Debug)]
 pub struct XrootdSource {
@@ -48,15 +48,11 @@ impl XrootdSource {
         let mut reading = Reading::new(ranges)?;
         let mut retries =
             Retries::new(self.retry, self.remote.accounting.counters(), &self.identity.url, deadline);
-        let _asked = self.streams.asked(ranges.iter().map(|range| range.len).sum());
-        let mut further = self.streams.pick();
         loop {
-            let attempt = match self.connected(further.take(), deadline).await? {
-                Ok(connected) => {
-                    let limits = Limits::known(&connected.server).unwrap_or_default();
-                    let read = reading.ask(&self.remote, &connected, limits, deadline).await?;
-                    connected.lost.fetch_or(read.is_err(), Ordering::Relaxed);
-                    read
+            let attempt = match self.connected(deadline).await? {
+                Ok(first) => {
+                    let limits = Limits::known(&first.server).unwrap_or_default();
+                    reading.deal(&self.remote, &self.streams, &first, limits, deadline).await?
                 }
                 Err(status) => Err(status),
             };
@@ -67,19 +63,10 @@ impl XrootdSource {
         }
     }
 
-    /// The open file, over a further connection if one is given; reopened if it was lost and no other read reopened
-    /// it.
-    async fn connected(
-        &self,
-        further: Option<Arc<Connection>>,
-        deadline: Deadline,
-    ) -> Result<Result<Arc<Connection>, Status>> {
-        if let Some(further) = further {
-            return Ok(Ok(further));
-        }
+    /// The open file, reopened if its connection was lost and no other read reopened it.
+    async fn connected(&self, deadline: Deadline) -> Result<Result<Arc<Connection>, Status>> {
         let mut current = self.current.lock().await;
         if !current.lost.load(Ordering::Relaxed) {
-            self.streams.grow(&self.remote, &current);
             return Ok(Ok(Arc::clone(&current)));
         }
         let found = match self.remote.connect(deadline).await? {
@@ -88,7 +75,6 @@ impl XrootdSource {
         };
         current.check(&found.server, found.size, found.modified)?;
         self.remote.limits(&found, deadline).await;
-        self.streams.clear();
         *current = Arc::new(found);
         Ok(Ok(Arc::clone(&current)))
     }

@@ -1,17 +1,34 @@
-//! Further connections to the server of a file: over a long distance, one connection carries no more than its window
-//! in each round trip, and slows down with each lost packet.
+//! The connections of one file, and what each has in flight.
+//!
+//! Over a long distance, one connection carries no more than its window in each round trip, and slows down with each lost
+//! packet. Several carry more, unless the link itself is the limit. Which it is cannot be asked, only tried: where reads
+//! wait for each other, connections are added as long as the bytes per second grow with them.
+//!
+//! A read is dealt out in batches. Once it is known how much a connection carries, it gets no more than that in advance,
+//! so that connections which come up later find something to do.
 
+use super::need::{ConnectionNeed, KnownServer};
 use super::remote::{Connection, Remote};
 use sapwood_core::Deadline;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
-/// Most connections, including the first one.
-const MOST: usize = 4;
+/// Most bytes in flight on a connection that is not known to be slow.
+const MUCH: u64 = 32 << 20;
 
-/// More bytes in flight than one connection may carry: the usual largest window has 6 MB.
-const MUCH: u64 = 16 << 20;
+/// Bytes of one batch on such a connection.
+const BATCH: u64 = 4 << 20;
+
+/// The smallest batch: the requests for smaller ones would cost more than they gain.
+const SMALLEST_BATCH: u64 = 128 << 10;
+
+/// A connection that carries so much in a round trip needs no others beside it.
+const LARGE_WINDOW: f64 = 8e6;
+
+/// Round trips over which a window is measured: it may change.
+const RECENT: u32 = 8;
 
 /// Round trip from which on the window limits a connection.
 const FAR: Duration = Duration::from_millis(5);
@@ -19,82 +36,228 @@ const FAR: Duration = Duration::from_millis(5);
 /// How long a further connection may take to come up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The further connections of one file. Reads that fail there are repeated over the first connection.
+/// The environment variable for the number of connections: fixed, instead of found out.
+const COUNT_VARIABLE: &str = "SAPWOOD_ROOT_CONNECTIONS";
+
+static COUNT: LazyLock<Option<usize>> = LazyLock::new(|| {
+    let value = std::env::var(COUNT_VARIABLE).ok()?;
+    value.parse().ok().filter(|count| (1..=ConnectionNeed::MOST).contains(count))
+});
+
+/// The connections of one file. Reads that fail on a further one are repeated.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    /// Bytes that were requested and have not arrived.
-    asked: AtomicU64,
-    state: Mutex<ConnectionPool>,
+    pool: Mutex<ConnectionPool>,
+    /// A batch has arrived, or a connection has come up.
+    changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct ConnectionPool {
-    open: Vec<Arc<Connection>>,
-    /// How many were begun, including failures.
+    /// The first one is that which opened the file.
+    lanes: Vec<Lane>,
+    opening: bool,
+    /// How many were begun beside the first, including failures.
     begun: usize,
-    making: bool,
-    /// How many reads were given a connection.
-    reads: usize,
+    need: ConnectionNeed,
+    /// Changes when the file was reopened.
+    generation: usize,
 }
 
-/// Requested bytes, until they have arrived.
-pub(super) struct AskedBytes<'a> {
+/// A connection with what it has in flight.
+#[derive(Debug)]
+struct Lane {
+    connection: Arc<Connection>,
+    in_flight: u64,
+    /// Since when something is in flight, and the bytes that have arrived since.
+    busy: (Instant, u64),
+    /// Bytes in a round trip, if they are few.
+    window: Option<f64>,
+}
+
+/// Permission to request bytes over a connection; they are in flight until it is dropped.
+pub(super) struct Batch<'a> {
     streams: &'a Streams,
-    bytes: u64,
+    pub(super) connection: Arc<Connection>,
+    pub(super) bytes: u64,
 }
 
-impl Drop for AskedBytes<'_> {
+impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        self.streams.asked.fetch_sub(self.bytes, Ordering::Relaxed);
+        let mut pool = self.streams.lock();
+        if let Some(lane) = pool.lane(&self.connection) {
+            lane.in_flight = lane.in_flight.saturating_sub(self.bytes);
+        }
+        drop(pool);
+        self.streams.changed.notify_waiters();
+    }
+}
+
+impl Batch<'_> {
+    /// The bytes have arrived.
+    pub(super) fn arrived(&self) {
+        let (now, mut pool) = (Instant::now(), self.streams.lock());
+        pool.need.arrived(self.bytes, now);
+        if let Some(lane) = pool.lane(&self.connection) {
+            lane.busy.1 += self.bytes;
+            let (round_trip, time) = (self.connection.round_trip, now - lane.busy.0);
+            if let Some(window) = window(lane.busy.1, time, round_trip) {
+                lane.window = window;
+                if time > RECENT * round_trip {
+                    lane.busy = (now, 0);
+                }
+            }
+        }
+    }
+}
+
+/// Bytes in a round trip, if they are few, of a connection that took so long for the bytes. `None` if this does not show
+/// it.
+fn window(bytes: u64, time: Duration, round_trip: Duration) -> Option<Option<f64>> {
+    if time < 3 * round_trip {
+        return None;
+    }
+    let trips = time.div_duration_f64(round_trip) - 1.0;
+    Some(Some(bytes as f64 / trips).filter(|window| *window < LARGE_WINDOW))
+}
+
+impl Lane {
+    fn new(connection: &Arc<Connection>) -> Lane {
+        Lane { connection: Arc::clone(connection), in_flight: 0, busy: (Instant::now(), 0), window: None }
+    }
+
+    /// Most bytes in flight, and in a batch.
+    fn limits(&self) -> (u64, u64) {
+        match self.window {
+            Some(window) => {
+                let most = ((4.0 * window) as u64).clamp(2 * SMALLEST_BATCH, MUCH);
+                (most, (most / 4).max(SMALLEST_BATCH))
+            }
+            None => (MUCH, BATCH),
+        }
+    }
+}
+
+impl ConnectionPool {
+    fn lane(&mut self, connection: &Arc<Connection>) -> Option<&mut Lane> {
+        self.lanes.iter_mut().find(|lane| Arc::ptr_eq(&lane.connection, connection))
+    }
+
+    /// Takes up to so many bytes for the connection with the least in flight; `None` if all have enough.
+    fn take(&mut self, wanted: u64, now: Instant) -> Option<(Arc<Connection>, u64)> {
+        if self.lanes.iter().all(|lane| lane.in_flight == 0) {
+            self.need.restart(now);
+        }
+        let lane = self.lanes.iter_mut().min_by_key(|lane| lane.in_flight)?;
+        let (most, batch) = lane.limits();
+        if lane.in_flight > 0 && lane.in_flight + batch.min(wanted) > most {
+            return None;
+        }
+        if lane.in_flight == 0 {
+            lane.busy = (now, 0);
+        }
+        let bytes = wanted.min(batch);
+        lane.in_flight += bytes;
+        Some((Arc::clone(&lane.connection), bytes))
     }
 }
 
 impl Streams {
-    /// A read requests so many bytes.
-    pub(super) fn asked(&self, bytes: u64) -> AskedBytes<'_> {
-        self.asked.fetch_add(bytes, Ordering::Relaxed);
-        AskedBytes { streams: self, bytes }
+    /// Learns from the first bytes of a file how much its connection carries.
+    pub(super) fn opened(&self, first: &Arc<Connection>, bytes: u64, time: Duration) {
+        let known = || KnownServer::of(&first.server, Instant::now())?.window;
+        let window = window(bytes, time, first.round_trip).flatten().or_else(known);
+        self.lock().lanes = vec![Lane { window, ..Lane::new(first) }];
     }
 
-    /// The connection for the next read, in turns; `None` for the first one.
-    pub(super) fn pick(&self) -> Option<Arc<Connection>> {
-        let mut state = self.lock();
-        state.open.retain(|connected| !connected.lost.load(Ordering::Relaxed));
-        state.reads = state.reads.wrapping_add(1);
-        let turn = state.reads % (state.open.len() + 1);
-        turn.checked_sub(1).and_then(|turn| state.open.get(turn)).cloned()
+    /// Waits until a connection can take some of the wanted bytes. `first` is the open file, at which others are opened if
+    /// that seems to pay.
+    pub(super) async fn batch(
+        self: &Arc<Self>,
+        remote: &Arc<Remote>,
+        first: &Arc<Connection>,
+        wanted: u64,
+    ) -> Batch<'_> {
+        let is_near = first.round_trip < FAR;
+        loop {
+            let changed = self.changed.notified();
+            {
+                let (now, mut pool) = (Instant::now(), self.lock());
+                if pool.lane(first).is_none() {
+                    pool.generation += 1;
+                    pool.lanes = vec![Lane::new(first)];
+                    pool.begun = 0;
+                    pool.need = ConnectionNeed::default();
+                }
+                pool.lanes.retain(|lane| {
+                    Arc::ptr_eq(&lane.connection, first) || !lane.connection.lost.load(Ordering::Relaxed)
+                });
+                if is_near {
+                    return Batch { streams: self, connection: Arc::clone(first), bytes: wanted };
+                }
+                let taken = pool.take(wanted, now);
+                if taken.as_ref().is_none_or(|(_, bytes)| COUNT.is_some() && *bytes < wanted) {
+                    self.grow(&mut pool, remote, first, now);
+                }
+                if let Some((connection, bytes)) = taken {
+                    return Batch { streams: self, connection, bytes };
+                }
+            }
+            changed.await;
+        }
     }
 
-    /// Begins another connection like `first`, in the background, if enough is in flight to make it worthwhile.
-    pub(super) fn grow(self: &Arc<Self>, remote: &Arc<Remote>, first: &Arc<Connection>) {
-        if self.asked.load(Ordering::Relaxed) < MUCH || first.round_trip < FAR {
+    /// Opens further connections in the background, if they are needed: reads wait for those that there are.
+    fn grow(
+        self: &Arc<Self>,
+        pool: &mut ConnectionPool,
+        remote: &Arc<Remote>,
+        first: &Arc<Connection>,
+        now: Instant,
+    ) {
+        if pool.opening {
             return;
         }
-        let number = {
-            let mut state = self.lock();
-            if state.making || state.begun + 1 >= MOST {
-                return;
-            }
-            state.making = true;
-            state.begun += 1;
-            state.begun
-        };
+        let (open, round_trip) = (pool.lanes.len(), first.round_trip);
+        if let (1, Some(window)) = (open, pool.lanes.first().and_then(|lane| lane.window)) {
+            pool.need.know_one(window / round_trip.as_secs_f64());
+        }
+        let known = COUNT.or_else(|| Some(KnownServer::of(&first.server, now)?.connections));
+        let wanted = known.unwrap_or_else(|| pool.need.wanted(open, round_trip, now));
+        if known.is_none() && pool.need.is_settled(now) {
+            let window = pool.lanes.iter().filter_map(|lane| lane.window).reduce(f64::min);
+            KnownServer { connections: open, window, since: now }.remember(&first.server);
+        }
+        let more = wanted.saturating_sub(open).min((4 * ConnectionNeed::MOST).saturating_sub(pool.begun));
+        if more == 0 {
+            return;
+        }
+        pool.opening = true;
+        let numbers = pool.begun + 1..=pool.begun + more;
+        pool.begun += more;
+        let generation = pool.generation;
         let (streams, remote, first) = (Arc::clone(self), Arc::clone(remote), Arc::clone(first));
         // It ends by itself, even if nothing waits for it.
         drop(tokio::spawn(async move {
-            let found = remote.connect_beside(&first, number, Deadline::after(PATIENCE)).await;
-            let mut state = streams.lock();
-            state.making = false;
-            state.open.extend(found.map(Arc::new));
+            let deadline = Deadline::after(PATIENCE);
+            let found = numbers.map(|number| remote.connect_beside(&first, number, deadline));
+            let found = futures::future::join_all(found).await;
+            let mut pool = streams.lock();
+            pool.opening = false;
+            if pool.generation == generation {
+                let now = Instant::now();
+                // Until it is known, they carry as much as the others.
+                let window = pool.lanes.iter().filter_map(|lane| lane.window).reduce(f64::min);
+                let found = found.into_iter().flatten();
+                pool.lanes.extend(found.map(|found| Lane { window, ..Lane::new(&Arc::new(found)) }));
+                pool.need.restart(now);
+            }
+            drop(pool);
+            streams.changed.notify_waiters();
         }));
     }
 
-    /// Drops the connections, because the file was reopened, perhaps elsewhere.
-    pub(super) fn clear(&self) {
-        self.lock().open.clear();
-    }
-
     fn lock(&self) -> MutexGuard<'_, ConnectionPool> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

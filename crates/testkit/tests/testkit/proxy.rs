@@ -45,6 +45,19 @@ async fn bandwidth_is_shared() {
 }
 
 #[tokio::test]
+async fn a_window_limits_each_connection() {
+    let size = 1 << 20;
+    let link = EmulatedLink { round_trip: TRIP / 2, window: Some(128 << 10), ..EmulatedLink::default() };
+    let (_server, proxy) = start(size, link).await;
+    let one = time(&proxy, size).await;
+    // Eight windows, and the round trips of connecting and asking.
+    assert!(one >= 8 * TRIP / 2, "{one:?}");
+    let begin = Instant::now();
+    futures::join!(time(&proxy, size), time(&proxy, size), time(&proxy, size));
+    assert!(begin.elapsed() < 2 * one, "{:?} {one:?}", begin.elapsed());
+}
+
+#[tokio::test]
 async fn round_trips_are_the_longest_chain() {
     let (_server, proxy) = start(10, EmulatedLink { round_trip: TRIP, ..EmulatedLink::default() }).await;
     futures::join!(time(&proxy, 10), time(&proxy, 10), time(&proxy, 10));

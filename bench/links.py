@@ -1,0 +1,236 @@
+"""Reads a large file over lines with windows and losses, over few and many connections: `make bench-links`.
+
+    python bench/links.py [--only lines,losses] [--protocols root,http,s3] [--markdown FILE] [--json FILE]
+
+lines: 8 Mbit/s to 10 Gbit/s, round trips of 22 to 240 ms, and windows of 64 kB, 1 MB and 10 MB: what one
+    connection may have in flight. sapwood by itself, and over root:// with 1, 2, 4, 8 and 15 connections.
+losses: 1 Gbit/s at 100 ms, where one packet of 10⁵, 10⁴ and 10³ is lost.
+
+The servers are real (xrootd, nginx, versitygw), behind a delay line that models windows and losses: see
+`sapwood-testkit`. Each run is a separate process with its own delay line. A file is as long as the line
+carries in about four seconds over 16 connections, and at most 128 MB. Times are from before opening to the
+last array; figures are medians.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+import results
+from remote_servers import Server, missing, serve
+from rootbuild import HERE
+
+MOST = 16
+FIXED = [1, 2, 4, 8, 15]
+SECONDS, LARGEST, SMALLEST = 4.0, 128e6, 1e6
+LIMIT = 12.0
+# The processors of a small machine do not carry more through servers, delay line and reader.
+MACHINE = 400e6
+
+Record = dict[str, Any]
+
+
+class Line(NamedTuple):
+    """Bandwidth in 10⁶ bits per second, round trip in ms, window in bytes, share of lost packets."""
+
+    megabits: float
+    rtt_ms: float
+    window: int
+    loss: float = 0.0
+
+    @property
+    def one(self) -> float:
+        """Bytes per second of one connection."""
+        window = float(self.window)
+        if self.loss:
+            window = min(window, 1.22 * 1460 / self.loss**0.5)
+        return min(window / (self.rtt_ms / 1e3), self.megabits * 125e3)
+
+    def carries(self, connections: int) -> float:
+        """Bytes per second of so many connections."""
+        return min(connections * self.one, self.megabits * 125e3)
+
+    @property
+    def file_bytes(self) -> int:
+        """The length of the file to read."""
+        return int(min(LARGEST, max(SMALLEST, SECONDS * min(self.carries(MOST), MACHINE))))
+
+
+LINES = [
+    *(Line(8, rtt, 64_000) for rtt in (22, 100)),
+    *(Line(10, rtt, 1_000_000) for rtt in (22, 240)),
+    *(Line(100, rtt, window) for rtt in (22, 100) for window in (64_000, 1_000_000)),
+    *(Line(1000, rtt, window) for rtt in (22, 100, 240) for window in (64_000, 1_000_000, 10_000_000)),
+    *(Line(10_000, 240, window) for window in (1_000_000, 10_000_000)),
+]
+LOSSES = [Line(1000, 100, 10_000_000, loss) for loss in (1e-5, 1e-4, 1e-3)]
+
+
+def write(path: Path, size: int) -> None:
+    """A tree with a column of incompressible numbers, in clusters of 1 MB."""
+    import sapwood
+
+    numbers = np.random.default_rng(5)
+    with sapwood.recreate(path, compression=None) as file:
+        tree = file.mktree("t", {"x": "f8"})
+        for first in range(0, size // 8, 1 << 17):
+            tree.extend({"x": numbers.random(min(1 << 17, size // 8 - first))})
+
+
+def read(server: Server, line: Line, connections: int | None, name: str) -> Record:
+    """One cold run."""
+    code = (
+        "import sys, time, sapwood, numpy\n"
+        "begin = time.perf_counter()\n"
+        "with sapwood.open(sys.argv[1] + ':t') as tree:\n"
+        "    steps = tree.iterate(['x'], step_size='32 MB', library='np')\n"
+        "    entries = sum(len(step['x']) for step in steps)\n"
+        "    print(time.perf_counter() - begin, entries)\n"
+    )
+    environment = {**os.environ, **server.variables}
+    if connections is not None:
+        environment["SAPWOOD_ROOT_CONNECTIONS"] = str(connections)
+    with server.far(line.rtt_ms, line.megabits, line.window, line.loss) as far:
+        command = [sys.executable, "-c", code, far.url(name)]
+        done = subprocess.run(
+            command,
+            env={**environment, **far.variables},
+            capture_output=True,
+            text=True,
+            timeout=10 * LIMIT,
+        )
+        if done.returncode:
+            raise SystemExit(f"{server.protocol}, {line}: {done.stderr[-2000:]}")
+        seconds, entries = done.stdout.split()
+        assert int(entries) == line.file_bytes // 8
+        return {"seconds": float(seconds), "connections": far.counts()["connections"]}
+
+
+def measure(
+    server: Server, line: Line, counts: list[int | None], repeats: int, data: Path
+) -> Iterator[Record]:
+    """The runs of one line, in turns."""
+    name = f"links_{line.file_bytes}.root"
+    if not (data / name).exists():
+        write(data / name, line.file_bytes)
+    # What would take too long with few connections is computed.
+    slow = [count for count in counts if count and line.file_bytes / line.carries(count) > LIMIT]
+    runs: dict[int | None, list[Record]] = {count: [] for count in counts if count not in slow}
+    for _ in range(repeats):
+        for count, list_of_runs in runs.items():
+            list_of_runs.append(read(server, line, count, name))
+    for count in counts:
+        common = {
+            "protocol": server.protocol,
+            "line": line._asdict(),
+            "count": count,
+            "bytes": line.file_bytes,
+        }
+        if count in slow:
+            yield {**common, "computed": line.file_bytes / line.carries(count or 1)}
+        else:
+            yield {**common, "runs": runs[count]}
+
+
+def seconds(record: Record) -> float:
+    return float(record.get("computed") or median(run["seconds"] for run in record["runs"]))
+
+
+def named(line: Record) -> list[str]:
+    """The first cells of a row."""
+    rate = (
+        f"{line['megabits']:g} Mbit/s" if line["megabits"] < 1000 else f"{line['megabits'] / 1000:g} Gbit/s"
+    )
+    window = f"{line['window'] / 1e6:g} MB" if line["window"] >= 1e6 else f"{line['window'] / 1e3:g} kB"
+    return [rate, f"{line['rtt_ms']:g}", f"{line['loss']:g}" if line["loss"] else window]
+
+
+def tables(records: list[Record]) -> dict[str, str]:
+    """One table for each protocol and kind of line."""
+    found: dict[str, str] = {}
+    for protocol in dict.fromkeys(record["protocol"] for record in records):
+        for kind, lossy in (("windows", False), ("losses", True)):
+            chosen = [r for r in records if r["protocol"] == protocol and bool(r["line"]["loss"]) == lossy]
+            if chosen:
+                found[f"{protocol}, {kind}"] = _table(chosen, lossy)
+    return found
+
+
+def _table(records: list[Record], lossy: bool) -> str:
+    counts = [count for count in dict.fromkeys(record["count"] for record in records) if count]
+    limit = "loss" if lossy else "window"
+    head = ["line", "ms", limit, "MB", *(f"{count}, s" for count in counts), "by need, s", "connections"]
+    rows = []
+    lines = list(dict.fromkeys(json.dumps(record["line"]) for record in records))
+    for key in lines:
+        of_line = {record["count"]: record for record in records if json.dumps(record["line"]) == key}
+        auto = of_line[None]
+        connections = max(run["connections"] for run in auto["runs"])
+        times = [f"{'~ ' if 'computed' in of_line[c] else ''}{seconds(of_line[c]):.2f}" for c in counts]
+        ideal = auto["bytes"] / Line(**auto["line"]).carries(MOST)
+        cells = [*named(auto["line"]), f"{auto['bytes'] / 1e6:.0f}", *times, f"{seconds(auto):.2f}"]
+        rows.append([*cells, str(connections), f"{seconds(auto) / ideal:.2f}"])
+        if counts:
+            rows[-1].append(f"{seconds(auto) / min(seconds(of_line[count]) for count in counts):.2f}")
+    head += ["x 16 ideal ones", *(["x best fixed"] if counts else [])]
+    return results.table(head, rows)
+
+
+def checks(records: list[Record]) -> list[results.Check]:
+    """By need, never worse than the best fixed number by more than 10 %."""
+    found: list[results.Check] = []
+    for auto in (record for record in records if record["count"] is None):
+        fixed = [
+            r
+            for r in records
+            if r["count"] and r["line"] == auto["line"] and r["protocol"] == auto["protocol"]
+        ]
+        if fixed:
+            ratio = seconds(auto) / min(map(seconds, fixed))
+            what = f"{auto['protocol']}, {', '.join(named(auto['line']))}: by need / best fixed number"
+            found.append((what, f"{ratio:.2f}", "at most 1.1", ratio <= 1.1))
+    return found
+
+
+def main() -> None:
+    parser = results.parser(__doc__, data=False, check=True)
+    parser.add_argument("--only", default="lines,losses")
+    parser.add_argument("--protocols", default="root,http,s3")
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    parts = {"lines": LINES, "losses": LOSSES}
+    lines = [line for part in options.only.split(",") for line in parts[part]]
+    records: list[Record] = []
+    with tempfile.TemporaryDirectory(prefix="sapwood-links-") as folder:
+        data = Path(folder)
+        data.chmod(0o755)
+        for protocol in options.protocols.split(","):
+            if (lack := missing(protocol)) is not None:
+                print(f"skipped: {protocol}: {lack}", file=sys.stderr)
+                continue
+            with serve(protocol, data) as server:
+                for line in lines:
+                    begin = time.monotonic()
+                    counts = [*FIXED, None] if protocol == "root" else [None]
+                    records += measure(server, line, counts, options.repeats, data)
+                    print(
+                        f"{protocol}, {line}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True
+                    )
+    found = checks(records)
+    shown = {**tables(records), "Required": results.required(found)}
+    results.publish(options, shown, results.document(records), results.missed(found))
+
+
+if __name__ == "__main__":
+    sys.path.append(str(HERE))
+    main()
