@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import sapwood
 from sapwood.cli._app import app
-from sapwood.errors import ChecksumError, KeyInFileError, UnsupportedTypeError
+from sapwood.errors import ChecksumError, CorruptFileError, KeyInFileError, UnsupportedTypeError
 
 ENTRIES = 1000
 
@@ -108,7 +108,9 @@ def test_pages_are_copied_if_nothing_changes(source: Path, tmp_path: Path) -> No
 def test_values_are_equal_after_any_change(source: Path, tmp_path: Path, options: dict[str, Any]) -> None:
     path = tmp_path / "out.root"
     report = sapwood.repack(source, path, **options)
-    assert (report.cut_baskets > 0) == (options.get("cut") != "run > 5000")
+    recompressed = list(options) == ["compression"]
+    assert (report.cut_baskets > 0) == (options.get("cut") != "run > 5000" and not recompressed)
+    assert (report.recompressed_baskets > 0) == recompressed
     cut = {name: option for name, option in options.items() if name in ("cut", "entry_start", "entry_stop")}
     with sapwood.open(f"{source}:deep/Events") as tree:
         expected = tree.arrays(**cut)
@@ -290,6 +292,23 @@ def test_a_damaged_page_is_not_copied(source: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["damaged.root"]
 
 
+def test_a_damaged_page_without_a_checksum_is_not_recompressed(tmp_path: Path) -> None:
+    """Its blocks do not have the length that its elements need."""
+    path = tmp_path / "in.root"
+    with uproot.recreate(path, compression=uproot.ZLIB(1)) as file:
+        file.mkrntuple("Events", {"x": np.zeros(1000, np.int64)})
+    whole = bytearray(path.read_bytes())
+    length = (8000).to_bytes(3, "little")
+    (place,) = (
+        at for at in range(len(whole)) if whole[at : at + 3] == b"ZL\x08" and whole[at + 6 : at + 9] == length
+    )
+    whole[place + 6] -= 1
+    path.write_bytes(whole)
+    with pytest.raises(CorruptFileError, match="compression block"):
+        sapwood.repack(path, tmp_path / "out.root", compression="zstd:1")
+    assert not (tmp_path / "out.root").exists()
+
+
 def test_unknown_fields_are_named(source: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyInFileError, match="no tree 'Other'"):
         sapwood.repack(source, tmp_path / "out.root", trees=["Other"])
@@ -362,6 +381,22 @@ def test_datasets_are_made_from_rntuples(source: Path, tmp_path: Path) -> None:
     sapwood.stripe.create(tmp_path / "few", f"{source}:deep/Events", drop=["Muon_*", "*Jet*"])
     with sapwood.open(tmp_path / "few") as tree:
         assert set(tree.keys()) == {name for name in names if "Jet" not in name and "Muon_" not in name}
+
+
+def test_an_rntuple_provides_products_for_a_dataset(source: Path, tmp_path: Path) -> None:
+    """Its events are those of the dataset in another order."""
+    keys = {"run": "u4", "luminosityBlock": "u4", "event": "u8"}
+    numbers = {name: np.arange(50, dtype=kind) for name, kind in keys.items()}
+    with sapwood.recreate(tmp_path / "first.root") as file:
+        file["Events"] = numbers | {"x": np.arange(50.0)}
+    dataset = sapwood.stripe.create(tmp_path / "set", f"{tmp_path}/first.root:Events")
+    backwards = {name: values[::-1] for name, values in numbers.items()}
+    path = with_types(
+        tmp_path / "more.root", **backwards, Jet_pt=ak.Array([[n] * (n % 3) for n in range(50)][::-1])
+    )
+    dataset.add(f"{path}:Events", "Jet")
+    with sapwood.open(tmp_path / "set") as tree:
+        assert tree["Jet_pt"].array().to_list() == [[n] * (n % 3) for n in range(50)]
 
 
 def test_a_dataset_is_not_begun_for_fields_that_no_tree_holds(tmp_path: Path) -> None:

@@ -206,11 +206,13 @@ pub fn add(
 ) -> Result<WriteReport> {
     let deadline = call.deadline();
     let file = open(input, call)?;
-    let mut tree = open_tree(&file, path, call)?;
     if path != dataset.snapshot().tree {
         let message = format!("the tree is named '{path}', not '{}'", dataset.snapshot().tree);
         return Err(Error::unsupported(message).url(file.url()).hint("write it under that name"));
     }
+    let as_tree = conversion::as_tree(file, path, None, options.threads, call)?;
+    let file = &as_tree.file;
+    let mut tree = open_tree(file, path, call)?;
     let template = Template::of_tree(&tree, path, what.products.as_deref(), call)?;
     let orders = orders(dataset, &tree, path, what, options, call)?;
     let products = template.products_in(&tree, false)?;

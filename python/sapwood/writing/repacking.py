@@ -44,7 +44,7 @@ class RepackReport:
         bytes: size of the new file.
         trees: number of entries of each tree, by path.
         copied_baskets: baskets and pages that were copied unchanged.
-        recompressed_baskets: baskets that were recompressed with the same entries.
+        recompressed_baskets: baskets and pages that were recompressed with the same entries.
         cut_baskets: baskets that were re-split, with other entries than in the source; pages that were made
             from values.
         objects: other objects that were copied.

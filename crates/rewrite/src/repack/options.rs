@@ -124,7 +124,7 @@ pub struct RepackReport {
     pub trees: Vec<(String, u64)>,
     /// Number of baskets and pages copied unchanged.
     pub copied_baskets: u64,
-    /// Number of baskets recompressed, with the same entries.
+    /// Number of baskets and pages recompressed, with the same entries.
     pub recompressed_baskets: u64,
     /// Number of baskets made by re-splitting, and of pages made from values.
     pub cut_baskets: u64,

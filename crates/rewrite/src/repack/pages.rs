@@ -1,4 +1,5 @@
-//! Copies RNTuples: pages as they are where whole clusters are wanted unchanged; otherwise the values of columns.
+//! Copies RNTuples: pages, as they are or compressed otherwise, where whole clusters are wanted; otherwise the values of
+//! columns.
 
 use super::inputs::Inputs;
 use super::options::{RepackOptions, RepackReport, TreeSelection};
@@ -9,7 +10,7 @@ use crate::new_file;
 use crate::new_table::{Format, NewTable};
 use bytes::Bytes;
 use rayon::prelude::*;
-use sapwood_core::{Call, Error, Result};
+use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_fetch::{Ahead, Job};
 use sapwood_rntuple::RNTuple;
 use sapwood_rntuple::write::{CopiedFields, RNTupleBuilder, RNTupleOptions, StoredCluster, StoredPage};
@@ -35,8 +36,9 @@ enum Step {
 struct RNTupleCopy<'a> {
     fields: CopiedFields,
     target: NewTable,
-    /// Pages that were copied.
+    /// Pages that were copied, and those that were compressed otherwise.
     copied: u64,
+    recompressed: u64,
     options: &'a RepackOptions,
 }
 
@@ -70,6 +72,7 @@ pub(super) fn copy(
     let (file, sink) = output.both();
     compute(&pool, call, |_| copy.target.end(file, sink))?;
     report.copied_baskets += copy.copied;
+    report.recompressed_baskets += copy.recompressed;
     report.cut_baskets += copy.rewritten();
     Ok(copy.target.entries())
 }
@@ -108,7 +111,7 @@ impl<'a> RNTupleCopy<'a> {
         new_file::flush(file, sink)?;
         let format = Format::RNTuple(Box::new(builder));
         let target = NewTable { format, directory, name: name.to_owned(), title: String::new() };
-        Ok(RNTupleCopy { fields, target, copied: 0, options })
+        Ok(RNTupleCopy { fields, target, copied: 0, recompressed: 0, options })
     }
 
     /// Pages that were made from values.
@@ -195,16 +198,19 @@ impl<'a> RNTupleCopy<'a> {
         let mut placed = HashMap::new();
         while let Some(batch) = batches.next(call) {
             let (Batch { pages, ends }, stored) = batch?;
-            let checked = |(page, stored): (&StoredPage, Bytes)| page.checked(stored);
+            let written = |(page, stored): (&StoredPage, Bytes)| page.written(&stored);
             let parts: Vec<Bytes> =
-                compute(&pool, call, |_| pages.par_iter().zip(stored).map(checked).collect())?;
-            self.copied += pages.len() as u64;
-            let starts =
-                parts.iter().scan(0, |end, part| Some(std::mem::replace(end, *end + part.len() as u64)));
-            let starts: Vec<u64> = starts.collect();
+                compute(&pool, call, |_| pages.par_iter().zip(stored).map(written).collect())?;
+            let recompressed = pages.iter().filter(|page| page.is_recompressed()).count() as u64;
+            self.recompressed += recompressed;
+            self.copied += pages.len() as u64 - recompressed;
+            let lens: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
             if !parts.is_empty() {
-                let start = output.file.blob(directory, parts)?;
-                placed.extend(pages.iter().zip(starts).map(|(page, at)| (page.stored.start, start + at)));
+                let mut start = output.file.blob(directory, parts)?;
+                for (page, len) in pages.iter().zip(lens) {
+                    placed.insert(page.stored.start, ByteRange { start, len });
+                    start += len;
+                }
             }
             if let (Some(cluster), Format::RNTuple(builder)) = (ends, &mut self.target.format) {
                 let file = &mut output.file;

@@ -242,15 +242,16 @@ impl RNTupleBuilder {
     pub fn add_cluster(
         &mut self,
         cluster: StoredCluster,
-        placed: &HashMap<u64, u64>,
+        placed: &HashMap<u64, ByteRange>,
         place: &mut PlaceBlob<'_>,
     ) -> Result<()> {
         let missing = || Error::usage("a page was not placed");
         let column = |StoredColumn { compression, pages }: StoredColumn| {
             let page = |page: StoredPage| {
-                let start = *placed.get(&page.stored.start).ok_or_else(missing)?;
+                let ByteRange { start, len } = *placed.get(&page.stored.start).ok_or_else(missing)?;
                 let elements = u32::try_from(page.elements).map_err(|_| missing())?;
-                Ok(PlacedPage { elements, stored: ByteRange { start, len: page.len() } })
+                let stored = ByteRange { start, len: len.saturating_sub(crate::wire::CHECKSUM as u64) };
+                Ok(PlacedPage { elements, stored })
             };
             Ok((compression, pages.into_iter().map(page).collect::<Result<Vec<_>>>()?))
         };

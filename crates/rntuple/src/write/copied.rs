@@ -4,13 +4,13 @@ use super::elements::{Elements, Memory};
 use super::feed::Node;
 use super::layout::{FieldSpec, Layout, NewColumn};
 use super::metadata::MAX_BLOB;
+use super::recompressed::recompressed;
 use crate::encoding::{Encoding, Kind};
 use crate::node::{Builder, Node as Stored, Representations};
 use crate::page_list::Page;
 use crate::reader::verified;
 use crate::schema::{ColumnRecord, ExtraTypeInfo};
 use crate::table::RNTuple;
-use crate::wire::CHECKSUM;
 use bytes::{Bytes, BytesMut};
 use sapwood_codec::Compression;
 use sapwood_core::{ByteRange, Error, Form, Primitive, Result};
@@ -60,29 +60,34 @@ pub struct StoredPage {
     pub stored: ByteRange,
     pub(super) elements: u64,
     has_checksum: bool,
+    /// If it is to be compressed otherwise: how, and its bytes before compression.
+    recompressed: Option<(Compression, u64)>,
 }
 
 impl StoredPage {
-    /// Stored bytes without a checksum.
-    pub(super) fn len(&self) -> u64 {
-        self.stored.len - if self.has_checksum { CHECKSUM as u64 } else { 0 }
+    /// Whether it is to be compressed otherwise.
+    pub fn is_recompressed(&self) -> bool {
+        self.recompressed.is_some()
     }
 
-    /// The page from its bytes in the file, with a checksum.
+    /// The page as it is written, with a checksum, from its bytes in the file.
     ///
     /// # Errors
-    /// `Checksum` or `Truncated` if it is damaged.
-    pub fn checked(&self, stored: Bytes) -> Result<Bytes> {
-        if self.has_checksum {
-            return match verified(&stored) {
-                Ok(_) => Ok(stored),
-                Err(error) => Err(error.inside(self.stored.start)),
-            };
-        }
-        let mut page = BytesMut::with_capacity(stored.len() + CHECKSUM);
-        page.extend_from_slice(&stored);
-        page.extend_from_slice(&xxh3_64(&stored).to_le_bytes());
-        Ok(page.freeze())
+    /// `Checksum`, `Truncated` or `Corrupt` if it is damaged.
+    pub fn written(&self, stored: &Bytes) -> Result<Bytes> {
+        let written = || {
+            let page = if self.has_checksum { verified(stored)? } else { stored };
+            match self.recompressed {
+                Some((compression, len)) => recompressed(page, len, compression),
+                None if self.has_checksum => Ok(stored.clone()),
+                None => {
+                    let mut page = BytesMut::from(page);
+                    page.extend_from_slice(&xxh3_64(stored).to_le_bytes());
+                    Ok(page.freeze())
+                }
+            }
+        };
+        written().map_err(|error: Error| error.inside(self.stored.start))
     }
 }
 
@@ -156,7 +161,7 @@ impl CopiedFields {
     pub fn check_readable(&self) -> Result<()> {
         let Some((name, why)) = &self.unreadable else { return Ok(()) };
         Err(Error::unsupported(why.clone()).branch(name).hint(
-            "drop the field; or copy whole clusters, with the compression and the sizes that they have",
+            "drop the field; or copy whole clusters, with the sizes that they have",
         ))
     }
 
@@ -177,7 +182,7 @@ impl CopiedFields {
         columns(self) == columns(other)
     }
 
-    /// The pages of a cluster; `None` if they cannot be copied as they are, or are compressed otherwise than asked.
+    /// The pages of a cluster, to be compressed otherwise where that is asked; `None` if their columns cannot be copied.
     pub fn stored(
         &self,
         table: &RNTuple,
@@ -198,18 +203,21 @@ impl CopiedFields {
             };
             *holders.get_mut(new.first_of)? += 1;
             let pages: Vec<_> = stored.pages.iter().filter(|page| page.elements > 0).collect();
-            let asked = compression.map(|compression| compression.number().cast_unsigned());
             let elements: u64 = pages.iter().map(|page| page.elements).sum();
             let expected = per_entry.map(|count| count.saturating_mul(cluster.entries));
             let is_late = stored.pages.first().is_some_and(|page| page.first > 0);
-            if is_late
-                || expected.is_some_and(|expected| expected != elements)
-                || (!pages.is_empty() && asked.is_some_and(|asked| asked != stored.compression))
-            {
+            if is_late || expected.is_some_and(|expected| expected != elements) {
                 return None;
             }
-            let pages = pages.iter().map(|page| table.stored_page(page)).collect::<Option<Vec<_>>>()?;
-            columns.push(StoredColumn { compression: Some(stored.compression), pages });
+            let other = compression.filter(|asked| asked.number().cast_unsigned() != stored.compression);
+            let encoding = new.elements.encoding;
+            let page = |page: &&Page| {
+                let recompressed = other.map(|compression| (compression, encoding.bytes(page.elements)));
+                Some(StoredPage { recompressed, ..table.stored_page(page)? })
+            };
+            let pages = pages.iter().map(page).collect::<Option<Vec<_>>>()?;
+            let compression = other.map_or(stored.compression, |other| other.number().cast_unsigned());
+            columns.push(StoredColumn { compression: Some(compression), pages });
         }
         let is_complete = |(number, new): (usize, &NewColumn)| {
             new.first_of != number || holders.get(number).is_some_and(|holders| *holders == 1)
@@ -228,7 +236,8 @@ impl RNTuple {
         };
         let stored = page.range.filter(|range| range.len <= most)?;
         let &Page { elements, has_checksum, .. } = page;
-        (elements <= i32::MAX as u64).then_some(StoredPage { stored, elements, has_checksum })
+        let page = StoredPage { stored, elements, has_checksum, recompressed: None };
+        (elements <= i32::MAX as u64).then_some(page)
     }
 }
 

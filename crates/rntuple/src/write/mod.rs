@@ -13,6 +13,7 @@ mod envelope;
 mod feed;
 mod layout;
 mod metadata;
+mod recompressed;
 
 pub use builder::{PAGE_SIZES, PlaceBlob, RNTupleBuilder, RNTupleOptions};
 pub use copied::{CopiedFields, StoredCluster, StoredColumn, StoredPage};
