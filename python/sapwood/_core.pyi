@@ -384,6 +384,9 @@ class Tree:
     compressed_bytes: int
     uncompressed_bytes: int
     is_distant: bool  # reading waits for a server
+    attribute_sets: list[str]
+    def attribute_set(self, name: str, deadline: float | None = None) -> Tree:
+        """An attribute set of an RNTuple."""
     def find_baskets(self, branches: list[int], deadline: float | None = None) -> None:
         """Locate the baskets of branches of a dataset, in one round trip. For files, nothing to do."""
     def known_values(

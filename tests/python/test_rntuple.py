@@ -171,12 +171,6 @@ def test_damage_to_a_page_is_found(path: Path, tmp_path: Path) -> None:
     assert report.trees[0].lost["energy"] == ((0, ENTRIES),)
 
 
-def test_what_only_a_ttree_has_is_refused_by_name(path: Path, tree_path: Path, tmp_path: Path) -> None:
-    dataset = sapwood.stripe.create(tmp_path / "set", f"{tree_path}:Events")
-    with pytest.raises(UnsupportedTypeError, match="'Events' is an RNTuple"):
-        dataset.add(path)
-
-
 @pytest.fixture(scope="module")
 def made(corpus: Path) -> Path:
     """A folder of RNTuples that ROOT made."""
@@ -224,3 +218,29 @@ def test_fields_that_were_added_later_are_zero_before(made: Path) -> None:
     assert len(late) == 30
     assert late.fields == ["i", "HLT", "late", "x", "y", "z"]
     assert not any(late.late[:10]) and any(late.late)
+
+
+def test_attribute_sets_are_trees(corpus: Path) -> None:
+    path = corpus.parent.parent / "corpus-rntuple" / "gen640__attributes.root"
+    if not path.exists():
+        pytest.skip(f"no {path.name}")
+    with sapwood.open(f"{path}:ntpl") as tree:
+        assert tree.attribute_sets == ["Attributes"]
+        found = tree.attribute_set("Attributes")
+        about = [{"_rangeStart": 0, "_rangeLen": 1, "_userData": {"attr": 1}}]
+        about += [{"_rangeStart": 1, "_rangeLen": 2, "_userData": {"attr": 2}}]
+        assert found.arrays().to_list() == about
+        assert found["_userData.attr"].array().to_list() == [1, 2]
+        assert found.object_path == "/ntpl;1.Attributes"
+        assert pickle.loads(pickle.dumps(found)).arrays().to_list() == about
+        with pytest.raises(KeyInFileError, match="'ntpl;1' has no attribute set 'Other'"):
+            tree.attribute_set("Other")
+
+
+def test_a_tree_has_no_attribute_sets(tmp_path: Path) -> None:
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        file["t"] = {"x": [1, 2]}
+    with sapwood.open(f"{tmp_path}/out.root:t") as tree:
+        assert tree.attribute_sets == []
+        with pytest.raises(KeyInFileError):
+            tree.attribute_set("Attributes")

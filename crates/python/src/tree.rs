@@ -165,6 +165,16 @@ impl Tree {
     }
 
     #[getter]
+    fn attribute_sets(&self) -> Vec<&str> {
+        self.0.attribute_sets().collect()
+    }
+
+    #[pyo3(signature = (name, deadline=None))]
+    fn attribute_set(&self, py: Python<'_>, name: &str, deadline: Option<f64>) -> PyResult<Tree> {
+        detached(py, deadline, |call| self.0.attribute_set(name, call)).map(Tree)
+    }
+
+    #[getter]
     fn is_distant(&self) -> bool {
         self.0.is_distant()
     }

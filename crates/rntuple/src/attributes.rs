@@ -31,6 +31,14 @@ impl AttributeSet {
         &self.name
     }
 
+    /// Where its anchor is.
+    ///
+    /// # Errors
+    /// `Unsupported` if it is not in the file.
+    pub fn offset(&self) -> Result<u64> {
+        self.anchor.in_file().map(|range| range.start)
+    }
+
     /// The anchor, to [parse](crate::Metadata::parse) its metadata from; or the bytes that are needed for it.
     ///
     /// # Errors

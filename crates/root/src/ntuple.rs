@@ -2,7 +2,7 @@
 
 use crate::root_file::{KeyRecord, RootFile};
 use sapwood_core::{Call, Result};
-use sapwood_rntuple::{Anchor, Metadata, RNTuple};
+use sapwood_rntuple::{Anchor, AttributeSet, Metadata, RNTuple};
 
 /// Classes of RNTuples.
 pub const RNTUPLES: [&str; 2] = ["ROOT::RNTuple", "ROOT::Experimental::RNTuple"];
@@ -24,4 +24,20 @@ pub(crate) fn open(file: &RootFile, found: &KeyRecord, call: &mut Call<'_>) -> R
     let metadata = file.parse(call, |_, known| Metadata::parse(&anchor, known))?;
     RNTuple::new(file.url(), path, metadata, file.fetcher().clone())
         .map_err(|error| error.at(key.offset).url(file.url()))
+}
+
+/// An attribute set of the RNTuple at a path.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_attributes(
+    file: &RootFile,
+    path: &str,
+    set: &AttributeSet,
+    call: &mut Call<'_>,
+) -> Result<RNTuple> {
+    let anchor = file.parse(call, |_, known| set.anchor(known))?;
+    let metadata = file.parse(call, |_, known| Metadata::parse(&anchor, known))?;
+    let path = format!("{path}.{}", set.name());
+    RNTuple::new(file.url(), &path, metadata, file.fetcher().clone()).map_err(|error| error.url(file.url()))
 }

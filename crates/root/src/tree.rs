@@ -4,8 +4,8 @@ use crate::contents::tree_table;
 use crate::file::File;
 use crate::ntuple::{self, RNTUPLES};
 use crate::root_file::KeyRecord;
-use sapwood_core::{Call, Column, Error, Form, Result};
-use sapwood_rntuple::RNTuple;
+use sapwood_core::{Call, Column, Error, ErrorKind, Form, Result};
+use sapwood_rntuple::{AttributeSet, RNTuple};
 use sapwood_table::{
     CachedTable, Chunk, ColumnSchema, CutOptions, CutScan, EntryRead, EntryStatistics, Lazy, LazyOptions,
     PassingEntries, Query, Scan, Selection, Table, member_form, names, spelled_form,
@@ -144,6 +144,30 @@ impl Tree {
             Format::TTree(_) => None,
             Format::RNTuple(table) => Some(table),
         }
+    }
+
+    /// The names of its attribute sets, which only RNTuples have.
+    pub fn attribute_sets(&self) -> impl Iterator<Item = &str> {
+        self.sets().iter().map(AttributeSet::name)
+    }
+
+    /// An attribute set: an RNTuple whose entries say something about ranges of entries of this one.
+    ///
+    /// # Errors
+    /// `Missing` if there is none of this name; `Unsupported` if its schema is not known; those of the source;
+    /// `Truncated`, `Checksum` or `Corrupt` if its metadata are broken.
+    pub fn attribute_set(&self, name: &str, call: &mut Call<'_>) -> Result<Tree> {
+        let missing = || {
+            let message = format!("'{}' has no attribute set '{name}'", self.path());
+            Error::new(ErrorKind::Missing, message).url(self.file().url())
+        };
+        let set = self.sets().iter().find(|set| set.name() == name).ok_or_else(missing)?;
+        let table = ntuple::open_attributes(self.file().root(), self.path(), set, call)?;
+        Ok(Tree::of_format(self.file().clone(), set.offset()?, Format::RNTuple(Arc::new(table)), None))
+    }
+
+    fn sets(&self) -> &[AttributeSet] {
+        self.rntuple().map_or(&[], |table| table.attribute_sets())
     }
 
     /// Its path in the file, as requested.

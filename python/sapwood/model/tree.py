@@ -308,6 +308,25 @@ class Tree(HasBranches, ClosingContext):
         return LazyChunks(reader, virtual_records(reader, ak_add_doc, access_log))
 
     @property
+    def attribute_sets(self) -> list[str]:
+        """The names of an RNTuple's attribute sets, which :meth:`attribute_set` opens. A TTree has none."""
+        return self.core.attribute_sets
+
+    def attribute_set(self, name: str) -> AttributeSet:
+        """An attribute set: a tree whose entries say something about ranges of entries of this one.
+
+        Its branches are ``_rangeStart``, the first entry of a range, ``_rangeLen``, its number of entries,
+        and ``_userData``, a record of what its writer says about them. Ranges can overlap, and be empty.
+
+        Raises:
+            KeyInFileError: there is none of this name.
+            UnsupportedTypeError: it is of a newer format.
+        """
+        with core_errors():
+            core = self.core.attribute_set(name, self.file.options.deadline)
+        return AttributeSet(self, name, core)
+
+    @property
     def all_branches(self) -> list[Branch]:
         """The branches at any depth, by their :attr:`Branch.index`."""
         return self._branches
@@ -435,6 +454,27 @@ class Tree(HasBranches, ClosingContext):
     def _by_name(self, prefix: str, name: str) -> Branch | None:
         inside = [branch for branch in self._named.get(name, []) if branch.path.startswith(prefix)]
         return min(inside, key=lambda branch: branch.path.count("/"), default=None)
+
+
+class AttributeSet(Tree):
+    """An attribute set of an RNTuple: see :meth:`Tree.attribute_set`."""
+
+    def __init__(self, main: Tree, name: str, core: _core.Tree) -> None:
+        super().__init__(main.parent, f"{main._path}.{name}", None, core)
+        self._main = main
+        self._name = name
+
+    @cached_property
+    def object_path(self) -> str:
+        """The path of the RNTuple, a dot, and the name of the set."""
+        return f"{self._main.object_path}.{self._name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_attribute_set, (self._main, self._name))
+
+
+def _attribute_set(main: Tree, name: str) -> AttributeSet:
+    return main.attribute_set(name)
 
 
 def _reopen(file: File, path: str, cycle: int | None) -> Tree:
