@@ -1,6 +1,6 @@
-"""Makes the inputs of the benchmarks with real ROOT: NanoAOD-like (four compressions, and 20 small files),
-H1-like (two layouts), MiniAOD-like (`edm_…`) and xAOD-like, and a pool of background events (`minbias_…`)
-with signal for them.
+"""Makes the inputs of the benchmarks with real ROOT: NanoAOD-like (four compressions, also as RNTuples, and
+20 small files), H1-like (two layouts), MiniAOD-like (`edm_…`) and xAOD-like, and a pool of background events
+(`minbias_…`) with signal for them.
 
     python bench/generate.py --out DIR [--events 100000] [--only nano_zstd5,h1_new]
 
@@ -20,6 +20,8 @@ from pathlib import Path
 from rootbuild import HERE, compiled, dictionary
 
 COMPRESSIONS = {"nano_zstd5": 505, "nano_lz4": 404, "nano_zlib1": 101, "nano_lzma9": 209}
+# RNTuples of the same events, by ROOT's importer.
+RNTUPLES = {name.replace("nano", "rntuple"): number for name, number in COMPRESSIONS.items()}
 # Files of a loop, of one cluster each.
 LOOPS = {f"loops_{number:02}": 5000 for number in range(20)}
 LAYOUTS = {"h1_new": "new", "h1_old": "old"}
@@ -49,6 +51,12 @@ def command_for(name: str, out: Path, events: int, build: Path) -> list[str]:
         program, schema = compiled(generators / "nano.cpp", build), generators / "nano.schema"
         compression, entries = COMPRESSIONS.get(name, 505), LOOPS.get(name, events)
         return [str(program), str(out), str(schema), str(compression), str(entries)]
+    if name in RNTUPLES:
+        source = out.with_name("nano_zstd5.root")
+        if not source.exists():
+            raise SystemExit(f"{name} is made from {source.name}: make that first")
+        program = compiled(generators / "rntuple.cpp", build)
+        return [str(program), str(out), str(source), "Events", str(RNTUPLES[name])]
     if name in OBJECTS:
         generator, *arguments = map(str, OBJECTS[name])
         program = object_program(generator, generator, build)
@@ -68,7 +76,7 @@ def object_program(name: str, classes: str, build: Path) -> Path:
 
 
 def main() -> None:
-    names = [*COMPRESSIONS, *LOOPS, *LAYOUTS, *OBJECTS, *POOL]
+    names = [*COMPRESSIONS, *RNTUPLES, *LOOPS, *LAYOUTS, *OBJECTS, *POOL]
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     default = os.environ.get("SAPWOOD_BENCH_DATA")

@@ -70,12 +70,12 @@ READERS = [
 ]
 
 
-def limit_program(build: Path) -> Path:
-    """The compiled program of `bench/limit`."""
+def limit_program(build: Path, name: str = "limit") -> Path:
+    """A compiled program of `bench/limit`: that of trees, or `pages`, that of RNTuples."""
     target = build / "limit"
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--target-dir", str(target)]
     subprocess.run([*command, "--manifest-path", str(HERE / "limit" / "Cargo.toml")], check=True)
-    return target / "release" / "limit"
+    return target / "release" / name
 
 
 def available(readers: list[Reader]) -> list[Reader]:
@@ -109,21 +109,25 @@ def measure(
     data: Path, selection: str, readers: list[Reader], options: argparse.Namespace
 ) -> list[report.Record]:
     """Runs all readers on one selection of columns of one file, in turns; returns one record per reader."""
-    runs: dict[Reader, list[dict[str, float]]] = {reader: [] for reader in readers}
     with tempfile.TemporaryDirectory() as folder, uproot.open(f"{data}:{TREE}") as tree:
         names = SELECTIONS[selection] or tree.keys()
         columns, baskets = Path(folder) / "columns", Path(folder) / "baskets"
         columns.write_text("\n".join(names) + "\n")
         write_list(data, TREE, names, baskets)
         commands = {reader: reader.command(data, columns, baskets, options.build) for reader in readers}
-        for _ in range(options.repeats):
-            for reader in readers:
-                # Slow readers are repeated less often.
-                if runs[reader] and sum(each["wall"] for each in runs[reader]) > options.patience:
-                    continue
-                runs[reader].append(run(reader, commands[reader]))
-    common = {"input": data.stem, "columns": selection}
-    return [{**common, "reader": each.name, "threads": each.threads, "runs": runs[each]} for each in readers]
+        return turns({"input": data.stem, "columns": selection}, commands, options)
+
+
+def turns(
+    common: dict[str, str], commands: dict[Reader, list[str]], options: argparse.Namespace
+) -> list[report.Record]:
+    """Runs the commands of readers in turns, slow ones less often; one record per reader."""
+    runs: dict[Reader, list[dict[str, float]]] = {reader: [] for reader in commands}
+    for _ in range(options.repeats):
+        for reader, command in commands.items():
+            if not runs[reader] or sum(each["wall"] for each in runs[reader]) <= options.patience:
+                runs[reader].append(run(reader, command))
+    return [{**common, "reader": each.name, "threads": each.threads, "runs": runs[each]} for each in commands]
 
 
 def arguments() -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""Draws the three plots of docs/benchmarks/index.md from the result files, and pastes tables.
+"""Draws the plots of docs/benchmarks/index.md and rntuple.md from the result files, and pastes tables.
 
     python bench/overview.py
 
@@ -21,6 +21,8 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 RESULTS = DOCS / "benchmarks" / "results"
 LOCAL = ["sapwood", "sapwood, 2 threads", "ROOT bulk I/O", "ROOT branch loop", "uproot", "uproot, 2 threads"]
 FAR = ["sapwood", "uproot", "ROOT, 10 MB"]
+NTUPLE = ["sapwood", "sapwood, 2 threads", "sapwood, tree", "ROOT bulk", "RDataFrame", "uproot"]
+NTUPLE_FAR = ["sapwood", "uproot", "ROOT"]
 WRITING = ["sapwood, 1 thread", "sapwood, 2 threads", "ROOT TTree, 1 thread", "ROOT TTree, 2 threads"]
 WRITING += ["uproot at level 10, 1 thread", "uproot, 1 thread"]
 LADDER = [
@@ -40,9 +42,11 @@ PAGES = (
     "benchmarks/index.md",
     "benchmarks/learned.md",
     "benchmarks/mixing.md",
+    "benchmarks/rntuple.md",
     "concepts/which-layout.md",
     "guides/remote.md",
     "guides/uproot-programs.md",
+    "guides/rntuple-or-tree.md",
     "studies.md",
 )
 TITLE_HEIGHT = 28.0
@@ -87,18 +91,39 @@ def local_plot(folder: Path) -> str:
 def far_plot(folder: Path) -> str:
     """Reading three columns over root://, by the round trip."""
     rows = part(folder, "remote", "### root://, h1_new, no limit")
-    head, readers = rows[0], {row[0]: row for row in rows[2:]}
-    series = []
-    for reader in FAR:
+    title = "High latency: seconds to read three columns over root:// (lower is better)"
+    return titled(by_round_trip(rows, FAR), title)
+
+
+def by_round_trip(rows: list[list[str]], readers: list[str]) -> str:
+    """The seconds of some readers by the round trip."""
+    head, cells_of = rows[0], {row[0]: row for row in rows[2:]}
+    series, trips = [], []
+    for reader in readers:
         marks = []
-        for name, cell in zip(head, readers[reader], strict=True):
-            if name.endswith(" ms") and name != "0 ms":
+        for name, cell in zip(head, cells_of[reader], strict=True):
+            if name.endswith(" ms") and name != "0 ms" and cell != "fails":
                 value = float(cell)
-                marks.append(Mark(float(name[:-3]), value, value, value, f"{reader}, {name}: {cell} s"))
+                trips.append(float(name[:-3]))
+                marks.append(Mark(trips[-1], value, value, value, f"{reader}, {name}: {cell} s"))
         series.append(Series(reader, marks, is_curve=True))
-    x = Axis("round trip in milliseconds", is_log=True, at=[0.3, 2, 11, 22, 72, 240])
-    drawn = chart(x, Axis("wall seconds", is_log=True, at=[0.1, 0.2, 0.5, 1, 2, 5]), series)
-    return titled(drawn, "High latency: seconds to read three columns over root:// (lower is better)")
+    x = Axis("round trip in milliseconds", is_log=True, at=sorted(set(trips)))
+    return chart(x, Axis("wall seconds", is_log=True, at=[0.1, 0.2, 0.5, 1, 2, 5]), series)
+
+
+def ntuple_plot(folder: Path) -> str:
+    """Reading all columns of an RNTuple."""
+    found = seconds(part(folder, "rntuple", "### rntuple_zstd5, all columns"), "wall s")
+    rows = [(reader, [found[reader]]) for reader in NTUPLE]
+    title = "RNTuple: seconds to read 1,491 columns, ZSTD-5 (lower is better)"
+    return titled(bars(["wall seconds"], rows, "{:.2f} s".format), title)
+
+
+def ntuple_far_plot(folder: Path) -> str:
+    """Reading three columns of an RNTuple over http://, by the round trip."""
+    rows = part(folder, "rntuple", "### http://")
+    title = "RNTuple: seconds to read three columns over http:// (lower is better)"
+    return titled(by_round_trip(rows, NTUPLE_FAR), title)
 
 
 def writing_plot(folder: Path) -> str:
@@ -113,6 +138,8 @@ PLOTS: dict[str, Callable[[Path], str]] = {
     "benchmark-local": local_plot,
     "benchmark-far": far_plot,
     "benchmark-writing": writing_plot,
+    "benchmark-rntuple": ntuple_plot,
+    "benchmark-rntuple-far": ntuple_far_plot,
 }
 
 
@@ -152,6 +179,12 @@ def tables(folder: Path) -> dict[str, str]:
         "use200": markdown(part(folder, "mix", "| 2,000 x 200 |")),
         "opening": markdown(part(folder, "opening")),
         "names": markdown(part(folder, "names", "## Times")),
+        "rntuple_near": markdown(part(folder, "rntuple", "### rntuple_zstd5, all columns")),
+        "rntuple_loops": markdown(part(folder, "rntuple", "| reader | seconds |")),
+        "rntuple_far": markdown(part(folder, "rntuple", "### http://")),
+        "rntuple_write": markdown(part(folder, "rntuple", "| writer |")),
+        "rntuple_merge": markdown(part(folder, "rntuple", "| work |")),
+        "formats": markdown(part(folder, "formats")),
         "cms2015": findings(folder, "CMS 2015"),
         "atlas2018": findings(folder, "ATLAS 2018"),
         **dict(study_items.tables(lambda name, heading: rows_of(folder, name, heading))),

@@ -8,7 +8,9 @@ import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-LIBRARIES = "Core RIO Tree TreePlayer ROOTDataFrame ROOTVecOps ROOTNTuple Hist MathCore Thread Imt"
+LIBRARIES = (
+    "Core RIO Tree TreePlayer ROOTDataFrame ROOTVecOps ROOTNTuple ROOTNTupleUtil Hist MathCore Thread Imt"
+)
 
 
 def root_folder() -> Path | None:

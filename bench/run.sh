@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs all benchmarks, or the named ones (local, memory, objects, remote, links, learned, loops, columns, mounts, mix, sources, write, repack, stripe, studies): installs the
-# peers, makes missing inputs, measures, and writes tables to docs/benchmarks/results and raw figures to build/bench.
+# Runs all benchmarks, or the named ones (local, memory, objects, rntuple, remote, links, learned, loops, columns, mounts, mix, sources, write, repack, stripe, studies):
+# installs the peers, makes missing inputs, measures, and writes tables to docs/benchmarks/results and raw figures to build/bench.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
 tables=docs/benchmarks/results
-parts=${*:-local memory objects remote links learned loops columns mounts mix sources write repack stripe studies}
+parts=${*:-local memory objects rntuple remote links learned loops columns mounts mix sources write repack stripe studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # Another Python than that of .venv also needs this package.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
@@ -29,6 +29,11 @@ for part in $parts; do
     local) inputs=$inputs,nano_zstd5,nano_lz4,nano_zlib1,nano_lzma9 ;;
     objects) inputs=$inputs,edm_zlib5,edm_lzma4,edm_small,xaod_zlib5,xaod_small ;;
     links) install XRootD xrootd ;;
+    rntuple)
+        inputs=$inputs,nano_zstd5,rntuple_zstd5,rntuple_lz4,rntuple_zlib1,rntuple_lzma9,edm_split,xaod_zlib5
+        install XRootD xrootd fsspec-xrootd
+        install s3fs s3fs
+        ;;
     remote)
         inputs=$inputs,h1_old,h1_new,nano_zstd5
         install XRootD xrootd fsspec-xrootd
@@ -83,6 +88,9 @@ case " $parts " in
     done
     "$python" bench/chain.py --markdown "$tables/chain.md" --json "$results/chain.json" --plot docs/images/chain.svg
     ;;
+esac
+case " $parts " in
+*" rntuple "*) "$python" bench/formats.py --markdown "$tables/formats.md" --json "$results/formats.json" ;;
 esac
 case " $parts " in
 *" remote "*) "$python" bench/remote_plot.py "$results/remote.json" docs/images/remote.svg ;;

@@ -86,7 +86,11 @@ def command(writer: str, threads: int, folder: Path, target: Path, build: Path) 
 def run(writer: str, threads: int, folder: Path, scratch: Path, build: Path) -> dict[str, float]:
     """The measurements that one run reports, and the size of its file."""
     target = scratch / "written.root"
-    call = command(writer, threads, folder, target, build)
+    return timed(writer, command(writer, threads, folder, target, build), threads, target)
+
+
+def timed(writer: str, call: list[str], threads: int, target: Path) -> dict[str, float]:
+    """The measurements of a command that writes `target`, and its size."""
     environment = {**os.environ, "SAPWOOD_THREADS": str(threads)}
     touch_memory()
     done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=RUN_SECONDS)

@@ -1,9 +1,10 @@
 """Writes a tree from columns in memory, with sapwood or uproot, and prints JSON.
 
-    python python_write.py sapwood|uproot COLUMNS TARGET THREADS CLUSTER COMPRESSION
+    python python_write.py sapwood|sapwood-rntuple|uproot COLUMNS TARGET THREADS CLUSTER COMPRESSION
 
 See root_write.cpp for COLUMNS and for the output. Both libraries receive one cluster at a time. uproot
-receives the columns of a counter as records, so that they share it.
+receives the columns of a counter as records, so that they share it. sapwood-rntuple writes an RNTuple without
+the counters, whose clusters have the default size: CLUSTER is only what it receives at a time.
 """
 
 from __future__ import annotations
@@ -46,7 +47,17 @@ def main() -> None:
     arrays, counters = columns(Path(folder))
     step = int(cluster)
     entries = min(len(array) for array in arrays.values())
-    if writer == "sapwood":
+    if writer == "sapwood-rntuple":
+        import sapwood
+
+        arrays = {name: array for name, array in arrays.items() if name not in counters.values()}
+        recreate = sapwood.recreate
+        before, begin, used = memory("VmRSS:"), time.perf_counter(), time.process_time()
+        with recreate(target, compression=int(compression), threads=int(threads)) as file:
+            ntuple = file.mkrntuple("Events")
+            for start in range(0, entries, step):
+                ntuple.extend({name: array[start : start + step] for name, array in arrays.items()})
+    elif writer == "sapwood":
         import sapwood
 
         recreate = sapwood.recreate

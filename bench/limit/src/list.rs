@@ -3,7 +3,7 @@
 //! The first line is the path of the file. A line `column NAME ITEM_SIZE flat|jagged` begins a column; each line
 //! after it is a basket: offset in the file, then fNbytes, fKeylen, fObjlen, fLast of its key, and its entries.
 
-use crate::Result;
+use limits::Result;
 use std::path::PathBuf;
 
 pub struct List {

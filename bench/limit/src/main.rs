@@ -1,31 +1,18 @@
 //! The limit of reading a tree: only reads baskets, decompresses them, and byte-swaps them into new memory.
 //!
 //! `limit LIST THREADS [--sums]` reads the baskets in LIST (see `list.rs`), which contains all positions and uncompressed
-//! sizes. It verifies no checksum and merges no reads. It prints one line of JSON: wall seconds, CPU seconds, bytes of
-//! peak memory and of output; with `--sums` then a line per column with the sums of its bytes.
+//! sizes. It verifies no checksum and merges no reads. It prints what `measure` says; with `--sums` then a line per column
+//! with the sums of its bytes.
 
-mod decompress;
 mod list;
 mod swap;
 
-use decompress::Decompressor;
+use limits::decompress::Decompressor;
+use limits::{Output, Result, measure};
 use list::{Basket, Column, List};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-use std::{env, error, fs, mem, thread};
-
-type Result<T> = std::result::Result<T, Box<dyn error::Error + Send + Sync>>;
-
-/// The memory for the values of a column.
-#[derive(Default)]
-struct Output {
-    values: Vec<u8>,
-    /// The first item of each entry; empty for a column of one item per entry.
-    offsets: Vec<i64>,
-}
+use std::{env, fs};
 
 /// Memory that a thread reuses for each basket.
 #[derive(Default)]
@@ -42,19 +29,8 @@ fn main() -> Result<()> {
     };
     let list = List::parse(&fs::read_to_string(list)?)?;
     let file = File::open(&list.path)?;
-
-    let (begin, used_before) = (Instant::now(), processor_time());
-    let outputs = read_all(&file, &list.columns, threads.parse()?)?;
-    let (wall, used) = (begin.elapsed(), processor_time());
-
-    println!(
-        "{{\"open\": 0, \"wall\": {}, \"cpu\": {}, \"cpu_system\": {}, \"peak\": {}, \"bytes\": {}}}",
-        wall.as_secs_f64(),
-        (used.0 + used.1 - used_before.0 - used_before.1).as_secs_f64(),
-        (used.1 - used_before.1).as_secs_f64(),
-        peak_memory(),
-        outputs.iter().map(|output| output.values.len() + 8 * output.offsets.len()).sum::<usize>(),
-    );
+    let read = |index: usize, scratch: &mut Scratch| read_column(&file, &list.columns[index], scratch);
+    let outputs = measure(list.columns.len(), threads.parse()?, read)?;
     if rest.iter().any(|argument| argument == "--sums") {
         for (column, output) in list.columns.iter().zip(&outputs) {
             let values: u64 = output.values.iter().map(|&byte| u64::from(byte)).sum();
@@ -62,30 +38,6 @@ fn main() -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Each thread takes the next column until none is left.
-fn read_all(file: &File, columns: &[Column], threads: usize) -> Result<Vec<Output>> {
-    let next = AtomicUsize::new(0);
-    let outputs: Vec<Mutex<Output>> = columns.iter().map(|_| Mutex::default()).collect();
-    let work = || -> Result<()> {
-        let mut scratch = Scratch::default();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(column) = columns.get(index) else { return Ok(()) };
-            let output = read_column(file, column, &mut scratch)?;
-            *outputs[index].lock().unwrap_or_else(PoisonError::into_inner) = output;
-        }
-    };
-    thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        work()?;
-        others.into_iter().try_for_each(|other| other.join().map_err(|_| "a thread failed")?)
-    })?;
-    Ok(outputs
-        .into_iter()
-        .map(|output| output.into_inner().unwrap_or_else(PoisonError::into_inner))
-        .collect())
 }
 
 fn read_column(file: &File, column: &Column, scratch: &mut Scratch) -> Result<Output> {
@@ -130,22 +82,3 @@ fn read_basket(
     Ok(())
 }
 
-/// CPU time of this process so far, user and system.
-fn processor_time() -> (Duration, Duration) {
-    let time = |value: libc::timeval| Duration::new(value.tv_sec as u64, 1000 * value.tv_usec as u32);
-    // SAFETY: the structure is plain numbers, for which zeros are valid, and the call fills it.
-    let usage = unsafe {
-        let mut usage: libc::rusage = mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
-        usage
-    };
-    (time(usage.ru_utime), time(usage.ru_stime))
-}
-
-/// The peak memory of this process, in bytes.
-fn peak_memory() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok())
-        .map_or(0, |kib| 1024 * kib)
-}
