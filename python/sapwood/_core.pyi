@@ -676,6 +676,8 @@ class Writer:
         fields: (name, description, form, ROOT's number of the compression); see `arrays.column.Form`.
         compression: ROOT's number for the metadata. cluster: as for `tree`. page_size: bytes.
         """
+    def add_fields(self, table: int, fields: Sequence[tuple[str, str, tuple[Any, ...], int]]) -> None:
+        """Add fields to an RNTuple, as for `rntuple`; they are zero or empty in the entries so far."""
     def existing_tree(self, path: str) -> tuple[int, int, list[tuple[str, tuple[Any, ...]]]]:
         """A tree of the updated file: its number, its entries, name and storage of each branch."""
     def extend(self, table: int, entries: int, columns: Sequence[Sequence[NDArray[np.uint8]]]) -> None:

@@ -184,6 +184,76 @@ def test_an_rntuple_is_added_to_an_existing_file(tmp_path: Path) -> None:
     assert second["entries"] == [{"x": [1.5]}, {"x": []}]
 
 
+LATE = ["int32", "text", "nested", "array", "options", "record", "Jet", "variant", "bool"]
+
+
+@pytest.mark.parametrize("options", [{}, {"cluster_entries": 70, "page_size": 300}], ids=str)
+def test_late_fields_are_zero_or_empty_before(
+    table: dict[str, Any], tmp_path: Path, options: dict[str, Any]
+) -> None:
+    path, first = tmp_path / "out.root", 345
+    types = {name: ak.type(ak.Array(table[name])).content for name in LATE}
+    with sapwood.recreate(path) as file:
+        rntuple = file.mkrntuple("t", {"n": "int64"}, **options)
+        rntuple.extend({"n": np.arange(first)})
+        rntuple.add_fields(types, titles={"text": "words"}, compression={"text": "none"})
+        assert rntuple.keys() == ["n", *LATE]
+        rntuple.extend({"n": np.arange(first, ENTRIES), **{name: table[name][first:] for name in LATE}})
+    zeros = {"int32": 0, "text": "", "nested": [], "array": np.zeros((2, 3)).tolist(), "options": []}
+    zeros |= {"record": {"x": 0, "n": 0}, "Jet": [], "variant": None, "bool": False}
+    expected = {name: [zeros[name]] * first + ak.Array(table[name]).tolist()[first:] for name in LATE}
+    expected["n"] = list(range(ENTRIES))
+    with sapwood.open(f"{path}:t") as tree:
+        assert tree["text"].title == "words"
+        for name, values in expected.items():
+            assert tree[name].array().tolist() == values, name
+        assert tree["Jet"].array(entry_start=300, entry_stop=400).tolist() == expected["Jet"][300:400]
+    assert sapwood.verify(path).files[0].ok
+    copy = tmp_path / "copy.root"
+    for change in ({}, {"compression": "lz4"}, {"entry_start": 100}):
+        sapwood.repack(path, copy, overwrite=True, **change)  # type: ignore[arg-type]
+        with sapwood.open(f"{copy}:t") as tree:
+            assert tree["record"].array().tolist() == expected["record"][change.get("entry_start", 0) :]
+    (read,) = rntuples_by_root(path, "t")
+    for name in {*expected} - {"variant"}:
+        assert [entry[name] for entry in read["entries"]] == expected[name], name
+
+
+def test_fields_added_before_the_first_entry_are_like_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "out.root"
+    with sapwood.recreate(path) as file:
+        rntuple = file.mkrntuple("t", {"x": "int32"})
+        rntuple.add_fields({"y": "float32"})
+        rntuple.add_fields({"z": "var * int8"})
+        rntuple.extend({"x": [1, 2], "y": [0.5, 1.5], "z": [[1], []]})
+    expected = [{"x": 1, "y": 0.5, "z": [1]}, {"x": 2, "y": 1.5, "z": []}]
+    with uproot.open(path) as file:
+        assert file["t"].arrays().tolist() == expected
+    (read,) = rntuples_by_root(path, "t")
+    assert read["entries"] == expected
+
+
+def test_late_fields_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "out.root"
+    with sapwood.recreate(path) as file:
+        with pytest.raises(UsageError, match="no fields yet"):
+            file.mkrntuple("later").add_fields({"x": "int32"})
+        file["later"].extend({"x": [1]})
+        rntuple = file.mkrntuple("t", {"x": "int32"})
+        rntuple.extend({"x": [1]})
+        for fields, message in (
+            ({"x": "int32"}, "two fields of this name"),
+            ({"y": "int32", "a.b": "int32"}, "must not contain '.'"),
+            ({"y": np.zeros(1)}, "must be a dict of types"),
+        ):
+            with pytest.raises(UsageError, match=message):
+                rntuple.add_fields(fields)
+        assert rntuple.keys() == ["x"]
+        rntuple.extend({"x": [2]})
+    with uproot.open(path) as file:
+        assert file["t"].arrays().tolist() == [{"x": 1}, {"x": 2}]
+
+
 @pytest.mark.parametrize(
     ("data", "error", "message"),
     [

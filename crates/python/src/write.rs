@@ -122,6 +122,15 @@ impl Writer {
         })
     }
 
+    /// Adds fields to an RNTuple, as for `rntuple`.
+    fn add_fields(&self, py: Python<'_>, table: usize, fields: Vec<Field<'_>>) -> PyResult<()> {
+        let fields = fields.into_iter().map(field).collect::<PyResult<Vec<_>>>()?;
+        self.with(py, |open| {
+            let table = *open.tables.get(table).ok_or_else(|| Error::usage("there is no such table"))?;
+            open.writer.add_fields(table, fields)
+        })
+    }
+
     /// An existing tree: its number, its entries, and name and storage of its branches.
     fn existing_tree<'py>(&self, py: Python<'py>, path: &str) -> PyResult<ExistingTree<'py>> {
         let (number, entries, branches) = self.with(py, |open| {

@@ -129,20 +129,53 @@ class WritableRNTuple:
             self._core.extend(self._number, length, buffers)
         self._entries += length
 
+    def add_fields(
+        self,
+        fields: Any,
+        *,
+        compression: Compression | str | int | Mapping[str, Any] | None = None,
+        titles: Mapping[str, str] | None = None,
+    ) -> None:
+        """Adds top-level fields. In the entries so far, they are zero, empty or None, as in ROOT.
+
+        The open cluster ends, so add all fields together.
+
+        >>> with sapwood.recreate("out.root") as file:
+        ...     events = file.mkrntuple("Events", {"met": "float32"})
+        ...     events.extend({"met": [1.5, 2.5]})
+        ...     events.add_fields({"jets": "var * float32"})
+        ...     events.extend({"met": [3.5], "jets": [[1, 2]]})
+        >>> sapwood.open("out.root:Events")["jets"].array().tolist()
+        [[], [], [1.0, 2.0]]
+
+        Args:
+            fields: a dict with a type for each field, as for :meth:`WritableFile.mkrntuple`.
+            compression: as there, for these fields.
+            titles: a dict of descriptions of these fields.
+
+        Raises:
+            UsageError: a type, a name or an option is invalid, a name is in use, or the RNTuple has no fields
+                yet. Nothing was added.
+            UnsupportedTypeError: ROOT has no such type.
+            ClosedFileError: the file was completed or discarded.
+        """
+        declared = declared_fields(fields)
+        if declared is None:
+            raise UsageError("fields must be a dict of types", hint='for example {"x": "float32"}')
+        if self._number < 0:
+            raise UsageError(
+                f"the RNTuple {self.path!r} has no fields yet", hint="declare them all with mkrntuple"
+            )
+        specs = self._specs(declared, compression, titles or {})
+        with core_errors():
+            self._core.add_fields(self._number, specs)
+        self._fields |= declared
+
     def _begin(self, fields: Mapping[str, Form]) -> None:
         if not fields:
             raise UsageError(f"the RNTuple {self.path!r} has no fields")
-        names = list(fields)
         layout = self._layout
-        settings = by_name("compression", layout.compression, names, what="field")
-        for name in layout.titles:
-            if name not in fields:
-                raise unknown_name("titles", "field", name, names)
-        specs = []
-        for name, form in fields.items():
-            chosen = settings.get(name)
-            setting = self._compression if chosen is None else Compression.of(chosen)
-            specs.append((name, layout.titles.get(name, ""), form, setting.code))
+        specs = self._specs(fields, layout.compression, layout.titles)
         directory, _, own = self.path.rpartition("/")
         with core_errors():
             self._number = self._core.rntuple(
@@ -156,6 +189,24 @@ class WritableRNTuple:
                 checksums=layout.checksums,
             )
         self._fields = dict(fields)
+
+    def _specs(
+        self,
+        fields: Mapping[str, Form],
+        compression: Compression | str | int | Mapping[str, Any] | None,
+        titles: Mapping[str, str],
+    ) -> list[tuple[str, str, Form, int]]:
+        names = list(fields)
+        settings = by_name("compression", compression, names, what="field")
+        for name in titles:
+            if name not in fields:
+                raise unknown_name("titles", "field", name, names)
+        specs = []
+        for name, form in fields.items():
+            chosen = settings.get(name)
+            setting = self._compression if chosen is None else Compression.of(chosen)
+            specs.append((name, titles.get(name, ""), form, setting.code))
+        return specs
 
     @shows_printable
     def __repr__(self) -> str:

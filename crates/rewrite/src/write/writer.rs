@@ -130,6 +130,27 @@ impl Writer {
         Ok(self.add(Format::RNTuple(Box::new(builder)), directory, name, ""))
     }
 
+    /// Adds fields to an RNTuple of this writer, which are zero or empty in the entries so far.
+    ///
+    /// # Errors
+    /// `Usage` for impossible names, and those in use, and for trees; `Unsupported` for fields that have no type in ROOT:
+    /// then nothing was added. After any other error, nothing more can be written.
+    pub fn add_fields(&mut self, table: TableId, fields: Vec<FieldSpec>) -> Result<()> {
+        self.check_usable()?;
+        let table = self.tables.get_mut(table.0).ok_or_else(|| Error::usage("a table of another file"))?;
+        let (file, directory) = (&mut self.file, table.directory);
+        let Format::RNTuple(builder) = &mut table.format else {
+            return Err(Error::usage("a tree gets no branches after its first entry"));
+        };
+        let added = builder.add_fields(fields, &mut |parts| file.blob(directory, parts));
+        match added {
+            Err(error) if !matches!(error.kind(), ErrorKind::Usage | ErrorKind::Unsupported) => {
+                self.remember(Err(error))
+            }
+            result => result.and_then(|()| self.flush()),
+        }
+    }
+
     fn add(&mut self, format: Format, directory: DirectoryId, name: &str, title: &str) -> TableId {
         let (name, title) = (name.to_owned(), title.to_owned());
         self.tables.push(NewTable { format, directory, name, title });

@@ -59,6 +59,8 @@ pub struct RNTupleBuilder {
     header: ByteRange,
     header_len: u64,
     header_checksum: u64,
+    /// The fields and columns that are in the header.
+    in_header: (usize, usize),
     /// Clusters that are in no list yet, and the number of their pages.
     finished: Vec<PlacedCluster>,
     pages: usize,
@@ -114,11 +116,7 @@ impl RNTupleBuilder {
             return Err(Error::usage(format!("pages of {} bytes cannot be written", options.page_size))
                 .hint("a page has 256 B to 256 MiB"));
         }
-        let column = |new: &NewColumn| {
-            let (elements, compression) = (new.elements, new.compression);
-            Column::new(Sealing { elements, compression, checksums: options.checksums }, options.page_size)
-        };
-        let columns: Vec<Column> = layout.columns.iter().map(column).collect();
+        let columns: Vec<Column> = layout.columns.iter().map(|new| column(new, options)).collect();
         let writer = concat!("sapwood ", env!("CARGO_PKG_VERSION"));
         let (bytes, header_checksum) = metadata::header(name, description, writer, &layout);
         let header = envelope(&bytes, options.compression, place)?;
@@ -126,6 +124,7 @@ impl RNTupleBuilder {
             clusters: Clusters::new(options.cluster, columns.len()),
             specs,
             options,
+            in_header: (layout.fields.len(), layout.columns.len()),
             layout,
             header,
             header_len: bytes.len() as u64,
@@ -137,6 +136,30 @@ impl RNTupleBuilder {
             filled_pages: 0,
             columns,
         })
+    }
+
+    /// Adds top-level fields, which are zero or empty in the entries so far. The open cluster ends.
+    ///
+    /// # Errors
+    /// `Usage` for impossible names, and those in use; `Unsupported` for forms that have no type in ROOT: then nothing was
+    /// added. Those of [`end_cluster`](RNTupleBuilder::end_cluster).
+    pub fn add_fields(&mut self, specs: Vec<FieldSpec>, place: &mut PlaceBlob<'_>) -> Result<()> {
+        let mut layout = self.layout.clone();
+        layout.add(&specs)?;
+        self.end_cluster(place)?;
+        let known = self.columns.len();
+        for number in known..layout.columns.len() {
+            let first_element = layout.elements_before(number, self.entries());
+            if let Some(new) = layout.columns.get_mut(number) {
+                new.first_element = first_element;
+                self.columns.push(column(new, self.options));
+                self.elements.push(first_element);
+            }
+        }
+        self.clusters.add_columns(layout.columns.len() - known);
+        self.layout = layout;
+        self.specs.extend(specs);
+        Ok(())
     }
 
     /// Entries filled so far.
@@ -339,7 +362,8 @@ impl RNTupleBuilder {
     pub fn finish(&mut self, place: &mut PlaceBlob<'_>) -> Result<Vec<u8>> {
         self.end_cluster(place)?;
         self.end_group(place)?;
-        let footer = metadata::footer(self.header_checksum, &self.groups);
+        let late = self.layout.behind(self.in_header);
+        let footer = metadata::footer(self.header_checksum, &late, &self.groups);
         let anchor = Anchor {
             header: self.header,
             header_len: self.header_len,
@@ -349,6 +373,12 @@ impl RNTupleBuilder {
         };
         Ok(anchor.bytes())
     }
+}
+
+/// A column without elements.
+fn column(new: &NewColumn, options: RNTupleOptions) -> Column {
+    let &NewColumn { elements, compression, .. } = new;
+    Column::new(Sealing { elements, compression, checksums: options.checksums }, options.page_size)
 }
 
 /// The parts of blobs that can each be one record.

@@ -35,6 +35,11 @@ impl Clusters {
         Clusters { size, columns, entries: 0, first_entry: 0, before: 0, after: 0, sealed, sealed_here }
     }
 
+    /// Counts columns that were added.
+    pub(super) fn add_columns(&mut self, more: usize) {
+        self.columns += more as u64;
+    }
+
     pub(super) fn entries(&self) -> u64 {
         self.entries
     }

@@ -160,9 +160,9 @@ impl CopiedFields {
     /// `Unsupported`, with the field.
     pub fn check_readable(&self) -> Result<()> {
         let Some((name, why)) = &self.unreadable else { return Ok(()) };
-        Err(Error::unsupported(why.clone()).branch(name).hint(
-            "drop the field; or copy whole clusters, with the sizes that they have",
-        ))
+        Err(Error::unsupported(why.clone())
+            .branch(name)
+            .hint("drop the field; or copy whole clusters, with the sizes that they have"))
     }
 
     /// Adds what another RNTuple says about its types.
@@ -366,7 +366,13 @@ impl Copier<'_> {
         let own = self.table.pages.compression(&vec![source]);
         let own = own.and_then(|own| Compression::from_number(own.cast_signed()).ok());
         let compression = self.compression.or(own).unwrap_or(self.usual);
-        self.found.layout.columns.push(NewColumn { record, elements, compression, first_of });
+        self.found.layout.columns.push(NewColumn {
+            record,
+            elements,
+            compression,
+            first_of,
+            first_element: 0,
+        });
         self.found.sources.push((source, None));
         self.columns.insert(source, new);
     }

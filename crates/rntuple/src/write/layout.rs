@@ -47,6 +47,8 @@ pub(super) struct NewColumn {
     pub(super) compression: Compression,
     /// The first of the columns that store the same values in different encodings.
     pub(super) first_of: usize,
+    /// Of a late field: the number of the first element that is stored.
+    pub(super) first_element: u64,
 }
 
 /// Fields and columns in the order of their numbers, and how a column of input is divided among them.
@@ -68,21 +70,68 @@ impl Layout {
     /// `Usage` for impossible names; `Unsupported` for forms that ROOT has no type for.
     pub(super) fn new(specs: &[FieldSpec], projections: &[Projection]) -> Result<Layout> {
         let mut layout = Layout::default();
-        let mut names = HashSet::new();
-        let all = specs.iter().map(|spec| &spec.name).chain(projections.iter().map(|one| &one.name));
-        if let Some(twice) = all.into_iter().find(|name| !names.insert(*name)) {
-            return Err(Error::usage("there are two fields of this name").branch(twice));
-        }
-        for spec in specs {
-            let context = Context { compression: spec.compression };
-            let id = layout.fields.len();
-            let node = layout.field(&spec.name, &spec.title, &spec.form, id, context);
-            layout.nodes.push(node.map_err(|error| error.branch(&spec.name))?);
-        }
+        layout.add(specs)?;
         for projection in projections {
+            layout.check_new(&projection.name)?;
             layout.project(projection).map_err(|error| error.branch(&projection.name))?;
         }
         Ok(layout)
+    }
+
+    /// Adds top-level fields.
+    ///
+    /// # Errors
+    /// As [`new`](Layout::new).
+    pub(super) fn add(&mut self, specs: &[FieldSpec]) -> Result<()> {
+        for spec in specs {
+            self.check_new(&spec.name)?;
+            let context = Context { compression: spec.compression };
+            let id = self.fields.len();
+            let node = self.field(&spec.name, &spec.title, &spec.form, id, context);
+            self.nodes.push(node.map_err(|error| error.branch(&spec.name))?);
+        }
+        Ok(())
+    }
+
+    /// Fails if there is a top-level field of this name.
+    fn check_new(&self, name: &str) -> Result<()> {
+        let is_known = |(id, field): (usize, &FieldRecord)| field.parent == id && field.name == name;
+        match self.fields.iter().enumerate().any(is_known) {
+            true => Err(Error::usage("there are two fields of this name").branch(name)),
+            false => Ok(()),
+        }
+    }
+
+    /// What a part of the layout lacks of all of it: its fields and columns, with the numbers that they have in all.
+    pub(super) fn behind(&self, (fields, columns): (usize, usize)) -> Layout {
+        Layout {
+            fields: self.fields.get(fields..).unwrap_or_default().to_vec(),
+            columns: self.columns.get(columns..).unwrap_or_default().to_vec(),
+            ..Layout::default()
+        }
+    }
+
+    /// The elements of a column before an entry, if they depend on nothing else: 0 below lists and variants, and for the
+    /// second column of a field (as ROOT counts them).
+    pub(super) fn elements_before(&self, column: usize, entry: u64) -> u64 {
+        let Some(NewColumn { record, .. }) = self.columns.get(column) else { return 0 };
+        let before = column.checked_sub(1).and_then(|before| self.columns.get(before));
+        if before.is_some_and(|before| before.record.field == record.field) {
+            return 0;
+        }
+        let (mut elements, mut id) = (entry, record.field);
+        while let Some(field) = self.fields.get(id) {
+            elements = elements.saturating_mul(field.repetitions.unwrap_or(1));
+            if field.parent == id {
+                break;
+            }
+            id = field.parent;
+            if self.fields.get(id).is_some_and(|above| matches!(above.role, Role::Collection | Role::Variant))
+            {
+                return 0;
+            }
+        }
+        elements
     }
 
     /// Adds a projected field, and those below it.
@@ -251,7 +300,13 @@ impl Layout {
             ColumnRecord { kind, bits, field, representation: 0, deferred: false, value_range: None };
         let first_of = self.columns.len();
         self.fed.push(first_of);
-        self.columns.push(NewColumn { record, elements, compression: context.compression, first_of });
+        self.columns.push(NewColumn {
+            record,
+            elements,
+            compression: context.compression,
+            first_of,
+            first_element: 0,
+        });
         Ok(())
     }
 }

@@ -8,7 +8,8 @@ use sapwood_core::ByteRange;
 
 /// Longer blobs would have to be stored in several parts: ROOT's `fMaxKeySize`.
 pub const MAX_BLOB: u64 = 1 << 30;
-/// The flag of a column with a range of values.
+/// The flags of a column that begins behind the first entry, and of one with a range of values.
+const DEFERRED: u16 = 1;
 const WITH_RANGE: u16 = 2;
 /// The first element of a column that another one stands in for.
 const SUPPRESSED: i64 = i64::MIN;
@@ -61,12 +62,16 @@ pub(super) fn header(name: &str, description: &str, writer: &str, layout: &Layou
 
 fn schema(out: &mut Out, layout: &Layout) {
     out.records(&layout.fields, field);
-    out.records(&layout.columns, |out, NewColumn { record, .. }| {
+    out.records(&layout.columns, |out, NewColumn { record, first_element, .. }| {
         out.u16(record.kind);
         out.u16(record.bits);
         out.count(record.field);
-        out.u16(if record.value_range.is_some() { WITH_RANGE } else { 0 });
+        let deferred = if *first_element > 0 { DEFERRED } else { 0 };
+        out.u16(deferred | if record.value_range.is_some() { WITH_RANGE } else { 0 });
         out.u16(record.representation);
+        if *first_element > 0 {
+            out.u64(*first_element);
+        }
         if let Some((low, high)) = record.value_range {
             out.f64(low);
             out.f64(high);
@@ -147,11 +152,12 @@ fn pages(out: &mut Out, column: &PlacedColumn, checksums: bool) {
     });
 }
 
-pub(super) fn footer(header_checksum: u64, groups: &[PlacedGroup]) -> Vec<u8> {
+/// The footer, with the `late` fields and columns that the header lacks.
+pub(super) fn footer(header_checksum: u64, late: &Layout, groups: &[PlacedGroup]) -> Vec<u8> {
     let envelope = Out::envelope(EnvelopeType::Footer, |out| {
         out.u64(0);
         out.u64(header_checksum);
-        out.record(|out| schema(out, &Layout::default()));
+        out.record(|out| schema(out, late));
         out.records(groups, |out, group| {
             out.u64(group.first_entry);
             out.u64(group.entries);
@@ -199,6 +205,6 @@ mod tests {
             "0200700000000000 0000000000000000 b47d90d8adf8b261 3800000000000000 {} 631756090b6cf1ff",
             [empty; 6].concat()
         );
-        assert_eq!(footer(checksum, &[]), bytes(&expected));
+        assert_eq!(footer(checksum, &Layout::default(), &[]), bytes(&expected));
     }
 }
