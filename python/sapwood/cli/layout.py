@@ -38,7 +38,8 @@ def layout(
     \b
     sapwood layout nano.root:Events nano.svg --read Muon_pt,Muon_eta --entries :50000
 
-    Entries run downwards and branches across. Each rectangle is a basket; the width of a branch is its bytes.
+    Entries run downwards and branches across. Each rectangle is a basket, or a page of an RNTuple; the width
+    of a branch is its bytes.
     """
     columns = [name.strip() for name in read.split(",") if name.strip()] if read else []
 
