@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import learned_report
 import results
 from machine import load_file
-from remote import what_failed
+from measured import measured
 from remote_servers import Far, Server, missing, serve
 from rootbuild import HERE, compiled
 
@@ -111,13 +111,9 @@ def run(client: Client, far: Far, task: dict[str, Any], profile: Path, options: 
         return {"error": "coffea is not installed"}
     call = command(client, far.url(f"{FILE}.root"), task, LIMIT, options)
     environment = {**os.environ, **far.variables, "SAPWOOD_BENCH_PROFILE": str(profile)}
-    try:
-        done = subprocess.run(call, capture_output=True, text=True, env=environment, timeout=DEADLINE)
-    except subprocess.TimeoutExpired:
-        return {"error": f"not finished after {DEADLINE:.0f} s"}
-    if done.returncode or not done.stdout.strip():
-        return {"error": what_failed(done.stderr)}
-    found: Record = json.loads(done.stdout.strip().splitlines()[-1])
+    found = measured(call, environment, DEADLINE)
+    if "error" in found:
+        return found
     counted = far.counts()
     return {**scaled(found), **{name: counted[name] for name in ("round_trips", "bytes_sent")}}
 
@@ -186,8 +182,8 @@ def local(path: Path, sometimes: list[str]) -> Iterator[Record]:
             call = [sys.executable, program, f"local:{way}", "0", str(path), TREE, task]
             done = subprocess.run(call, capture_output=True, text=True, check=True)
             seconds[way].append(json.loads(done.stdout)["seconds"])
-    for way, measured in seconds.items():
-        yield {"pattern": "local", "client": way, "seconds": sorted(measured)[len(measured) // 2]}
+    for way, taken in seconds.items():
+        yield {"pattern": "local", "client": way, "seconds": sorted(taken)[len(taken) // 2]}
 
 
 def measure(options: argparse.Namespace) -> Iterator[Record]:

@@ -9,7 +9,6 @@ imports. Readers that are not installed are skipped with a message. See README.m
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -23,6 +22,7 @@ import results
 import uproot
 from basketlist import write_list
 from machine import load_file, touch_memory
+from measured import must_be_measured
 from rootbuild import HERE, compiled, root_folder
 
 TREE = "Events"
@@ -95,14 +95,7 @@ def run(reader: Reader, command: list[str]) -> dict[str, float]:
     """The measurements that one run reports."""
     touch_memory()
     environment = {**os.environ, "SAPWOOD_THREADS": str(reader.threads)}
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=RUN_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise SystemExit(f"{reader.name} took longer than {RUN_SECONDS} s") from None
-    if done.returncode:
-        raise SystemExit(f"{reader.name} failed:\n{done.stderr[-2000:]}")
-    result: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    return result
+    return must_be_measured(command, environment, RUN_SECONDS)
 
 
 def measure(

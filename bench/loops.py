@@ -22,7 +22,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +32,7 @@ import results
 from generate import LOOPS
 from loops_report import PATTERNS, ROOT, UPROOT, WAYS
 from machine import load_file
-from remote import what_failed
+from measured import measured
 from remote_servers import Far, serve
 from rootbuild import HERE, compiled
 
@@ -76,15 +75,8 @@ def run(
 ) -> Record:
     """One run in a process of its own, with the counters of the delay line."""
     environment = {**os.environ, **(far.variables if far else {})}
-    call = command(client, task, urls, options)
-    try:
-        done = subprocess.run(call, capture_output=True, text=True, env=environment, timeout=DEADLINE)
-    except subprocess.TimeoutExpired:
-        return {"error": f"not finished after {DEADLINE:.0f} s"}
-    if done.returncode or not done.stdout.strip():
-        return {"error": what_failed(done.stderr)}
-    found: Record = json.loads(done.stdout.strip().splitlines()[-1])
-    if far is not None:
+    found = measured(command(client, task, urls, options), environment, DEADLINE)
+    if far is not None and "error" not in found:
         counted = far.counts()
         found |= {name: counted[name] for name in ("round_trips", "bytes_sent")}
     return found

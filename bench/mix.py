@@ -14,9 +14,7 @@ of two signal events has in common.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,8 +24,8 @@ import numpy as np
 import results
 from generate import POOL
 from machine import load_file
+from measured import measured
 from numpy.typing import NDArray
-from remote import what_failed
 from remote_servers import Far, Server, missing, serve
 from results import Check, required, table
 from rootbuild import HERE, compiled
@@ -77,13 +75,9 @@ def run(client: Client, far: Far, number: int, data: Path) -> Record:
         program = compiled(HERE / "readers" / "root_mix.cpp", data / "build")
         call = [str(program), client.order, str(client.cache), *task]
     environment = {**os.environ, **far.variables}
-    try:
-        done = subprocess.run(call, capture_output=True, text=True, env=environment, timeout=DEADLINE)
-    except subprocess.TimeoutExpired:
-        return {"error": f"not finished after {DEADLINE:.0f} s"}
-    if done.returncode or not done.stdout.strip():
-        return {"error": what_failed(done.stderr)}
-    found: Record = json.loads(done.stdout.strip().splitlines()[-1])
+    found = measured(call, environment, DEADLINE)
+    if "error" in found:
+        return found
     counted = far.counts()
     signals = max(found["share"], 1e-9) * SIGNALS
     each = {name: counted[name] / signals for name in ("round_trips", "bytes_sent")}

@@ -10,7 +10,6 @@ the right to mount through FUSE.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -24,7 +23,8 @@ from statistics import median
 from typing import Any
 
 import results
-from remote import ROOT_DEFAULT, SAPWOOD, UPROOT, Client, what_failed
+from measured import measured
+from remote import ROOT_DEFAULT, SAPWOOD, UPROOT, Client
 from remote_servers import Server
 from results import Check, required, table
 
@@ -99,15 +99,7 @@ def run(client: Client, what: str, path: Path, build: Path) -> Record:
     columns = COLUMNS if what == "columns" else []
     forget(path)
     command = client.command(what, build, [str(path), TREE, *columns])
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL
-        )
-    except subprocess.TimeoutExpired:
-        return {"error": f"not finished after {DEADLINE:.0f} s"}
-    if done.returncode:
-        return {"error": what_failed(done.stderr)}
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    return measured(command, None, DEADLINE)
 
 
 def measure(options: argparse.Namespace) -> Iterator[Record]:

@@ -10,9 +10,7 @@ uproot reads as many entries of a branch as it can in half a second. See README.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ import objects_report
 import objects_values
 import results
 from machine import load_file
+from measured import must_be_measured
 from rootbuild import HERE, compiled, dictionary
 
 # Input: its tree, the header of its classes.
@@ -63,16 +62,7 @@ class Reader:
     def run(self, command: list[str]) -> dict[str, Any]:
         """What one run reports of itself."""
         environment = {**os.environ, "SAPWOOD_THREADS": str(self.threads)}
-        try:
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=RUN_SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            raise SystemExit(f"{self.name}, {self.what}: more than {RUN_SECONDS} s") from None
-        if done.returncode:
-            raise SystemExit(f"{self.name}, {self.what} failed:\n{done.stderr[-2000:]}")
-        result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-        return result
+        return must_be_measured(command, environment, RUN_SECONDS)
 
 
 ALL = [

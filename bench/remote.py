@@ -33,6 +33,7 @@ from urllib.request import urlopen
 
 import remote_report
 import results
+from measured import what_failed
 from remote_servers import Far, Server, missing, serve
 from rootbuild import HERE, compiled
 
@@ -120,12 +121,6 @@ def run(client: Client, far: Far, what: str, arguments: list[str], options: argp
             complaints.seek(0)
             return {"error": what_failed(complaints.read())}
     return {**json.loads(said), **counted}
-
-
-def what_failed(stderr: str) -> str:
-    """The most informative line of a client's error output."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()] or ["failed silently"]
-    return next((line for line in lines if line.startswith("Error in")), lines[-1])[:200]
 
 
 def columns(server: Server, name: str, megabits: float, options: argparse.Namespace) -> Iterator[Record]:

@@ -33,7 +33,7 @@ class Row:
 
     ids: tuple[str, ...]
     item: str
-    state: str
+    state: str = "works"
     use: str = ""
     there: str = ""
     here: str = ""

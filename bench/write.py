@@ -10,7 +10,6 @@ compares the written file with the columns.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -24,6 +23,7 @@ import numpy as np
 import results
 import uproot
 from machine import touch_memory
+from measured import must_be_measured
 from results import table
 from rootbuild import HERE, compiled
 
@@ -93,10 +93,7 @@ def timed(writer: str, call: list[str], threads: int, target: Path) -> dict[str,
     """The measurements of a command that writes `target`, and its size."""
     environment = {**os.environ, "SAPWOOD_THREADS": str(threads)}
     touch_memory()
-    done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=RUN_SECONDS)
-    if done.returncode:
-        raise SystemExit(f"{writer} failed:\n{done.stderr[-2000:]}")
-    result: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    result = must_be_measured(call, environment, RUN_SECONDS)
     os.sync()
     return {**result, "size": target.stat().st_size}
 

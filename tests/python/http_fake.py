@@ -7,11 +7,11 @@ import re
 import socket
 import ssl
 import struct
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
+
+import fake_server
 
 
 @dataclass(frozen=True)
@@ -81,39 +81,15 @@ def short(connection: socket.socket, request: Request) -> None:
     connection.sendall(head.encode() + request.body[:-10])
 
 
-class FakeServer:
+class FakeServer(fake_server.FakeServer):
     """Serves ``content`` at every path, one range to a request; ``behave`` may name a misdeed instead."""
 
     def __init__(self, content: bytes, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__()
         self.content, self.tls = content, tls
         self.behave: Callable[[Request], Misdeed | None] = lambda request: None
         self.requests = 0
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self.listener.getsockname()[1]
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
-        self.connections: list[socket.socket] = []
-
-    def __enter__(self) -> FakeServer:
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        for one in (self.listener, *self.connections):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self.listener.accept()
-                self.connections.append(connection)
-                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError), connection:

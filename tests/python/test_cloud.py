@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.server
 import pickle
 import threading
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 import s3_server
 import testkit
-from numpy.testing import assert_array_equal
+from same_arrays import assert_same_arrays
 from testkit import Running
 
 import sapwood
@@ -48,21 +47,14 @@ def known(server: s3_server.Server, monkeypatch: pytest.MonkeyPatch) -> s3_serve
 @pytest.fixture
 def proxied(server: s3_server.Server) -> Iterator[Callable[..., Running]]:
     """Puts distance or a fault before the server; gives the endpoint and where counts are."""
-    with contextlib.ExitStack() as stack:
-
-        def start(*options: str) -> Running:
-            proxy = stack.enter_context(testkit.proxying(server.address, *options))
-            return Running(f"http://{proxy.url}", proxy.control)
-
+    with testkit.proxies(server.address, "http://{}") as start:
         yield start
 
 
 @needs_server
 def test_the_same_arrays_as_from_disk(known: s3_server.Server, events_file: Path) -> None:
     with sapwood.open(f"{URL}:Events") as far, sapwood.open(f"{events_file}:Events") as near:
-        ours, theirs = (tree.arrays(library="np") for tree in (far, near))
-        for name in ("run", "met", "vertex"):
-            assert_array_equal(ours[name], theirs[name])
+        assert_same_arrays(near, far)
         assert far.file.report().unplanned_reads == 0
         assert far.file.file_path == URL
 

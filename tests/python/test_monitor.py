@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import signal
 import socket
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from web_page import ask
 
 from sapwood.monitoring.collector import MalformedPacket, Packet, Receiver, Store, WebPage, parse
 
@@ -146,16 +146,6 @@ def until(what: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def get(address: tuple[str, int], path: str, **headers: str) -> tuple[int, http.client.HTTPMessage, str]:
-    connection = http.client.HTTPConnection(*address, timeout=20)
-    try:
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read().decode()
-    finally:
-        connection.close()
-
-
 class TestService:
     @pytest.fixture
     def receiver(self, tmp_path: Path) -> Iterator[Receiver]:
@@ -177,7 +167,7 @@ class TestService:
         figures: dict[str, Any] = {}
 
         def all_came() -> bool:
-            figures.update(json.loads(get(page.address, "/data.json?seconds=600")[2]))
+            figures.update(json.loads(ask(page.address, "/data.json?seconds=600")[2]))
             return bool(figures["total"]["packets"] == 2 and figures["counts"]["received"] == 6)
 
         until(all_came)
@@ -185,23 +175,23 @@ class TestService:
         assert {one["name"] for one in figures["sites"]} == {"T2_X", hostile}
 
     def test_the_page_stands_alone_and_runs_nothing_else(self, page: WebPage) -> None:
-        status, headers, text = get(page.address, "/")
+        status, headers, text = ask(page.address, "/")
         assert status == 200 and headers["Content-Type"].startswith("text/html")
         policy = headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy
         nonce = policy.split("'nonce-")[1].split("'")[0]
         assert text.count(f'nonce="{nonce}"') == 2 and "NONCE" not in text
-        assert get(page.address, "/")[2] != text
+        assert ask(page.address, "/")[2] != text
         # Nothing of another place, and texts are set as text only.
         assert "https://" not in text and text.count("http://") == 1 and "http://www.w3.org/2000/svg" in text
         assert "innerHTML" not in text and "insertAdjacentHTML" not in text
 
     def test_other_questions(self, page: WebPage) -> None:
-        assert get(page.address, "/../../etc/passwd")[0] == 404
-        assert get(page.address, "/", Host="evil.example:80")[0] == 403
-        assert get(page.address, "/", Host=f"localhost:{page.address[1]}")[0] == 200
+        assert ask(page.address, "/../../etc/passwd")[0] == 404
+        assert ask(page.address, "/", Host="evil.example:80")[0] == 403
+        assert ask(page.address, "/", Host=f"localhost:{page.address[1]}")[0] == 200
         for wrong in ("x", "nan", "inf", "-5", "1e400"):
-            answer = json.loads(get(page.address, f"/data.json?seconds={wrong}")[2])
+            answer = json.loads(ask(page.address, f"/data.json?seconds={wrong}")[2])
             assert 60 <= answer["seconds"] <= 366 * 86400
 
 
@@ -229,7 +219,7 @@ def test_the_command(tmp_path: Path) -> None:
                 sender.sendto(datagram(), (host, int(port)))
 
             def came() -> bool:
-                figures = json.loads(get((address[0], int(address[1])), "/data.json")[2])
+                figures = json.loads(ask((address[0], int(address[1])), "/data.json")[2])
                 return bool(figures["total"]["packets"])
 
             until(came)

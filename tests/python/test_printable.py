@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import http.client
 import json
 import logging
 import traceback
@@ -18,6 +17,7 @@ import numpy as np
 import pytest
 from hostile_names import EVIL, EVIL_FILE, PROOFS, harmful, tuning, write
 from http_fake import FakeServer, answer
+from web_page import ask
 
 import sapwood
 from sapwood import edm, errors, stripe
@@ -314,9 +314,9 @@ class TestPages:
             catalog.add(place, name=f"name{EVIL}")
             page = CatalogPage("127.0.0.1", 0, catalog)
             try:
-                check_page(self._get(page.address, "/"))
+                check_page(ask(page.address, "/")[2])
                 for name in (f"name{EVIL}", f"nothing{EVIL}"):
-                    check_page(self._get(page.address, f"/dataset?name={quote(name)}"))
+                    check_page(ask(page.address, f"/dataset?name={quote(name)}")[2])
             finally:
                 page.close()
 
@@ -330,7 +330,7 @@ class TestPages:
             store.close()
             page = WebPage("127.0.0.1", 0, tmp_path / "m.sqlite", receiver.counts)
             try:
-                text = self._get(page.address, "/data.json?seconds=1e9")
+                text = ask(page.address, "/data.json?seconds=1e9")[2]
             finally:
                 page.close()
         finally:
@@ -358,12 +358,3 @@ class TestPages:
             if source.name != "markup.py":
                 others = ("saxutils", "import html", "from html")
                 assert not any(other in text for other in others), f"{source}: use display.markup.escape"
-
-    @staticmethod
-    def _get(address: tuple[str, int], question: str) -> str:
-        connection = http.client.HTTPConnection(*address, timeout=20)
-        try:
-            connection.request("GET", question)
-            return connection.getresponse().read().decode()
-        finally:
-            connection.close()

@@ -19,6 +19,7 @@ import pytest
 import testkit
 import xrootd_server
 from numpy.testing import assert_array_equal
+from same_arrays import assert_same_arrays
 from testkit import Running
 from timing import within
 
@@ -67,12 +68,7 @@ def own_server(folder: Path) -> Iterator[Callable[..., xrootd_server.Server]]:
 @pytest.fixture
 def far(server: xrootd_server.Server) -> Iterator[Callable[..., Running]]:
     """The server behind a link; takes the options of `sapwood-testkit proxy`."""
-    with contextlib.ExitStack() as stack:
-
-        def start(*options: str) -> Running:
-            proxy = stack.enter_context(testkit.proxying(f"127.0.0.1:{server.port}", *options))
-            return Running(f"root://{proxy.url}/", proxy.control)
-
+    with testkit.proxies(f"127.0.0.1:{server.port}", "root://{}/") as start:
         yield start
 
 
@@ -92,11 +88,7 @@ def run(code: str, *, seconds: float, **environment: str) -> str:
 def test_the_same_arrays_as_from_disk(server: xrootd_server.Server, folder: Path) -> None:
     url = f"{server.url}//events.root"
     with sapwood.open(f"{url}:Events") as tree, sapwood.open(f"{folder}/events.root:Events") as local:
-        near, far = (t.arrays(library="np") for t in (local, tree))
-        assert list(near) == list(far)
-        for name in ("run", "met", "vertex"):
-            assert_array_equal(near[name], far[name])
-        assert [item.tolist() for item in near["Muon_pt"]] == [item.tolist() for item in far["Muon_pt"]]
+        assert_same_arrays(local, tree)
         report = tree.file.report()
         assert report.unplanned_reads == 0
         assert list(report.by_server) == [url.split("/")[2]]

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,18 @@ def proxying(address: str, *options: str) -> Iterator[Running]:
     """Forwards to a server, with options of `sapwood-testkit proxy`."""
     with _running("proxy", "--server", address, *options) as ready:
         yield Running(ready["address"], ready["control"])
+
+
+@contextlib.contextmanager
+def proxies(address: str, url: str) -> Iterator[Callable[..., Running]]:
+    """Starts proxies in front of a server; `url` makes the URL of one from its host and port."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*options: str) -> Running:
+            proxy = stack.enter_context(proxying(address, *options))
+            return Running(url.format(proxy.url), proxy.control)
+
+        yield start
 
 
 @contextlib.contextmanager

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
-import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
+
+import fake_server
 
 # Requests and answers of the protocol (XProtocol.hh).
 CLOSE, PROTOCOL, LOGIN, OPEN, STAT, END_SESSION, READV = 3003, 3006, 3007, 3010, 3017, 3023, 3025
@@ -97,7 +97,7 @@ def respond_later(seconds: float) -> Misdeed:
     return misdeed
 
 
-class FakeServer:
+class FakeServer(fake_server.FakeServer):
     """Serves ``content`` as every file; ``behave`` may answer a request in place of that, or name a misdeed.
 
     ``behave`` is called with the number of a request and how many of these came before. It may raise
@@ -107,6 +107,7 @@ class FakeServer:
     def __init__(
         self, content: bytes, behave: Callable[[int, int], Answer | Misdeed | None] = lambda *_: None
     ) -> None:
+        super().__init__()
         self.content, self.behave = content, behave
         self.counts: dict[int, int] = {}
         self.opened: list[str] = []
@@ -116,34 +117,7 @@ class FakeServer:
         """What is answered to the question where a file is."""
         self.size_on_stat = len(content)
         self.cut = 0
-        self.connections: list[socket.socket] = []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self.listener.getsockname()[1]
         self.url = f"root://127.0.0.1:{self.port}//f.root"
-
-    def __enter__(self) -> FakeServer:
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        for one in (self.listener, *self.connections):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            self.connections.append(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError), connection, connection.makefile("rb") as requests:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from http.client import HTTPMessage
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from web_page import ask
 
 from sapwood.catalog import Catalog
 from sapwood.catalog.web import CatalogPage
@@ -36,45 +35,35 @@ def page(catalogue: Catalog) -> Iterator[CatalogPage]:
     served.close()
 
 
-def ask(page: CatalogPage, path: str, method: str = "GET", **headers: str) -> tuple[int, HTTPMessage, str]:
-    connection = http.client.HTTPConnection(*page.address, timeout=20)
-    try:
-        connection.request(method, path, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read().decode()
-    finally:
-        connection.close()
-
-
 def test_datasets_are_listed_and_searched(family: Any, page: CatalogPage) -> None:
-    assert "3 datasets in the catalogue" in ask(page, "/")[2]
-    found = ask(page, "/?q=bucket&product=Jet&at_least=2")[2]
+    assert "3 datasets in the catalogue" in ask(page.address, "/")[2]
+    found = ask(page.address, "/?q=bucket&product=Jet&at_least=2")[2]
     assert "1 dataset found" in found and "Jet v3" in found and "dimuon" not in found
     assert 'value="bucket"' in found
-    assert "No matching datasets" in ask(page, "/?q=nothing")[2]
+    assert "No matching datasets" in ask(page.address, "/?q=nothing")[2]
 
 
 def test_an_empty_catalogue_says_how_to_fill_it(page: CatalogPage) -> None:
-    assert "sapwood catalog add" in ask(page, "/")[2]
+    assert "sapwood catalog add" in ask(page.address, "/")[2]
 
 
 def test_a_dataset_has_products_versions_and_lineage(family: Any, page: CatalogPage) -> None:
-    status, _, text = ask(page, "/dataset?name=data")
+    status, _, text = ask(page.address, "/dataset?name=data")
     assert status == 200
     for expected in ("Products of version 3", "replace", "spring", DATA, "dimuon", "trained", "a.root"):
         assert expected in text
-    assert "Products of version 1" in ask(page, "/dataset?name=data&version=1")[2]
-    assert ask(page, "/dataset?name=data&version=99")[0] == 404
+    assert "Products of version 1" in ask(page.address, "/dataset?name=data&version=1")[2]
+    assert ask(page.address, "/dataset?name=data&version=99")[0] == 404
 
 
 def test_lists_that_are_long_are_turned_over(datasets: Any, catalogue: Catalog, page: CatalogPage) -> None:
     for number in range(101):
         datasets.commit(f"/data/{number:03d}", "create", {"x": 1})
         catalogue.add(f"/data/{number:03d}")
-    first = ask(page, "/?q=data")[2]
+    first = ask(page.address, "/?q=data")[2]
     assert "101 datasets" in first and ">099<" in first and ">100<" not in first
     assert 'href="/?q=data&amp;page=1"' in first
-    assert ">100<" in ask(page, "/?q=data&page=1")[2]
+    assert ">100<" in ask(page.address, "/?q=data&page=1")[2]
 
 
 def test_names_are_shown_as_text_only(datasets: Any, catalogue: Catalog, page: CatalogPage) -> None:
@@ -82,29 +71,29 @@ def test_names_are_shown_as_text_only(datasets: Any, catalogue: Catalog, page: C
     datasets.tags[f"/{HOSTILE}"] = {HOSTILE: 1}
     catalogue.add(f"/{HOSTILE}", name=HOSTILE)
     for form in ("/", "/?q={}", "/?product={}", "/dataset?name={}"):
-        status, _, text = ask(page, form.format(quote(HOSTILE)))
+        status, _, text = ask(page.address, form.format(quote(HOSTILE)))
         assert status == 200 and "&lt;script&gt;" in text and "<script" not in text
-    assert "<script" not in ask(page, f"/dataset?name={quote(HOSTILE)}x")[2]
+    assert "<script" not in ask(page.address, f"/dataset?name={quote(HOSTILE)}x")[2]
 
 
 def test_the_page_stands_alone_and_lets_nothing_in(family: Any, page: CatalogPage) -> None:
-    status, headers, text = ask(page, "/")
+    status, headers, text = ask(page.address, "/")
     assert status == 200 and headers["Content-Type"] == "text/html; charset=utf-8"
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy and "unsafe" not in policy
     assert headers["X-Content-Type-Options"] == "nosniff" and headers["X-Frame-Options"] == "DENY"
     assert not re.findall(r'(?:src|href)="(?!/)', text) and "http" not in text.split("<body>")[0]
     nonce = policy.split("'nonce-")[1].split("'")[0]
-    assert text.count(nonce) == 1 and nonce not in ask(page, "/")[2]
+    assert text.count(nonce) == 1 and nonce not in ask(page.address, "/")[2]
 
 
 def test_it_only_reads(family: Any, page: CatalogPage) -> None:
-    status, headers, text = ask(page, "/dataset?name=data", "HEAD")
+    status, headers, text = ask(page.address, "/dataset?name=data", "HEAD")
     assert status == 200 and text == "" and int(headers["Content-Length"]) > 1000
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
-        assert ask(page, "/", method)[0] == 501
-    assert ask(page, "/", Host="evil.example:80")[0] == 403
-    assert ask(page, "/", Host=f"localhost:{page.address[1]}")[0] == 200
+        assert ask(page.address, "/", method)[0] == 501
+    assert ask(page.address, "/", Host="evil.example:80")[0] == 403
+    assert ask(page.address, "/", Host=f"localhost:{page.address[1]}")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -122,7 +111,7 @@ def test_it_only_reads(family: Any, page: CatalogPage) -> None:
     ],
 )
 def test_odd_questions(family: Any, page: CatalogPage, path: str, expected: int | None) -> None:
-    assert ask(page, path)[0] in ((200, 503) if expected is None else (expected,))
+    assert ask(page.address, path)[0] in ((200, 503) if expected is None else (expected,))
 
 
 def test_a_database_that_is_gone_is_reported_without_its_password(
@@ -131,11 +120,11 @@ def test_a_database_that_is_gone_is_reported_without_its_password(
     with postgres.database() as url, Catalog(url) as catalogue:
         page = CatalogPage("127.0.0.1", 0, catalogue)
         try:
-            assert ask(page, "/")[0] == 200
+            assert ask(page.address, "/")[0] == 200
             shown = f"postgresql://127.0.0.1:{postgres.port}/{url.rpartition('/')[2]}"
-            assert shown in ask(page, "/")[2] and postgres.password not in ask(page, "/")[2]
+            assert shown in ask(page.address, "/")[2] and postgres.password not in ask(page.address, "/")[2]
             postgres.drop(url)
-            status, _, text = ask(page, "/")
+            status, _, text = ask(page.address, "/")
             assert status == 503 and postgres.password not in text and "cannot be read" in text
         finally:
             page.close()
