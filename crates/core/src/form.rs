@@ -69,6 +69,23 @@ impl Primitive {
             Primitive::F64 => "float64",
         }
     }
+
+    /// Its name in C++: that of `<cstdint>`, without the namespace.
+    pub fn cpp_name(self) -> &'static str {
+        match self {
+            Primitive::Bool => "bool",
+            Primitive::I8 => "int8_t",
+            Primitive::U8 => "uint8_t",
+            Primitive::I16 => "int16_t",
+            Primitive::U16 => "uint16_t",
+            Primitive::I32 => "int32_t",
+            Primitive::U32 => "uint32_t",
+            Primitive::I64 => "int64_t",
+            Primitive::U64 => "uint64_t",
+            Primitive::F32 => "float",
+            Primitive::F64 => "double",
+        }
+    }
 }
 
 /// The shape and type of a column, without its data.

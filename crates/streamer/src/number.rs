@@ -96,19 +96,7 @@ impl Number {
     /// The name of the type as people write it: that of `<cstdint>`, or ROOT's for a packed number.
     pub fn type_name(self) -> &'static str {
         match self {
-            Number::Plain(primitive) => match primitive {
-                Primitive::Bool => "bool",
-                Primitive::I8 => "int8_t",
-                Primitive::U8 => "uint8_t",
-                Primitive::I16 => "int16_t",
-                Primitive::U16 => "uint16_t",
-                Primitive::I32 => "int32_t",
-                Primitive::U32 => "uint32_t",
-                Primitive::I64 => "int64_t",
-                Primitive::U64 => "uint64_t",
-                Primitive::F32 => "float",
-                Primitive::F64 => "double",
-            },
+            Number::Plain(primitive) => primitive.cpp_name(),
             packed if packed.primitive() == Primitive::F64 => "Double32_t",
             _ => "Float16_t",
         }
