@@ -1,11 +1,11 @@
 //! Decodes fields: for each node, the buffers of its form.
 
 use crate::node::{Node, Representations};
-use crate::pages::Part;
 use crate::reader::Reader;
 use crate::streamed::objects;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, Error, Form, Primitive, Result};
+use sapwood_table::ClusterPart;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Reader<'_> {
     pub(crate) fn decode(
         &self,
         node: &Node,
-        parts: &[Part],
+        parts: &[ClusterPart],
         likely: Option<&Arc<Buffer>>,
     ) -> Result<Decoded> {
         Ok(match node {
@@ -70,7 +70,8 @@ impl Reader<'_> {
                 Decoded { buffers: column.buffers, objects: vec![column.form] }
             }
             Node::Fixed { size, item } => {
-                let items = parts.iter().map(|part| part.scaled(*size)).collect::<Result<Vec<Part>>>()?;
+                let items =
+                    parts.iter().map(|part| part.scaled(*size)).collect::<Result<Vec<ClusterPart>>>()?;
                 self.decode(item, &items, None)?
             }
             Node::Record { fields, .. } => {
@@ -88,7 +89,7 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    fn counts(&self, ends: &Representations, primitive: Primitive, parts: &[Part]) -> Result<Buffer> {
+    fn counts(&self, ends: &Representations, primitive: Primitive, parts: &[ClusterPart]) -> Result<Buffer> {
         let (offsets, _) = self.lists(ends, parts, None)?;
         let pairs = offsets.view::<i64>().windows(2);
         let mut buffer = Buffer::zeroed(pairs.len() * primitive.size());
@@ -110,10 +111,10 @@ impl Reader<'_> {
         }
     }
 
-    fn variants(&self, switch: &Representations, items: &[Node], parts: &[Part]) -> Result<Decoded> {
+    fn variants(&self, switch: &Representations, items: &[Node], parts: &[ClusterPart]) -> Result<Decoded> {
         let (mut present, mut new_tags, mut positions) = (Vec::new(), Vec::new(), Vec::new());
         let mut next = vec![0_i64; items.len()];
-        let mut below: Vec<Vec<Part>> = vec![Vec::new(); items.len()];
+        let mut below: Vec<Vec<ClusterPart>> = vec![Vec::new(); items.len()];
         for part in parts {
             let (tags, ranges) = self.alternatives(switch, part, items.len())?;
             for tag in tags {
@@ -129,7 +130,7 @@ impl Reader<'_> {
                 }
             }
             for (below, range) in below.iter_mut().zip(ranges) {
-                below.push(Part { cluster: part.cluster, range });
+                below.push(ClusterPart { cluster: part.cluster, range });
             }
         }
         let mut found = Decoded::of(Buffer::from_slice(&present));
@@ -148,7 +149,7 @@ impl Reader<'_> {
     pub(crate) fn alternatives(
         &self,
         switch: &Representations,
-        part: &Part,
+        part: &ClusterPart,
         count: usize,
     ) -> Result<(Vec<u32>, Vec<Range<u64>>)> {
         let found = self.switches(switch, part)?;

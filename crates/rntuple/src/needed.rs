@@ -2,17 +2,16 @@
 
 use crate::node::{Node, Representations};
 use crate::page_list::Page;
-use crate::pages::Part;
 use crate::reader::Reader;
 use sapwood_core::Result;
-use sapwood_table::Chunk;
+use sapwood_table::{Chunk, ClusterPart, entries_of_page};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::slice;
 
 /// A part, with the places where the elements of each entry begin, and the last ends.
 pub(crate) struct Bounds {
-    pub(crate) part: Part,
+    pub(crate) part: ClusterPart,
     pub(crate) of_entries: Vec<u64>,
 }
 
@@ -46,33 +45,33 @@ impl ChunkList {
 }
 
 impl Reader<'_> {
-    /// Adds the chunks with the values of a node, given where those of each entry are.
+    /// Adds the chunks with the values of a node, given where those of each entry are; the first entry is `first`.
     pub(crate) fn needed(
         &self,
         node: &Node,
         bounds: &Bounds,
-        entries: &Range<u64>,
+        first: u64,
         list: &mut ChunkList,
     ) -> Result<()> {
         let part = &bounds.part;
         match node {
-            Node::Number { columns, .. } => self.add_needed(columns, bounds, entries, list)?,
+            Node::Number { columns, .. } => self.add_needed(columns, bounds, first, list)?,
             Node::Count { .. } => {}
             Node::Text { ends, chars } | Node::Object { ends, bytes: chars, .. } => {
-                self.add_needed(chars, &self.below(ends, bounds)?, entries, list)?;
+                self.add_needed(chars, &self.below(ends, bounds)?, first, list)?;
             }
             Node::List { ends, item } | Node::Option { ends, item } => {
-                self.needed(item, &self.below(ends, bounds)?, entries, list)?;
+                self.needed(item, &self.below(ends, bounds)?, first, list)?;
             }
             Node::Fixed { size, item } => {
                 let of_entries = bounds.of_entries.iter().map(|bound| bound.saturating_mul(*size)).collect();
-                self.needed(item, &Bounds { part: part.scaled(*size)?, of_entries }, entries, list)?;
+                self.needed(item, &Bounds { part: part.scaled(*size)?, of_entries }, first, list)?;
             }
             Node::Record { fields, .. } => {
-                fields.iter().try_for_each(|field| self.needed(&field.node, bounds, entries, list))?;
+                fields.iter().try_for_each(|field| self.needed(&field.node, bounds, first, list))?;
             }
             Node::Tuple(items) => {
-                items.iter().try_for_each(|item| self.needed(item, bounds, entries, list))?;
+                items.iter().try_for_each(|item| self.needed(item, bounds, first, list))?;
             }
             Node::Union { switch, items } => {
                 let (tags, ranges) = self.alternatives(switch, part, items.len())?;
@@ -90,8 +89,8 @@ impl Reader<'_> {
                     let at =
                         |bound: &u64| counts.get(usize::try_from(bound - part.range.start).ok()?).copied();
                     let of_entries = bounds.of_entries.iter().filter_map(at).collect();
-                    let below = Bounds { part: Part { cluster: part.cluster, range }, of_entries };
-                    self.needed(item, &below, entries, list)?;
+                    let below = Bounds { part: ClusterPart { cluster: part.cluster, range }, of_entries };
+                    self.needed(item, &below, first, list)?;
                 }
             }
         }
@@ -102,12 +101,12 @@ impl Reader<'_> {
     fn next_of(
         &self,
         switch: &Representations,
-        part: &Part,
+        part: &ClusterPart,
         is_own: &dyn Fn(&u32) -> bool,
     ) -> Result<Range<u64>> {
         let (_, pages) = self.pages.of_part(switch, part)?;
         let (Some(first), Some(last)) = (pages.first(), pages.last()) else { return Ok(0..0) };
-        let here = |range| self.switches(switch, &Part { cluster: part.cluster, range });
+        let here = |range| self.switches(switch, &ClusterPart { cluster: part.cluster, range });
         let Range { start, end } = part.range;
         let before = here(first.page.first.min(start)..start)?.into_iter().rev();
         let after = here(end..last.page.end().max(end))?.into_iter();
@@ -126,14 +125,14 @@ impl Reader<'_> {
             Some(range.start + offset.cast_unsigned())
         };
         let of_entries = bounds.of_entries.iter().filter_map(at).collect();
-        Ok(Bounds { part: Part { cluster: part.cluster, range }, of_entries })
+        Ok(Bounds { part: ClusterPart { cluster: part.cluster, range }, of_entries })
     }
 
     fn add_needed(
         &self,
         columns: &Representations,
         bounds: &Bounds,
-        entries: &Range<u64>,
+        first: u64,
         list: &mut ChunkList,
     ) -> Result<()> {
         let Bounds { part, of_entries } = bounds;
@@ -147,23 +146,10 @@ impl Reader<'_> {
             pages.extend(stored.pages.iter().find(|page| page.first < at && at < page.end()));
         }
         for page in pages {
-            let place = |index: usize| entries.start + index as u64;
-            let from = match of_entries.first() {
-                Some(first) if *first <= page.first => {
-                    place(of_entries.partition_point(|bound| *bound <= page.first)).saturating_sub(1)
-                }
-                _ => cluster.first_entry,
-            };
-            let to = match of_entries.last() {
-                Some(last) if page.end() <= *last => {
-                    place(of_entries.partition_point(|bound| *bound < page.end()))
-                }
-                _ => cluster.end(),
-            };
-            self.pages
-                .chunks(page, column, &(from..to), false)?
-                .into_iter()
-                .for_each(|chunk| list.add(chunk));
+            let elements = page.first..page.end();
+            let whole = cluster.first_entry..cluster.end();
+            let entries = entries_of_page(&elements, of_entries, first, whole);
+            self.pages.chunks(page, column, &entries, false)?.into_iter().for_each(|chunk| list.add(chunk));
         }
         Ok(())
     }

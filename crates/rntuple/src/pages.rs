@@ -6,31 +6,10 @@ use crate::node::Representations;
 use crate::page_list::{Cluster, ColumnPages, Page};
 use crate::wire::CHECKSUM;
 use sapwood_core::{ByteRange, Error, Result};
-use sapwood_table::Chunk;
+use sapwood_table::{Chunk, ClusterPart};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
-
-/// Some elements of a column in a cluster.
-#[derive(Debug, Clone)]
-pub(crate) struct Part {
-    pub(crate) cluster: usize,
-    pub(crate) range: Range<u64>,
-}
-
-impl Part {
-    pub(crate) fn len(&self) -> u64 {
-        self.range.end - self.range.start
-    }
-
-    /// The items of arrays.
-    pub(crate) fn scaled(&self, size: u64) -> Result<Part> {
-        let (start, end) = (self.range.start.checked_mul(size), self.range.end.checked_mul(size));
-        let range = start.zip(end).map(|(start, end)| start..end);
-        let range = range.ok_or_else(|| Error::corrupt("an array has more items than can be"))?;
-        Ok(Part { cluster: self.cluster, range })
-    }
-}
 
 /// A page, and the elements wanted of it.
 #[derive(Debug)]
@@ -46,6 +25,8 @@ pub(crate) struct PagePart<'a> {
 #[derive(Debug)]
 pub(crate) struct Pages {
     pub(crate) clusters: Vec<Cluster>,
+    /// The first entry of each cluster, and the end of the last.
+    pub(crate) starts: Vec<u64>,
     /// Of each column; `None` if it is unknown.
     encodings: Vec<Option<Encoding>>,
     /// Whether each column may begin after the first entry.
@@ -88,8 +69,10 @@ impl Pages {
         }
         starts.sort_unstable();
         repeated.extend(starts.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]));
+        let firsts = clusters.iter().map(|cluster| cluster.first_entry);
+        let starts = firsts.chain(clusters.last().map(Cluster::end)).collect();
         let located = RwLock::default();
-        Pages { clusters, encodings, late, unchecked, repeated, max_key_size, longest, located }
+        Pages { clusters, starts, encodings, late, unchecked, repeated, max_key_size, longest, located }
     }
 
     /// The bytes of the checksum behind the page at `offset`.
@@ -132,7 +115,11 @@ impl Pages {
     ///
     /// # Errors
     /// As [`active`](Pages::active); `Corrupt` if the column has too few elements.
-    pub(crate) fn of_part(&self, columns: &Representations, part: &Part) -> Result<(u64, Vec<PagePart<'_>>)> {
+    pub(crate) fn of_part(
+        &self,
+        columns: &Representations,
+        part: &ClusterPart,
+    ) -> Result<(u64, Vec<PagePart<'_>>)> {
         let Range { start, end } = part.range;
         if start >= end {
             return Ok((0, Vec::new()));

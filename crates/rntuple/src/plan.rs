@@ -2,10 +2,10 @@
 
 use crate::needed::{Bounds, ChunkList};
 use crate::node::Node;
-use crate::pages::{Pages, Part};
+use crate::pages::Pages;
 use crate::reader::Reader;
 use sapwood_core::{Buffer, Column, Counters, Result};
-use sapwood_table::{Chunk, ChunkBytes, ColumnPlan};
+use sapwood_table::{Chunk, ChunkBytes, ClusterPart, ColumnPlan};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -29,21 +29,12 @@ impl<'t> FieldPlan<'t> {
         Ok(plan)
     }
 
-    /// The clusters with some of the entries.
-    fn parts(&self) -> Vec<Part> {
-        let Range { start, end } = self.entries;
-        let clusters = &self.pages.clusters;
-        let first = clusters.partition_point(|cluster| cluster.end() <= start);
-        let here = clusters.iter().enumerate().skip(first).take_while(|(_, one)| one.first_entry < end);
-        let parts = here.map(|(cluster, one)| Part {
-            cluster,
-            range: start.max(one.first_entry) - one.first_entry..end.min(one.end()) - one.first_entry,
-        });
-        parts.filter(|part| !part.range.is_empty()).collect()
+    fn parts(&self) -> Vec<ClusterPart> {
+        ClusterPart::of_entries(&self.pages.starts, &self.entries)
     }
 
     /// The chunks for some entries of a cluster, before any index is known.
-    fn add_chunks(&self, part: &Part, list: &mut ChunkList) -> Result<()> {
+    fn add_chunks(&self, part: &ClusterPart, list: &mut ChunkList) -> Result<()> {
         let cluster = &self.pages.clusters[part.cluster];
         let (first, end) = (cluster.first_entry, cluster.end());
         self.node.visit(Some(1), &mut |columns, index, repetitions| {
@@ -81,22 +72,16 @@ impl ColumnPlan for FieldPlan<'_> {
         &self.chunks
     }
 
-    fn can_narrow(&self) -> bool {
-        self.chunks.iter().any(|chunk| chunk.index)
-    }
-
     fn narrow(&self, index: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
         let reader = Reader { pages: self.pages, chunks: index, counters: None };
         let mut list = ChunkList::default();
         self.chunks.iter().filter(|chunk| chunk.index).for_each(|chunk| list.add(chunk.clone()));
         for part in self.parts() {
-            let first = self.pages.clusters[part.cluster].first_entry;
-            let entries = first + part.range.start..first + part.range.end;
+            let first = self.pages.clusters[part.cluster].first_entry + part.range.start;
             let of_entries = (part.range.start..=part.range.end).collect();
             let bounds = Bounds { part, of_entries };
-            reader
-                .needed(&self.node, &bounds, &entries, &mut list)
-                .map_err(|error| error.branch(self.name))?;
+            let needed = reader.needed(&self.node, &bounds, first, &mut list);
+            needed.map_err(|error| error.branch(self.name))?;
         }
         Ok(Some(list.in_order()))
     }

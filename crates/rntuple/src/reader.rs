@@ -4,13 +4,13 @@ use crate::blob::check;
 use crate::elements::{Number, PageBytes};
 use crate::encoding::{Encoding, Kind};
 use crate::node::Representations;
-use crate::pages::{PagePart, Pages, Part};
+use crate::pages::{PagePart, Pages};
 use crate::wire::CHECKSUM;
 use bytes::BytesMut;
 use rayon::prelude::*;
 use sapwood_codec::with_decoder;
 use sapwood_core::{Buffer, ByteRange, Counters, Error, ErrorKind, Primitive, Result};
-use sapwood_table::{ChunkBytes, ChunkContent, ChunkId, chunk_content};
+use sapwood_table::{ChunkBytes, ChunkContent, ChunkId, ClusterPart, chunk_content};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         &self,
         columns: &Representations,
         primitive: Primitive,
-        parts: &[Part],
+        parts: &[ClusterPart],
     ) -> Result<Buffer> {
         let elements = self.elements(columns, parts)?;
         let mut buffer = zeroed(elements.total, primitive.size(), elements.zeros)?;
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// As [`numbers`](Self::numbers).
-    pub(crate) fn bytes(&self, columns: &Representations, parts: &[Part]) -> Result<Buffer> {
+    pub(crate) fn bytes(&self, columns: &Representations, parts: &[ClusterPart]) -> Result<Buffer> {
         let elements = self.elements(columns, parts)?;
         let mut buffer = zeroed(elements.total, 1, elements.zeros)?;
         let is_byte = |encoding: Encoding| matches!(encoding.kind, Kind::Plain { .. }) && encoding.bits == 8;
@@ -113,10 +113,10 @@ impl<'a> Reader<'a> {
     pub(crate) fn lists(
         &self,
         ends: &Representations,
-        parts: &[Part],
+        parts: &[ClusterPart],
         likely: Option<&Arc<Buffer>>,
-    ) -> Result<(Arc<Buffer>, Vec<Part>)> {
-        let lists: u64 = parts.iter().map(Part::len).sum();
+    ) -> Result<(Arc<Buffer>, Vec<ClusterPart>)> {
+        let lists: u64 = parts.iter().map(ClusterPart::len).sum();
         let same =
             likely.filter(|offsets| (offsets.view::<i64>().len() as u64).checked_sub(1) == Some(lists));
         if let Some(offsets) = same {
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
                 let len_of_items = bounds.and_then(|(first, last)| u64::try_from(last - first).ok());
                 let end = len_of_items.and_then(|len| first.cast_unsigned().checked_add(len));
                 let end = end.ok_or_else(|| Error::corrupt("a list has more items than can be"))?;
-                items.push(Part { cluster: part.cluster, range: first.cast_unsigned()..end });
+                items.push(ClusterPart { cluster: part.cluster, range: first.cast_unsigned()..end });
                 at += len;
             }
             return Ok((Arc::clone(offsets), items));
@@ -158,16 +158,16 @@ impl<'a> Reader<'a> {
                 here.iter_mut().for_each(|offset| *offset += base - first);
             }
             let range = first.cast_unsigned()..last.cast_unsigned();
-            items.push(Part { cluster: part.cluster, range });
+            items.push(ClusterPart { cluster: part.cluster, range });
             (base, at) = (next, end);
         }
         Ok((Arc::new(buffer), items))
     }
 
     /// Where the first list of a part begins in its cluster.
-    fn begin(&self, ends: &Representations, part: &Part) -> Result<i64> {
+    fn begin(&self, ends: &Representations, part: &ClusterPart) -> Result<i64> {
         let Some(before) = part.range.start.checked_sub(1) else { return Ok(0) };
-        let before = Part { cluster: part.cluster, range: before..part.range.start };
+        let before = ClusterPart { cluster: part.cluster, range: before..part.range.start };
         let mut begin = [0];
         let elements = self.elements(ends, &[before])?;
         self.fill(elements, &mut begin, |_| false, |page, wanted, out| page.ends(wanted, out))?;
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// As [`numbers`](Self::numbers).
-    pub(crate) fn switches(&self, switch: &Representations, part: &Part) -> Result<Vec<(u64, u32)>> {
+    pub(crate) fn switches(&self, switch: &Representations, part: &ClusterPart) -> Result<Vec<(u64, u32)>> {
         let elements = self.elements(switch, std::slice::from_ref(part))?;
         let mut found = Vec::new();
         found.try_reserve_exact(elements.total).map_err(|_| no_memory(elements.total))?;
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    fn elements(&self, columns: &Representations, parts: &[Part]) -> Result<Elements<'a>> {
+    fn elements(&self, columns: &Representations, parts: &[ClusterPart]) -> Result<Elements<'a>> {
         let mut found = Elements { pieces: Vec::new(), total: 0, zeros: 0 };
         for part in parts {
             let (zeros, pages) = self.pages.of_part(columns, part)?;

@@ -31,7 +31,6 @@ pub struct RNTuple {
     pub(crate) schema: Arc<Schema>,
     encodings: Vec<Option<Encoding>>,
     attributes: Vec<AttributeSet>,
-    starts: Vec<u64>,
     fields: Vec<TopField>,
     pub(crate) pages: Arc<Pages>,
 }
@@ -179,8 +178,6 @@ impl RNTuple {
         }
         find_counts(&mut fields);
         shift_late_columns(&late, &mut clusters)?;
-        let mut starts: Vec<u64> = clusters.iter().map(|cluster| cluster.first_entry).collect();
-        starts.extend(clusters.last().map(Cluster::end));
         let late = late.iter().map(|repetitions| *repetitions > 0).collect();
         Ok(RNTuple {
             url: url.to_owned(),
@@ -189,7 +186,6 @@ impl RNTuple {
             schema: Arc::new(schema),
             encodings: encodings.clone(),
             attributes,
-            starts,
             fields,
             pages: Arc::new(Pages::new(clusters, encodings, late, max_key_size)),
         })
@@ -325,12 +321,8 @@ impl Table for RNTuple {
         &self.path
     }
 
-    fn entries(&self) -> u64 {
-        self.starts.last().copied().unwrap_or(0)
-    }
-
     fn cluster_starts(&self) -> &[u64] {
-        &self.starts
+        &self.pages.starts
     }
 
     fn column_count(&self) -> usize {

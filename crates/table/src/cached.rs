@@ -1,9 +1,9 @@
 //! A table with a cache of decoded columns: what the cache holds leaves the plans, and what was decoded goes into it.
 
 use crate::plan::decode;
-use crate::pool;
 use crate::selection::Selection;
-use crate::table::{Chunk, ChunkBytes, ColumnPlan, ColumnSchema, EntryStatistics, Table};
+use crate::table::{Chunk, ChunkBytes, ColumnPlan, ColumnSchema, Table};
+use crate::{forward_table, pool};
 use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, Call, Column, Counters, Form, Result};
@@ -103,41 +103,12 @@ impl CachedTable {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Table for CachedTable {
-    fn url(&self) -> &str {
-        self.table.url()
-    }
-
-    fn path(&self) -> &str {
-        self.table.path()
-    }
-
-    fn entries(&self) -> u64 {
-        self.table.entries()
-    }
-
-    fn cluster_starts(&self) -> &[u64] {
-        self.table.cluster_starts()
-    }
-
-    fn column_count(&self) -> usize {
-        self.table.column_count()
-    }
-
-    fn schema(&self, column: usize) -> Option<ColumnSchema<'_>> {
-        self.table.schema(column)
-    }
+    forward_table!(self => self.table);
 
     fn fetcher(&self, file: FileIndex) -> Fetcher {
         self.table.fetcher(file)
-    }
-
-    fn locate(&self, selections: &[Selection], call: &mut Call<'_>) -> Result<()> {
-        self.table.locate(selections, call)
-    }
-
-    fn form(&self, selection: &Selection) -> Result<(Form, Vec<(String, String)>)> {
-        self.table.form(selection)
     }
 
     fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>> {
@@ -165,26 +136,6 @@ impl Table for CachedTable {
             }
         }
         Ok(Box::new(CachedPlan::new(parts, column.offsets_key)))
-    }
-
-    fn chunks(&self, selection: &Selection, entries: &Range<u64>) -> Result<Vec<Chunk>> {
-        self.table.chunks(selection, entries)
-    }
-
-    fn uncompressed_len(&self, chunk: &Chunk, stored: &Bytes) -> Option<usize> {
-        self.table.uncompressed_len(chunk, stored)
-    }
-
-    fn uncompress(&self, chunk: &Chunk, stored: &Bytes) -> Result<Bytes> {
-        self.table.uncompress(chunk, stored)
-    }
-
-    fn has_checksum(&self, chunk: &Chunk) -> bool {
-        self.table.has_checksum(chunk)
-    }
-
-    fn statistics(&self, column: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
-        self.table.statistics(column, call)
     }
 
     /// Keeps the columns. They are read-only, as they will be when they come from the cache.

@@ -18,6 +18,7 @@ mod entries;
 mod join;
 mod lazy;
 mod members;
+mod pages;
 mod plan;
 pub mod pool;
 mod queries;
@@ -38,6 +39,7 @@ pub use cut::{
 pub use entries::EntryRead;
 pub use lazy::{Lazy, LazyOptions};
 pub use members::{member, member_form, names, spelled_form};
+pub use pages::{ClusterPart, entries_of_page};
 pub use read::read;
 pub use scan::Scan;
 pub use selection::{Query, Selection};

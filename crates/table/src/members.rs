@@ -1,6 +1,6 @@
 //! Members of the objects in a column. A member is a column that shares the buffers of the objects.
 
-use sapwood_core::{Buffer, Column, Error, ErrorKind, Field, Form, Primitive, Result};
+use sapwood_core::{Buffer, Column, Error, ErrorKind, Field, Form, Result};
 use std::fmt::Write;
 use std::slice;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub fn spelled_form(form: &Form) -> String {
         }
     }
     let item = match form {
-        Form::Primitive(primitive) => number(*primitive).into(),
+        Form::Primitive(primitive) => primitive.cpp_name().into(),
         Form::Record { class, .. } if class.is_empty() => "struct".into(),
         Form::Record { class, .. } => class.clone(),
         Form::Tuple(items) => {
@@ -61,22 +61,6 @@ pub fn spelled_form(form: &Form) -> String {
         Form::Union(_) | Form::Empty | Form::List(_) | Form::Fixed { .. } => "void".into(),
     };
     item + &brackets
-}
-
-fn number(primitive: Primitive) -> &'static str {
-    match primitive {
-        Primitive::Bool => "bool",
-        Primitive::I8 => "int8_t",
-        Primitive::U8 => "uint8_t",
-        Primitive::I16 => "int16_t",
-        Primitive::U16 => "uint16_t",
-        Primitive::I32 => "int32_t",
-        Primitive::U32 => "uint32_t",
-        Primitive::I64 => "int64_t",
-        Primitive::U64 => "uint64_t",
-        Primitive::F32 => "float",
-        Primitive::F64 => "double",
-    }
 }
 
 type Buffers<'a> = slice::Iter<'a, Arc<Buffer>>;
@@ -215,6 +199,7 @@ fn no_member(name: &str, fields: &[Field]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sapwood_core::Primitive;
 
     fn path(text: &str) -> Vec<String> {
         text.split('.').map(str::to_owned).collect()

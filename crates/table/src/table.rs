@@ -2,8 +2,7 @@
 
 use crate::selection::Selection;
 use bytes::Bytes;
-use sapwood_core::Statistics;
-use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Error, Form, Result};
+use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Error, Form, Result, Statistics};
 use sapwood_fetch::{Fetcher, FileIndex};
 use std::fmt::Debug;
 use std::ops::Range;
@@ -23,8 +22,10 @@ pub trait Table: Debug + Send + Sync {
     /// The path of the table in that file.
     fn path(&self) -> &str;
 
-    /// Number of entries.
-    fn entries(&self) -> u64;
+    /// Number of entries. Default: where the last cluster ends.
+    fn entries(&self) -> u64 {
+        self.cluster_starts().last().copied().unwrap_or(0)
+    }
 
     /// The first entry of each cluster, in order, then the number of entries; empty if none are recorded.
     fn cluster_starts(&self) -> &[u64];
@@ -58,7 +59,8 @@ pub trait Table: Debug + Send + Sync {
     /// As [`form`](Table::form).
     fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>>;
 
-    /// The chunks that hold some entries of a column in the files, also those that a plan can do without.
+    /// The chunks that hold some entries of a column in the files, also those that a plan can do without. Default: those of
+    /// its plan. A format whose chunks can be copied without being decoded gives them for all columns.
     ///
     /// # Errors
     /// As [`plan`](Table::plan).
@@ -66,8 +68,11 @@ pub trait Table: Debug + Send + Sync {
         Ok(self.plan(selection, entries)?.chunks().to_vec())
     }
 
-    /// The uncompressed size of a chunk in bytes; `None` if it is `stored` uncompressed, or is damaged.
-    fn uncompressed_len(&self, chunk: &Chunk, stored: &Bytes) -> Option<usize>;
+    /// The uncompressed size of a chunk in bytes; `None` if it is `stored` uncompressed, or is damaged. Default: what the
+    /// chunk says, if that is more than the stored bytes.
+    fn uncompressed_len(&self, chunk: &Chunk, stored: &Bytes) -> Option<usize> {
+        usize::try_from(chunk.uncompressed_bytes).ok().filter(|len| stored.len() < *len)
+    }
 
     /// Decompresses the `stored` bytes of a chunk to what plans accept as [`ChunkContent::Uncompressed`].
     ///
@@ -102,6 +107,39 @@ pub trait Table: Debug + Send + Sync {
         let _ = (selections, entries, time);
         columns
     }
+}
+
+/// Implements the methods of [`Table`] by those of an inner table, in decorators, except `fetcher`, `plan` and `decoded`:
+/// `forward_table!(self => self.table);`.
+#[macro_export]
+macro_rules! forward_table {
+    ($self:ident => $inner:expr) => {
+        fn url(&$self) -> &str { $inner.url() }
+        fn path(&$self) -> &str { $inner.path() }
+        fn entries(&$self) -> u64 { $inner.entries() }
+        fn cluster_starts(&$self) -> &[u64] { $inner.cluster_starts() }
+        fn column_count(&$self) -> usize { $inner.column_count() }
+        fn schema(&$self, column: usize) -> Option<$crate::ColumnSchema<'_>> { $inner.schema(column) }
+        fn locate(&$self, selections: &[$crate::Selection], call: &mut Call<'_>) -> Result<()> {
+            $inner.locate(selections, call)
+        }
+        fn form(&$self, selection: &$crate::Selection) -> Result<(Form, Vec<(String, String)>)> {
+            $inner.form(selection)
+        }
+        fn chunks(&$self, selection: &$crate::Selection, entries: &Range<u64>) -> Result<Vec<$crate::Chunk>> {
+            $inner.chunks(selection, entries)
+        }
+        fn uncompressed_len(&$self, chunk: &$crate::Chunk, stored: &Bytes) -> Option<usize> {
+            $inner.uncompressed_len(chunk, stored)
+        }
+        fn uncompress(&$self, chunk: &$crate::Chunk, stored: &Bytes) -> Result<Bytes> {
+            $inner.uncompress(chunk, stored)
+        }
+        fn has_checksum(&$self, chunk: &$crate::Chunk) -> bool { $inner.has_checksum(chunk) }
+        fn statistics(&$self, column: usize, call: &mut Call<'_>) -> Result<Vec<$crate::EntryStatistics>> {
+            $inner.statistics(column, call)
+        }
+    };
 }
 
 /// The name, type and content of a column.
@@ -160,9 +198,9 @@ pub trait ColumnPlan: Send + Sync {
         Ok(None)
     }
 
-    /// True if [`narrow`](ColumnPlan::narrow) may leave chunks out.
+    /// True if [`narrow`](ColumnPlan::narrow) may leave chunks out. Default: if there are index chunks.
     fn can_narrow(&self) -> bool {
-        false
+        self.chunks().iter().any(|chunk| chunk.index)
     }
 
     /// Decodes the chunks to the column, on the threads of the current pool. The `likely` offsets are those of a column

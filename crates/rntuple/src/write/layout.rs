@@ -347,7 +347,10 @@ fn type_name(form: &Form) -> Result<Option<String>> {
         Ok(items.map(|items| format!("{name}<{}>", items.join(","))))
     };
     match form {
-        Form::Primitive(primitive) => Ok(Some(cpp_name(*primitive).to_owned())),
+        Form::Primitive(primitive @ (Primitive::Bool | Primitive::F32 | Primitive::F64)) => {
+            Ok(Some(primitive.cpp_name().to_owned()))
+        }
+        Form::Primitive(primitive) => Ok(Some(format!("std::{}", primitive.cpp_name()))),
         Form::String => Ok(Some("std::string".to_owned())),
         Form::Fixed { size, content } => {
             Ok(Some(format!("std::array<{},{size}>", typed("fixed arrays", content)?)))
@@ -362,22 +365,6 @@ fn type_name(form: &Form) -> Result<Option<String>> {
         // A pair and a tuple of two have the same columns.
         Form::Tuple(forms) => all("std::tuple", forms),
         Form::Record { .. } | Form::Empty => Ok(None),
-    }
-}
-
-fn cpp_name(primitive: Primitive) -> &'static str {
-    match primitive {
-        Primitive::Bool => "bool",
-        Primitive::I8 => "std::int8_t",
-        Primitive::U8 => "std::uint8_t",
-        Primitive::I16 => "std::int16_t",
-        Primitive::U16 => "std::uint16_t",
-        Primitive::I32 => "std::int32_t",
-        Primitive::U32 => "std::uint32_t",
-        Primitive::I64 => "std::int64_t",
-        Primitive::U64 => "std::uint64_t",
-        Primitive::F32 => "float",
-        Primitive::F64 => "double",
     }
 }
 

@@ -1,7 +1,8 @@
 //! Writes the files of a [`PagedTable`](super::PagedTable).
 
+use super::page::{Page, compressed};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Column, Extremes, Form, Primitive, Statistics};
+use sapwood_core::{ByteRange, Column, Error, Extremes, Form, Primitive, Result, Statistics};
 use sapwood_table::{EntryStatistics, FileIndex};
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub(super) struct PagedColumn {
 }
 
 /// A column of numbers, as it is stored.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct StoredColumn {
     pub(super) primitive: Primitive,
     pub(super) file: FileIndex,
@@ -144,6 +145,24 @@ impl PagedFiles {
         files[0].extend(list);
         self.files = files.into_iter().map(Bytes::from).collect();
     }
+
+    /// The pages of each stored column, by cluster, from their list: their number, then where each is, and how many elements
+    /// it has.
+    pub(super) fn pages(&self, list: &[u8]) -> Result<Vec<Vec<Vec<Page>>>> {
+        let mut words = list.chunks_exact(8).filter_map(|word| word.try_into().ok().map(u64::from_le_bytes));
+        let mut next = || words.next().ok_or_else(|| Error::corrupt("the list of pages is too short"));
+        let mut cluster = || {
+            let (pages, mut end) = (next()?, 0);
+            let page = |_| {
+                let (range, first) = (ByteRange { start: next()?, len: next()? }, end);
+                end += next()?;
+                Ok(Page { range, elements: first..end })
+            };
+            (0..pages).map(page).collect()
+        };
+        let clusters = self.starts.len().saturating_sub(1);
+        self.stored.iter().map(|_| (0..clusters).map(|_| cluster()).collect()).collect()
+    }
 }
 
 fn shares_offsets(one: &Column, other: &Column) -> bool {
@@ -167,25 +186,4 @@ fn extremes(column: &Column, entries: &Range<u64>) -> EntryStatistics {
         extremes: extremes.map(|(least, most)| Extremes::Signed(*least, *most)),
     };
     EntryStatistics { entries: entries.clone(), statistics: Some(statistics) }
-}
-
-/// The bytes of a page as pairs of a count and a byte, if that is shorter, and a checksum.
-fn compressed(page: &[u8]) -> Vec<u8> {
-    let mut pairs: Vec<[u8; 2]> = Vec::new();
-    for byte in page {
-        match pairs.last_mut() {
-            Some([count, last]) if last == byte && *count < u8::MAX => *count += 1,
-            _ => pairs.push([1, *byte]),
-        }
-    }
-    let pairs = pairs.concat();
-    let mut bytes = if pairs.len() < page.len() { pairs } else { page.to_vec() };
-    bytes.extend(fnv(&bytes).to_le_bytes());
-    bytes
-}
-
-/// The checksum of a page: FNV-1a, which sees every change of a single byte.
-pub(super) fn fnv(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }

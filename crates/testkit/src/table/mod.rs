@@ -8,6 +8,7 @@ mod cuts;
 mod expect;
 mod faults;
 mod made;
+mod page;
 mod paged;
 mod probe;
 mod statistics;

@@ -1,11 +1,10 @@
 //! A table whose chunks are fetched through a source that delays, damages or withholds them, and takes notes.
 
 use bytes::Bytes;
-use sapwood_core::BoxFuture;
-use sapwood_core::{ByteRange, Call, Counters, Deadline, Form, Result};
+use sapwood_core::{BoxFuture, ByteRange, Call, Counters, Deadline, Form, Result};
 use sapwood_fetch::{Budget, Fetcher};
-use sapwood_source::{Checksum, CostModel, Identity, Source};
-use sapwood_table::{Chunk, ColumnPlan, ColumnSchema, EntryStatistics, FileIndex, Selection, Table};
+use sapwood_source::{CostModel, Identity, Source, forward_source};
+use sapwood_table::{ColumnPlan, FileIndex, Selection, Table, forward_table};
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::ops::Range;
@@ -96,29 +95,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Table for ProbedTable {
-    fn url(&self) -> &str {
-        self.table.url()
-    }
-
-    fn path(&self) -> &str {
-        self.table.path()
-    }
-
-    fn entries(&self) -> u64 {
-        self.table.entries()
-    }
-
-    fn cluster_starts(&self) -> &[u64] {
-        self.table.cluster_starts()
-    }
-
-    fn column_count(&self) -> usize {
-        self.table.column_count()
-    }
-
-    fn schema(&self, column: usize) -> Option<ColumnSchema<'_>> {
-        self.table.schema(column)
-    }
+    forward_table!(self => self.table);
 
     fn fetcher(&self, file: FileIndex) -> Fetcher {
         let mut fetchers = lock(&self.fetchers);
@@ -136,28 +113,8 @@ impl Table for ProbedTable {
         fetcher.clone()
     }
 
-    fn locate(&self, selections: &[Selection], call: &mut Call<'_>) -> Result<()> {
-        self.table.locate(selections, call)
-    }
-
-    fn form(&self, selection: &Selection) -> Result<(Form, Vec<(String, String)>)> {
-        self.table.form(selection)
-    }
-
     fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>> {
         self.table.plan(selection, entries)
-    }
-
-    fn uncompressed_len(&self, chunk: &Chunk, stored: &Bytes) -> Option<usize> {
-        self.table.uncompressed_len(chunk, stored)
-    }
-
-    fn uncompress(&self, chunk: &Chunk, stored: &Bytes) -> Result<Bytes> {
-        self.table.uncompress(chunk, stored)
-    }
-
-    fn statistics(&self, column: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
-        self.table.statistics(column, call)
     }
 }
 
@@ -181,16 +138,14 @@ impl Source for ProbedSource {
         CostModel { immediate: !self.access.distant, gap: self.access.gap, ..self.inner.cost_model() }
     }
 
+    forward_source!(self => self.inner; checksums);
+
     fn server(&self) -> Option<String> {
         None
     }
 
     fn round_trip(&self) -> Option<Duration> {
         None
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        self.inner.checksums(deadline)
     }
 
     fn read_ranges<'a>(

@@ -21,15 +21,44 @@ pub(super) struct StoredBranch<'t> {
     pub(super) file: FileIndex,
 }
 
-/// The baskets that hold some entries of a branch.
+impl<'t> StoredBranch<'t> {
+    /// The same with only the baskets that hold some entries.
+    fn within(self, entries: &Range<u64>) -> StoredBranch<'t> {
+        let from = self.baskets.partition_point(|basket| basket.end() <= entries.start);
+        let to = self.baskets.partition_point(|basket| basket.first_entry < entries.end);
+        let to = if entries.is_empty() { from } else { to };
+        StoredBranch { baskets: self.baskets.get(from..to).unwrap_or_default(), ..self }
+    }
+
+    fn chunks(&self, index: bool, shared: bool) -> impl Iterator<Item = Chunk> {
+        let Branch { first_entry, entries, zip_bytes, total_bytes, .. } = *self.branch;
+        let (first, end) = (first_entry, first_entry.saturating_add(entries));
+        self.baskets.iter().map(move |basket| {
+            let bytes = u128::from(basket.len) * u128::from(total_bytes) / u128::from(zip_bytes.max(1));
+            Chunk {
+                file: self.file,
+                range: ByteRange { start: basket.offset, len: basket.len },
+                entries: basket.first_entry.max(first)..basket.end().min(end),
+                uncompressed_bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+                index,
+                shared,
+            }
+        })
+    }
+
+    /// The chunks that hold some entries of the branch itself.
+    pub(super) fn chunks_of(self, entries: &Range<u64>) -> Vec<Chunk> {
+        self.within(entries).chunks(false, false).collect()
+    }
+}
+
+/// How to read some entries of a branch.
 struct BranchPlan<'t> {
-    branch: &'t Branch,
+    /// The baskets that hold them.
+    stored: StoredBranch<'t>,
     /// How to decode the whole branch, or the selected members.
     branch_type: Arc<BranchType>,
     entries: Range<u64>,
-    baskets: &'t [BasketRef],
-    /// The file of the baskets.
-    file: FileIndex,
 }
 
 /// How to decode a branch.
@@ -68,8 +97,8 @@ impl<'t> BranchRead<'t> {
         let counts = match interpretation.count_branch {
             Some(count) if interpretation.counts_objects() => counted(count, &values.entries)?,
             // Only with this feature can a basket omit the offsets of its entries (TBasket §5.2).
-            Some(count) if values.branch.io_bits != 0 => {
-                match (values.baskets.first(), values.baskets.last()) {
+            Some(count) if values.stored.branch.io_bits != 0 => {
+                match (values.stored.baskets.first(), values.stored.baskets.last()) {
                     (Some(first), Some(last)) => counted(count, &(first.first_entry..last.end()))?,
                     _ => None,
                 }
@@ -77,15 +106,15 @@ impl<'t> BranchRead<'t> {
             _ => None,
         };
         let needs_counts = counts.is_some();
-        let mut chunks: Vec<Chunk> = values.chunks(false, needs_counts).collect();
-        chunks.extend(counts.iter().flat_map(|counts| counts.chunks(true, true)));
+        let mut chunks: Vec<Chunk> = values.stored.chunks(false, needs_counts).collect();
+        chunks.extend(counts.iter().flat_map(|counts| counts.stored.chunks(true, true)));
         Ok(BranchRead { values, counts, chunks })
     }
 }
 
 impl<'t> BranchPlan<'t> {
     fn new(stored: StoredBranch<'t>, branch_type: Arc<BranchType>, entries: &Range<u64>) -> Result<Self> {
-        let StoredBranch { branch, baskets, file } = stored;
+        let branch = stored.branch;
         interpretation(branch, &branch_type)?;
         let end = branch.first_entry.saturating_add(branch.entries);
         if entries.start < branch.first_entry && !entries.is_empty() {
@@ -96,31 +125,11 @@ impl<'t> BranchPlan<'t> {
                 .hint(format!("read it from entry {} on", branch.first_entry)));
         }
         let entries = entries.start.min(end)..entries.end.min(end);
-        let from = baskets.partition_point(|basket| basket.end() <= entries.start);
-        let to = baskets.partition_point(|basket| basket.first_entry < entries.end);
-        let to = if entries.is_empty() { from } else { to };
-        let baskets = baskets.get(from..to).unwrap_or_default();
-        Ok(BranchPlan { branch, branch_type, entries, baskets, file })
+        Ok(BranchPlan { stored: stored.within(&entries), branch_type, entries })
     }
 
     fn interpretation(&self) -> Result<&Interpretation> {
-        interpretation(self.branch, &self.branch_type)
-    }
-
-    fn chunks(&self, index: bool, shared: bool) -> impl Iterator<Item = Chunk> {
-        let Branch { first_entry, entries, zip_bytes, total_bytes, .. } = *self.branch;
-        let (first, end) = (first_entry, first_entry.saturating_add(entries));
-        self.baskets.iter().map(move |basket| {
-            let bytes = u128::from(basket.len) * u128::from(total_bytes) / u128::from(zip_bytes.max(1));
-            Chunk {
-                file: self.file,
-                range: ByteRange { start: basket.offset, len: basket.len },
-                entries: basket.first_entry.max(first)..basket.end().min(end),
-                uncompressed_bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
-                index,
-                shared,
-            }
-        })
+        interpretation(self.stored.branch, &self.branch_type)
     }
 
     fn decode(
@@ -130,19 +139,21 @@ impl<'t> BranchPlan<'t> {
         likely: Option<&Arc<Buffer>>,
         counters: &Counters,
     ) -> Result<Column> {
-        let baskets = self.baskets.iter().map(|basket| {
+        let baskets = self.stored.baskets.iter().map(|basket| {
             let bytes = match &basket.embedded {
                 Some(embedded) => embedded.clone(),
                 // The header of a basket states whether it is compressed.
-                None => match chunk_content(chunks, ChunkId { file: self.file, offset: basket.offset })? {
-                    ChunkContent::Stored(bytes) | ChunkContent::Uncompressed(bytes) => bytes,
-                },
+                None => {
+                    match chunk_content(chunks, ChunkId { file: self.stored.file, offset: basket.offset })? {
+                        ChunkContent::Stored(bytes) | ChunkContent::Uncompressed(bytes) => bytes,
+                    }
+                }
             };
             Ok(BasketBytes { basket, bytes })
         });
         let baskets: Vec<BasketBytes<'_>> = baskets.collect::<Result<_>>()?;
         decode(self.interpretation()?, &baskets, self.entries.clone(), counts, likely, counters)
-            .map_err(|error| error.branch(&self.branch.path))
+            .map_err(|error| error.branch(&self.stored.branch.path))
     }
 }
 
@@ -153,6 +164,10 @@ impl ColumnPlan for BranchRead<'_> {
 
     fn chunks(&self) -> &[Chunk] {
         &self.chunks
+    }
+
+    fn can_narrow(&self) -> bool {
+        false
     }
 
     fn decode(
@@ -171,7 +186,7 @@ impl ColumnPlan for BranchRead<'_> {
                 self.values.decode(chunks, Some(counts), likely, counters)?
             }
         };
-        counters.baskets.add(self.values.baskets.len() as u64);
+        counters.baskets.add(self.values.stored.baskets.len() as u64);
         Ok(column)
     }
 

@@ -196,6 +196,11 @@ impl Table for TreeTable {
         Ok(Box::new(BranchRead::new(self.stored(selection.column)?, branch_type, entries, counts)?))
     }
 
+    /// Baskets can be copied even if they cannot be decoded: these are those of any branch.
+    fn chunks(&self, selection: &Selection, entries: &Range<u64>) -> Result<Vec<Chunk>> {
+        Ok(self.stored(selection.column)?.chunks_of(entries))
+    }
+
     fn uncompressed_len(&self, _: &Chunk, stored: &Bytes) -> Option<usize> {
         let header = BasketHeader::parse(stored).ok()?;
         let len = header.key_len.saturating_add(header.object_len);
