@@ -4,20 +4,17 @@
 //! once; projections give the lists and the count their names.
 
 use super::inputs::Inputs;
-use super::options::{RepackOptions, TreeSelection};
+use super::options::RepackOptions;
 use super::output::OutputFile;
 use super::plan::TreePlan;
-use super::values::{columns_of, for_each_piece};
+use super::values::{TakeViews, convert, schemas};
 use crate::new_file;
 use crate::new_table::{Format, NewTable};
 use sapwood_core::{Call, Column, Error, Form, Primitive, Result};
 use sapwood_rntuple::write::{FieldSpec, Projection, RNTupleBuilder, RNTupleOptions};
-use sapwood_table::pool::{compute, computing};
 use sapwood_table::write::ColumnView;
 use sapwood_table::{ColumnContent, ColumnSchema, Table};
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::Arc;
 
 /// Where a field gets its values from.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,33 +43,17 @@ pub(super) fn write(
     options: &RepackOptions,
     call: &mut Call<'_>,
 ) -> Result<u64> {
-    let selection = options.selections.iter().find(|selection: &&TreeSelection| selection.tree == tree.path);
-    let ranges = selection.and_then(|selection| selection.entries.as_ref());
     let (first, _) = tree.table(0, inputs, call)?;
     let mut fields = FieldPlan::new(&*first.table(), &tree.wanted)?;
-    let mut target = fields.begin(&tree.path, output, options)?;
-    for position in 0..tree.inputs.len() {
-        let (table, entries) = tree.table(position, inputs, call)?;
-        let table = table.table();
-        let chosen: Vec<Range<u64>> = tree.chosen(position, ranges).within(0..entries).collect();
-        fields
-            .copy(&table, &chosen, &mut target, output, options, call)
-            .map_err(|error| error.url(table.url()))?;
-    }
-    let pool = computing(options.threads)?;
-    let (file, sink) = output.both();
-    compute(&pool, call, |_| target.end(file, sink))?;
-    Ok(target.entries())
+    let target = fields.begin(&tree.path, output, options)?;
+    let views = |columns: &[Column], take: &mut TakeViews<'_>| take(&fields.views(columns)?);
+    convert(tree, (&fields.columns, &views), target, inputs, output, options, call)
 }
 
 impl FieldPlan {
     /// The fields for the wanted columns of a table.
     fn new(table: &dyn Table, wanted: &[bool]) -> Result<FieldPlan> {
-        let is_wanted = |column: &usize| wanted.get(*column).copied().unwrap_or(true);
-        let schemas: Vec<(usize, ColumnSchema<'_>)> = (0..table.column_count())
-            .filter(is_wanted)
-            .filter_map(|column| Some((column, table.schema(column)?)))
-            .collect();
+        let schemas = schemas(table, wanted);
         let written: Vec<&(usize, ColumnSchema<'_>)> =
             schemas.iter().filter(|(_, schema)| is_written(schema, &schemas)).collect();
         let is_count = |column: usize| {
@@ -155,26 +136,6 @@ impl FieldPlan {
         new_file::flush(file, sink)?;
         let format = Format::RNTuple(Box::new(builder));
         Ok(NewTable { format, directory, name: name.to_owned(), title: String::new() })
-    }
-
-    /// Reads the columns of a table, and writes the chosen entries.
-    fn copy(
-        &self,
-        table: &Arc<dyn Table>,
-        chosen: &[Range<u64>],
-        target: &mut NewTable,
-        output: &mut OutputFile,
-        options: &RepackOptions,
-        call: &mut Call<'_>,
-    ) -> Result<()> {
-        let columns = columns_of(table, &self.columns)?;
-        let pool = computing(options.threads)?;
-        for_each_piece(table, &columns, chosen, options.threads, call, &mut |columns, entries, call| {
-            let views = self.views(columns)?;
-            target.check(&views, entries)?;
-            let (file, sink) = output.both();
-            compute(&pool, call, |cancelled| target.extend(&views, entries, cancelled, file, sink))
-        })
     }
 
     /// The columns of the fields.

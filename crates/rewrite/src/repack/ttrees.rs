@@ -4,20 +4,18 @@
 //! are members of records in a list; otherwise they are vectors.
 
 use super::inputs::Inputs;
-use super::options::{RepackOptions, TreeSelection};
+use super::options::RepackOptions;
 use super::output::OutputFile;
 use super::plan::TreePlan;
-use super::values::{columns_of, for_each_piece};
+use super::values::{TakeViews, convert, schemas};
 use crate::new_table::{Format, NewTable};
 use sapwood_codec::Compression;
 use sapwood_core::{Call, Column, Error, Form, Primitive, Result};
 use sapwood_root::Tree;
-use sapwood_table::pool::{compute, computing};
+use sapwood_table::ColumnContent;
 use sapwood_table::write::{ClusterSize, ColumnView};
-use sapwood_table::{ColumnContent, ColumnSchema};
 use sapwood_ttree::write::{BranchSpec, Storage, TreeBuilder, VectorItem};
 use std::collections::HashSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The default sizes: bytes of a basket before compression, and of a cluster after it.
@@ -74,42 +72,22 @@ pub(super) fn write(
     options: &RepackOptions,
     call: &mut Call<'_>,
 ) -> Result<u64> {
-    let selection = options.selections.iter().find(|selection: &&TreeSelection| selection.tree == tree.path);
-    let ranges = selection.and_then(|selection| selection.entries.as_ref());
     let (first, _) = tree.table(0, inputs, call)?;
     let plan =
         BranchPlan::new(&first, &tree.wanted, options).map_err(|error| error.url(first.file().url()))?;
-    let mut target = plan.begin(&first, &tree.path, output, options)?;
-    let pool = computing(options.threads)?;
-    for position in 0..tree.inputs.len() {
-        let (table, entries) = tree.table(position, inputs, call)?;
-        let table = table.table();
-        let chosen: Vec<Range<u64>> = tree.chosen(position, ranges).within(0..entries).collect();
-        let mut write = |columns: &[Column], entries: usize, call: &mut Call<'_>| {
-            let lengths = plan.lengths(columns)?;
-            let views = plan.views(columns, &lengths)?;
-            target.check(&views, entries)?;
-            let (file, sink) = output.both();
-            compute(&pool, call, |cancelled| target.extend(&views, entries, cancelled, file, sink))
-        };
-        columns_of(&table, &plan.columns)
-            .and_then(|columns| for_each_piece(&table, &columns, &chosen, options.threads, call, &mut write))
-            .map_err(|error| error.url(table.url()))?;
-    }
-    let (file, sink) = output.both();
-    compute(&pool, call, |_| target.end(file, sink))?;
-    Ok(target.entries())
+    let target = plan.begin(&first, &tree.path, output, options)?;
+    let views = |columns: &[Column], take: &mut TakeViews<'_>| {
+        let lengths = plan.lengths(columns)?;
+        take(&plan.views(columns, &lengths)?)
+    };
+    convert(tree, (&plan.columns, &views), target, inputs, output, options, call)
 }
 
 impl BranchPlan {
     /// The branches for the wanted columns.
     fn new(tree: &Tree, wanted: &[bool], options: &RepackOptions) -> Result<BranchPlan> {
         let table = tree.table();
-        let is_wanted = |column: &usize| wanted.get(*column).copied().unwrap_or(true);
-        let schemas: Vec<(usize, ColumnSchema<'_>)> = (0..table.column_count())
-            .filter(is_wanted)
-            .filter_map(|column| Some((column, table.schema(column)?)))
-            .collect();
+        let schemas = schemas(&*table, wanted);
         let names: HashSet<&str> = schemas.iter().map(|(_, schema)| schema.name).collect();
         let mut plan = BranchPlan::default();
         let mut leaves = Vec::new();

@@ -1,7 +1,14 @@
 //! Reads the chosen entries of a table to write them elsewhere, piece by piece.
 
+use super::inputs::Inputs;
+use super::options::RepackOptions;
+use super::output::OutputFile;
+use super::plan::TreePlan;
+use crate::new_table::NewTable;
 use sapwood_core::{Call, Column, Error, Form, Result};
-use sapwood_table::{ColumnContent, EntryRead, Scan, Table, read};
+use sapwood_table::pool::{compute, computing};
+use sapwood_table::write::ColumnView;
+use sapwood_table::{ColumnContent, ColumnSchema, EntryRead, Scan, Table, read};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,11 +23,58 @@ pub(super) type UseColumns<'u> = dyn FnMut(&[Column], usize, &mut Call<'_>) -> R
 /// Entries that are read at once: sorted ranges.
 type Piece = Vec<Range<u64>>;
 
+/// What takes the columns of a new table.
+pub(super) type TakeViews<'t> = dyn FnMut(&[ColumnView<'_>]) -> Result<()> + 't;
+
+/// Hands over the columns of a new table that those of another one make.
+pub(super) type Views<'v> = dyn Fn(&[Column], &mut TakeViews<'_>) -> Result<()> + 'v;
+
+/// Writes the chosen entries of all inputs of a table in another format; the number of entries. The columns that are read
+/// have these names and forms, and `views` makes those of the `target`.
+pub(super) fn convert(
+    tree: &TreePlan,
+    (columns, views): (&[(String, Form)], &Views<'_>),
+    mut target: NewTable,
+    inputs: &mut Inputs<'_>,
+    output: &mut OutputFile,
+    options: &RepackOptions,
+    call: &mut Call<'_>,
+) -> Result<u64> {
+    let selection = options.selections.iter().find(|selection| selection.tree == tree.path);
+    let ranges = selection.and_then(|selection| selection.entries.as_ref());
+    let pool = computing(options.threads)?;
+    for position in 0..tree.inputs.len() {
+        let (table, entries) = tree.table(position, inputs, call)?;
+        let table = table.table();
+        let chosen: Vec<Range<u64>> = tree.chosen(position, ranges).within(0..entries).collect();
+        let mut write = |columns: &[Column], entries: usize, call: &mut Call<'_>| {
+            views(columns, &mut |views| {
+                target.check(views, entries)?;
+                let (file, sink) = output.both();
+                compute(&pool, call, |cancelled| target.extend(views, entries, cancelled, file, sink))
+            })
+        };
+        columns_of(&table, columns)
+            .and_then(|columns| for_each_piece(&table, &columns, &chosen, options.threads, call, &mut write))
+            .map_err(|error| error.url(table.url()))?;
+    }
+    let (file, sink) = output.both();
+    compute(&pool, call, |_| target.end(file, sink))?;
+    Ok(target.entries())
+}
+
+/// The wanted columns of a table, by their indices.
+pub(super) fn schemas<'t>(table: &'t dyn Table, wanted: &[bool]) -> Vec<(usize, ColumnSchema<'t>)> {
+    let is_wanted = |column: &usize| wanted.get(*column).copied().unwrap_or(true);
+    let columns = (0..table.column_count()).filter(is_wanted);
+    columns.filter_map(|column| Some((column, table.schema(column)?))).collect()
+}
+
 /// The columns of a table with these names, which must have these forms.
 ///
 /// # Errors
 /// `Unsupported` if one has another form.
-pub(super) fn columns_of(table: &Arc<dyn Table>, wanted: &[(String, Form)]) -> Result<Vec<usize>> {
+fn columns_of(table: &Arc<dyn Table>, wanted: &[(String, Form)]) -> Result<Vec<usize>> {
     let find = |(name, form): &(String, Form)| {
         let mut columns =
             (0..table.column_count()).filter_map(|column| Some((column, table.schema(column)?)));
