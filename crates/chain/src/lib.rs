@@ -8,6 +8,7 @@
 //! input: serialised entries are compared with those that were read. Columns that differ, or that cannot be serialised,
 //! are passed on unchanged and counted.
 
+mod chunk_feed;
 mod claim;
 mod column;
 mod discard;
@@ -16,16 +17,18 @@ mod feed;
 mod flat_block;
 mod flat_input;
 mod flat_output;
+mod input;
 mod lane_output;
 mod lanes;
 mod options;
 mod output;
 mod run;
 mod stages;
+mod tree_input;
 
 pub use options::{ChainOptions, ChainOutput, ChainReport, ChainSource};
 
-use feed::ChainInput;
+use input::ChainInput;
 use lanes::Lanes;
 use output::{StripePlan, Target, open_output};
 use sapwood_codec::{Algorithm, Compression};

@@ -52,6 +52,13 @@ pub struct ChainOptions {
     pub layout: LayoutOptions,
 }
 
+impl ChainOptions {
+    /// How many of the entries of a source are taken.
+    pub(super) fn taken(&self, entries: u64) -> u64 {
+        self.entries.map_or(entries, |most| most.min(entries))
+    }
+}
+
 /// The results of a chain.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChainReport {

@@ -1,8 +1,8 @@
 //! The outputs of a chain: none, stripes, a ROOT file, a flat file.
 
 use super::discard::DiscardStore;
-use super::feed::ChainInput;
 use super::flat_output::FlatOutput;
+use super::input::ChainInput;
 use super::lane_output::{Baskets, LaneOutput, Output, Pack};
 use super::options::{ChainOptions, ChainOutput};
 use sapwood_codec::Compression;
