@@ -54,7 +54,7 @@ class Server:
     def far(self, rtt_ms: float, megabits: float, window: int = 0, loss: float = 0) -> Iterator[Far]:
         """The server with this round-trip time and bandwidth in 10⁶ bits per second, or 0 for no limit.
 
-        Each connection has at most ``window`` bytes in flight (0: no limit), and loses this share of its packets.
+        Each connection has at most ``window`` bytes in flight (0: no limit), and loses this share of packets.
         """
         command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{self.port}"]
         command += ["--rtt-ms", str(rtt_ms), "--mbit", str(megabits), "--loss", str(loss)]
