@@ -41,6 +41,7 @@ PATTERNS = {
 PAGES = (
     "benchmarks/index.md",
     "benchmarks/learned.md",
+    "benchmarks/links.md",
     "benchmarks/mixing.md",
     "benchmarks/rntuple.md",
     "concepts/which-layout.md",
@@ -171,6 +172,8 @@ def tables(folder: Path) -> dict[str, str]:
         "local": markdown(part(folder, "local", "### nano_zstd5, all columns")),
         "far": markdown(part(folder, "remote", "### root://, h1_new, no limit")),
         "writing": markdown(part(folder, "write", "| writer |")),
+        "links": markdown(part(folder, "links", "## root, windows")),
+        "losses": markdown(part(folder, "links", "## root, losses")),
         "ladder": markdown(ladder(folder)),
         "memory": markdown(part(folder, "memory")),
         "mix40": markdown(part(folder, "mix", "| signal + 40 |")),

@@ -81,8 +81,8 @@ def test_functions_and_their_options_exist(name: str) -> None:
 
 @pytest.mark.parametrize("line", named("make "))
 def test_targets_of_make_exist(line: str) -> None:
-    makefile = (REPOSITORY / "Makefile").read_text()
-    assert re.search(rf"^{line.removeprefix('make ')}:", makefile, flags=re.MULTILINE)
+    rules = re.findall(r"^([\w-][\w -]*):", (REPOSITORY / "Makefile").read_text(), flags=re.MULTILINE)
+    assert line.removeprefix("make ") in " ".join(rules).split()
 
 
 @pytest.mark.parametrize("target", sorted({t for row in ROWS for t in re.findall(r"\]\(([^)]+)\)", row.use)}))
