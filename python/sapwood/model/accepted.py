@@ -22,12 +22,24 @@ class AcceptedByUproot:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        # `isinstance` looks here first, however early the file was opened. Uproot is never imported.
-        base = _of_uproot(*self.stands_for)
-        if base is not None:
-            base.register(type(self))
-            _complete_open_trees()
-        return type(self)
+        # `isinstance` looks here first, however early the file was opened: often, so that it must be quick.
+        own = type(self)
+        if own not in _REGISTERED and "uproot" in sys.modules:
+            _register(own, self.stands_for)
+        return own
+
+
+_REGISTERED: set[type] = set()
+"""The classes that pass their checks."""
+
+
+def _register(own: type, stands_for: tuple[str, str]) -> None:
+    """Lets a class pass its check, if uproot's class is there by now. Uproot is never imported."""
+    base = _of_uproot(*stands_for)
+    if base is not None:
+        base.register(own)
+        _complete_open_trees()
+        _REGISTERED.add(own)
 
 
 def refusal(error: SapwoodError) -> SapwoodError:
