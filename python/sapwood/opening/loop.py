@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from ..display.printable import shows_printable
 from ..display.progress import ProgressLine
 from ..display.units import counted
 from ..errors import (
@@ -238,6 +239,7 @@ class FileLoop(ClosingContext, Generic[T]):
         """
         self._run.save()
 
+    @shows_printable
     def __repr__(self) -> str:
         report = self.report()
         files = f"{report.done_files:,} of {counted(report.files, 'file')}"
