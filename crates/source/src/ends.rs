@@ -5,12 +5,8 @@ use sapwood_core::{ByteRange, Deadline, Result, Segments};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Number of bytes that opening reads from the start of a file: more than the header of an RNTuple behind the file header
-/// has in most files of ROOT (24 to 34 kB for NanoAOD), which would cost another round trip.
-pub const HEAD: u64 = 64 << 10;
-
-/// The same where a short tail is asked for: more than any file header.
-pub(crate) const SHORT_HEAD: u64 = 4 << 10;
+/// Number of bytes that opening reads from the start of a file: more than any file header.
+pub const HEAD: u64 = 4 << 10;
 
 /// Default of `SourceOptions::tail_size`.
 pub const TAIL: u64 = 256 << 10;
@@ -31,11 +27,6 @@ pub(crate) fn tail_at(round_trip: Duration, tail: u64) -> u64 {
     if tail >= TAIL && round_trip >= FAR { tail.max(FAR_TAIL) } else { tail }
 }
 
-/// The size of the head that opening reads with a tail of this size: [`HEAD`], or less with a short tail.
-pub fn head_with(tail: u64) -> u64 {
-    if tail >= TAIL { HEAD } else { SHORT_HEAD }
-}
-
 /// A source that was just opened, with its head and its tail.
 pub(crate) async fn with_ends(source: impl Source, tail: u64, deadline: Deadline) -> Result<OpenedSource> {
     let ranges = head_and_tail(source.identity().size, tail);
@@ -49,7 +40,7 @@ pub(crate) async fn with_ends(source: impl Source, tail: u64, deadline: Deadline
 
 /// The ranges to read when opening a file of `size` bytes: one if they touch.
 pub(crate) fn head_and_tail(size: u64, tail: u64) -> Vec<ByteRange> {
-    let head = head_with(tail).min(size);
+    let head = HEAD.min(size);
     let tail = tail.min(size);
     if head + tail >= size {
         vec![ByteRange { start: 0, len: size }]
@@ -75,8 +66,7 @@ mod tests {
     fn head_and_tail_merge_in_small_files() {
         assert_eq!(head_and_tail(0, TAIL), [ByteRange { start: 0, len: 0 }]);
         assert_eq!(head_and_tail(10, TAIL), [ByteRange { start: 0, len: 10 }]);
-        assert_eq!(head_and_tail(1 << 20, 0), [ByteRange { start: 0, len: SHORT_HEAD }]);
+        assert_eq!(head_and_tail(1 << 20, 0), [ByteRange { start: 0, len: HEAD }]);
         assert_eq!(head_and_tail(1 << 20, 16).len(), 2);
-        assert_eq!(head_and_tail(1 << 20, TAIL)[0], ByteRange { start: 0, len: HEAD });
     }
 }

@@ -3,7 +3,7 @@
 use super::Zoo;
 use sapwood_core::{ByteRange, Counters};
 use sapwood_source::{
-    CountingSource, DelayedSource, FaultySource, LocalSource, MemorySource, Source, TracedSource, head_with,
+    CountingSource, DelayedSource, FaultySource, HEAD, LocalSource, MemorySource, Source, TracedSource,
 };
 use sapwood_testkit::{Behaviour, Multipart, RangeBehaviour, Refusal, conformance, sample};
 use std::sync::Arc;
@@ -114,7 +114,7 @@ async fn http(behaviour: Behaviour) {
 async fn check(zoo: &Zoo) {
     let opened = zoo.open().await.unwrap();
     let size = zoo.content.len() as u64;
-    let (head, tail) = (head_with(zoo.options.tail_size).min(size), zoo.options.tail_size.min(size));
+    let (head, tail) = (HEAD.min(size), zoo.options.tail_size.min(size));
     let mut known = vec![ByteRange { start: 0, len: head }, ByteRange { start: size - tail, len: tail }];
     if head + tail >= size {
         known.push(ByteRange { start: 0, len: size });
