@@ -29,7 +29,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import results
 from remote_servers import Server, missing, serve
-from rootbuild import HERE
 
 MOST = 16
 FIXED = [1, 2, 4, 8, 15]
@@ -235,5 +234,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.append(str(HERE))
     main()
