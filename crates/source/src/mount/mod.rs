@@ -3,9 +3,11 @@
 //! A read there costs a round trip and may hang, unlike one from a local disk. So it is planned, measured and given up
 //! like that of a URL, in threads that can be left.
 
+mod kernel;
 mod source;
 mod table;
 
+pub use kernel::is_on_network;
+pub(crate) use kernel::network_mount;
 pub(crate) use source::open;
-pub use table::is_on_network;
-pub(crate) use table::{Mount, network_mount};
+pub(crate) use table::Mount;

@@ -1,11 +1,8 @@
-//! Which mounted file system a path lies on, from the kernel's table: it answers even if the file system hangs.
+//! Which mounted file system a path lies on, by the kernel's table.
 //!
 //! The format of the table is described in proc_pid_mountinfo(5).
 
 use std::path::{Component, Path, PathBuf};
-
-/// The table of mounted file systems.
-const TABLE: &str = "/proc/self/mountinfo";
 
 /// Most symbolic links on the way to a file: as many as Linux follows.
 const LINKS: usize = 40;
@@ -33,13 +30,6 @@ const NETWORK: &[&str] = &[
     "virtiofs",
 ];
 
-/// Whether a path lies on a file system of another machine, which may be slow, or hang: the answer does not touch it.
-/// Always false where the kernel has no such table.
-#[must_use]
-pub fn is_on_network(path: &Path) -> bool {
-    network_mount(path).is_some()
-}
-
 /// A mounted file system of another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
@@ -49,27 +39,23 @@ pub(crate) struct Mount {
     pub(crate) place: PathBuf,
 }
 
-/// The file system of another machine that a path lies on, if it does; symbolic links are followed up to there.
-pub(crate) fn network_mount(path: &Path) -> Option<Mount> {
-    let table = std::fs::read_to_string(TABLE).ok()?;
-    let mounts = Mounts::parse(&table);
-    if mounts.0.iter().all(|mount| !is_network(&mount.kind)) {
-        return None;
-    }
-    mounts.network(path, &|path| std::fs::read_link(path).ok())
-}
-
 /// All mounted file systems, in the order in which they were mounted.
-struct Mounts(Vec<Mount>);
+#[derive(Debug)]
+pub(super) struct Mounts(Vec<Mount>);
 
 impl Mounts {
-    fn parse(table: &str) -> Mounts {
+    /// Whether no file system is one of another machine.
+    pub(super) fn are_local(&self) -> bool {
+        self.0.iter().all(|mount| !is_network(&mount.kind))
+    }
+
+    pub(super) fn parse(table: &str) -> Mounts {
         Mounts(table.lines().filter_map(parse_line).collect())
     }
 
     /// The file system of another machine that the path lies on. `target` is what a symbolic link points to; it is only
     /// called for paths on the local machine.
-    fn network(&self, path: &Path, target: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<Mount> {
+    pub(super) fn network(&self, path: &Path, target: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<Mount> {
         let mut path = std::path::absolute(path).ok()?;
         for _ in 0..LINKS {
             match self.follow(&path, target) {
