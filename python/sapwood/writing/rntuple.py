@@ -10,14 +10,13 @@ import numpy as np
 
 from .. import _core
 from ..arrays.column import Form, record_form, type_string
-from ..display.printable import shows_printable
 from ..display.units import counted
 from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
 from ..errors.core import core_errors
 from ..options.compression import Compression
 from ..options.memory import memory_size
 from .columns import column_of, fields_of_table, fit, number
-from .settings import by_name, cluster, unknown_name
+from .table import WritableTable
 from .types import column_type
 
 
@@ -34,12 +33,10 @@ class RNTupleLayout:
     titles: Mapping[str, str]
 
 
-class WritableRNTuple:
-    """An RNTuple to which you can add entries, from :meth:`WritableFile.mkrntuple`.
+class WritableRNTuple(WritableTable):
+    """An RNTuple to which you can add entries, from :meth:`WritableFile.mkrntuple`."""
 
-    Attributes:
-        path: the path in the file.
-    """
+    column = ("field", "fields")
 
     def __init__(
         self,
@@ -49,39 +46,19 @@ class WritableRNTuple:
         layout: RNTupleLayout,
         compression: Compression,
     ) -> None:
-        self.path = path
-        self._core = core
+        super().__init__(core, path, compression, layout.cluster_size, layout.cluster_entries)
         self._layout = layout
-        self._compression = compression
-        self._cluster = cluster(layout.cluster_size, layout.cluster_entries)
         self._fields: dict[str, Form] = {}
-        self._number = -1
-        self._entries = 0
         if fields is not None:
             self._begin(fields)
-
-    @property
-    def name(self) -> str:
-        """The name: the last part of the path."""
-        return self.path.rpartition("/")[2]
 
     @property
     def description(self) -> str:
         """The description."""
         return self._layout.description
 
-    @property
-    def num_entries(self) -> int:
-        """Number of entries so far."""
-        return self._entries
-
-    def keys(self) -> list[str]:
-        """The names of the top-level fields; empty until the types are known."""
-        return list(self._fields)
-
-    def typenames(self) -> dict[str, str]:
-        """The type of each top-level field in the notation of Awkward Array."""
-        return {name: type_string(form) for name, form in self._fields.items()}
+    def _forms(self) -> Mapping[str, Form]:
+        return self._fields
 
     def extend(self, arrays: Any) -> None:
         """Adds entries.
@@ -197,22 +174,9 @@ class WritableRNTuple:
         titles: Mapping[str, str],
     ) -> list[tuple[str, str, Form, int]]:
         names = list(fields)
-        settings = by_name("compression", compression, names, what="field")
-        for name in titles:
-            if name not in fields:
-                raise unknown_name("titles", "field", name, names)
-        specs = []
-        for name, form in fields.items():
-            chosen = settings.get(name)
-            setting = self._compression if chosen is None else Compression.of(chosen)
-            specs.append((name, titles.get(name, ""), form, setting.code))
-        return specs
-
-    @shows_printable
-    def __repr__(self) -> str:
-        fields = counted(len(self._fields), "field", "fields")
-        entries = counted(self._entries, "entry", "entries")
-        return f"<WritableRNTuple {self.path!r} of {fields}, {entries} so far>"
+        compressions = self._compressions(compression, names)
+        self._check_titles(titles, names)
+        return [(name, titles.get(name, ""), form, compressions[name]) for name, form in fields.items()]
 
 
 def declared_fields(fields: Any) -> dict[str, Form] | None:

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
-from ..arrays.column import type_string
-from ..display.printable import shows_printable
-from ..display.units import counted
+from ..arrays.column import Form
 from ..errors import UsageError
 from ..errors.core import core_errors
 from ..options.compression import Compression
@@ -17,7 +15,8 @@ from ..options.memory import memory_size
 from .columns import fields_of_table
 from .records import has_records
 from .schema import BranchPlan, CounterName, FieldName, Schema, columns_of, join_names
-from .settings import by_name, cluster, unknown_name
+from .settings import by_name
+from .table import WritableTable
 from .types import ColumnType
 
 _SMALLEST_BASKET = 1000
@@ -52,12 +51,10 @@ class TreeLayout:
         return found
 
 
-class WritableTree:
-    """A tree to which you can add entries: a new one from :meth:`WritableFile.mktree`, or an existing one.
+class WritableTree(WritableTable):
+    """A tree to which you can add entries: a new one from :meth:`WritableFile.mktree`, or an existing one."""
 
-    Attributes:
-        path: the path in the file.
-    """
+    column = ("branch", "branches")
 
     def __init__(
         self,
@@ -67,14 +64,9 @@ class WritableTree:
         layout: TreeLayout,
         compression: Compression,
     ) -> None:
-        self.path = path
-        self._core = core
+        super().__init__(core, path, compression, layout.cluster_size, layout.cluster_entries)
         self._layout = layout
-        self._compression = compression
-        self._cluster = cluster(layout.cluster_size, layout.cluster_entries)
         self._schema: Schema | None = None
-        self._number = -1
-        self._entries = 0
         if columns is not None:
             self._begin(columns)
 
@@ -89,28 +81,12 @@ class WritableTree:
         return tree
 
     @property
-    def name(self) -> str:
-        """The name: the last part of the path."""
-        return self.path.rpartition("/")[2]
-
-    @property
     def title(self) -> str:
         """The title."""
         return self._layout.title
 
-    @property
-    def num_entries(self) -> int:
-        """Number of entries so far."""
-        return self._entries
-
-    def keys(self) -> list[str]:
-        """The names of the branches, including counters; empty until the types are known."""
-        return [branch.name for branch in self._schema.branches] if self._schema else []
-
-    def typenames(self) -> dict[str, str]:
-        """The type of each branch in the notation of Awkward Array."""
-        branches = self._schema.branches if self._schema else []
-        return {branch.name: type_string(branch.form) for branch in branches}
+    def _forms(self) -> Mapping[str, Form]:
+        return {branch.name: branch.form for branch in self._schema.branches} if self._schema else {}
 
     def extend(self, arrays: Any) -> None:
         """Adds entries.
@@ -158,27 +134,17 @@ class WritableTree:
 
     def _branches(self, planned: Sequence[BranchPlan]) -> list[tuple[str, str | None, Any, int, int]]:
         names = [branch.name for branch in planned]
-        settings = by_name("compression", self._layout.compression, names)
+        compressions = self._compressions(self._layout.compression, names)
         sizes = by_name("basket_size", self._layout.basket_size, names)
-        for name in self._layout.titles:
-            if name not in names:
-                raise unknown_name("titles", "branch", name, names)
+        self._check_titles(self._layout.titles, names)
         found = []
         for branch in planned:
-            chosen = settings.get(branch.name)
-            setting = self._compression if chosen is None else Compression.of(chosen)
             size = memory_size(sizes.get(branch.name, DEFAULT_BASKET))
             if not _SMALLEST_BASKET <= size <= _LARGEST_BASKET:
                 raise UsageError(f"basket_size must be 1 kB to 1 GB, not {size} bytes", branch=branch.name)
             title = self._layout.titles.get(branch.name)
-            found.append((branch.name, title, branch.storage, setting.code, size))
+            found.append((branch.name, title, branch.storage, compressions[branch.name], size))
         return found
-
-    @shows_printable
-    def __repr__(self) -> str:
-        branches = counted(len(self.keys()), "branch", "branches")
-        entries = counted(self._entries, "entry", "entries")
-        return f"<WritableTree {self.path!r} of {branches}, {entries} so far>"
 
 
 DEFAULT_BASKET = 262_144
