@@ -4,28 +4,18 @@
 //
 // CACHE is the size of the TTreeCache in bytes: 0 for none, -1 for what ROOT takes by itself. The columns behind "--"
 // are read, from the entry START on, for every EVERY-th entry. After so many SECONDS the loop ends early, and the result says what share it did.
+#include "remote.h"
 #include <TBranch.h>
-#include <TClass.h>
-#include <TEnv.h>
 #include <TFile.h>
 #include <TLeaf.h>
-#include <TPluginManager.h>
-#include <TSystem.h>
 #include <TTree.h>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
-using Clock = std::chrono::steady_clock;
 const Long64_t kFirst = 100, kRandom = 1000;
-
-double Seconds(Clock::time_point begin)
-{
-   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 std::vector<TLeaf *> Leaves(TTree &tree, const std::vector<std::string> &columns)
 {
@@ -49,19 +39,6 @@ double Add(TLeaf *leaf, Long64_t entry)
    for (int i = 0, length = leaf->GetLen(); i < length; i++)
       sum += leaf->GetValue(i);
    return sum;
-}
-
-// Starts the interpreter and loads the dictionaries, like `import` for the readers in Python.
-void WarmUp()
-{
-   // By default, ROOT treats a server on this machine as a local file.
-   gEnv->SetValue("TFile.ForceRemote", 1);
-   // The wheel has no other HTTP client, and TFile::Open does not find this one.
-   gPluginMgr->AddHandler("TFile", "^http:", "ROOT::Deprecated::TWebFile", "Net", "TWebFile(const char*,Option_t*)");
-   gSystem->Load("libNet");
-   gSystem->Load("libNetxNG");
-   for (const char *name : {"TFile", "TTree", "TBranch", "TLeafF", "TLeafI", "TLeafS", "TLeafB", "TLeafO", "TLeafL"})
-      TClass::GetClass(name);
 }
 
 int main(int argc, char **argv)

@@ -5,36 +5,17 @@
 // Each signal event is read with NUMBER background events: entries of the pool that are drawn at random, or, from a random entry on, one after
 // the other. CACHE is the size of the TTreeCache in bytes: 0 for none, -1 for what ROOT takes by itself. Files stay open. After so many
 // SECONDS the loop ends early, and the result says what share it did.
+#include "remote.h"
 #include <TBranch.h>
-#include <TClass.h>
-#include <TEnv.h>
 #include <TFile.h>
 #include <TLeaf.h>
-#include <TPluginManager.h>
-#include <TSystem.h>
 #include <TTree.h>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
-
-using Clock = std::chrono::steady_clock;
-
-// Starts the interpreter and loads the dictionaries, like `import` for the readers in Python.
-void WarmUp()
-{
-   // By default, ROOT treats a server on this machine as a local file.
-   gEnv->SetValue("TFile.ForceRemote", 1);
-   // The wheel has no other HTTP client, and TFile::Open does not find this one.
-   gPluginMgr->AddHandler("TFile", "^http:", "ROOT::Deprecated::TWebFile", "Net", "TWebFile(const char*,Option_t*)");
-   gSystem->Load("libNet");
-   gSystem->Load("libNetxNG");
-   for (const char *name : {"TFile", "TTree", "TBranch", "TLeafF", "TLeafI", "TLeafL"})
-      TClass::GetClass(name);
-}
 
 struct Input {
    std::string fUrl;

@@ -6,17 +6,12 @@
 //
 // CACHE is the size of the TTreeCache in bytes: 0 for none, -1 for ROOT's default. SECONDS after the first entry, the loop
 // ends early, and the result contains the completed share; 0 for no limit.
+#include "remote.h"
 #include <TBranch.h>
 #include <TChain.h>
-#include <TClass.h>
-#include <TEnv.h>
 #include <TFile.h>
 #include <TLeaf.h>
-#include <TPluginManager.h>
-#include <TROOT.h>
-#include <TSystem.h>
 #include <TTree.h>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -25,13 +20,6 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-using Clock = std::chrono::steady_clock;
-
-double Seconds(Clock::time_point begin)
-{
-   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 TTree &Tree(TFile *file, const char *name)
 {
@@ -152,19 +140,6 @@ void ReadChain(const char *listed, const char *name, const std::vector<std::stri
    Print(ends, 9);
    std::printf("]}\n");
    WaitForEnd();
-}
-
-// Starts the interpreter and loads the dictionaries, like `import` for the readers in Python.
-void WarmUp()
-{
-   // By default, ROOT treats a server on this machine as a local file.
-   gEnv->SetValue("TFile.ForceRemote", 1);
-   // The wheel has no other HTTP client, and TFile::Open does not find this one.
-   gPluginMgr->AddHandler("TFile", "^http:", "ROOT::Deprecated::TWebFile", "Net", "TWebFile(const char*,Option_t*)");
-   gSystem->Load("libNet");
-   gSystem->Load("libNetxNG");
-   for (const char *name : {"TFile", "TTree", "TBranch", "TLeafF", "TLeafI", "TLeafS", "TLeafB", "TLeafO", "TLeafL"})
-      TClass::GetClass(name);
 }
 
 int main(int argc, char **argv)

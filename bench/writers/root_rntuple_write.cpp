@@ -2,6 +2,7 @@
 //
 // For the arguments and the output, see root_write.cpp; CLUSTER 0: clusters of ROOT's default size. Lists become
 // std::vectors, counters are left out. Before each entry, the values of all columns are copied to the fields.
+#include "measured.h"
 #include <ROOT/RNTupleModel.hxx>
 #include <ROOT/RNTupleWriteOptions.hxx>
 #include <ROOT/RNTupleWriter.hxx>
@@ -18,35 +19,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <sys/resource.h>
 #include <vector>
-
-std::vector<char> Content(const std::string &path)
-{
-   std::ifstream file(path, std::ios::binary | std::ios::ate);
-   if (!file)
-      throw std::runtime_error("cannot read " + path);
-   std::vector<char> bytes(file.tellg());
-   file.seekg(0);
-   file.read(bytes.data(), bytes.size());
-   return bytes;
-}
-
-double ProcessorTime()
-{
-   rusage usage;
-   getrusage(RUSAGE_SELF, &usage);
-   return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1e-6 * (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-long Memory(const std::string &what)
-{
-   std::ifstream status("/proc/self/status");
-   for (std::string word; status >> word;)
-      if (long kilobytes; word == what && status >> kilobytes)
-         return 1024 * kilobytes;
-   return 0;
-}
 
 using Step = std::function<void()>;
 

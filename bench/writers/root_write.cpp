@@ -6,6 +6,7 @@
 // Before each entry, the values of all branches are copied to the addresses of the tree, as in a real program.
 // Prints a line of JSON: wall seconds and CPU seconds from before the file is created until it is closed, and the memory in
 // addition to the columns, in bytes.
+#include "measured.h"
 #include <TFile.h>
 #include <TROOT.h>
 #include <TTree.h>
@@ -20,7 +21,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <sys/resource.h>
 #include <vector>
 
 struct Column {
@@ -40,34 +40,6 @@ std::size_t SizeOf(char type)
    case 'I': case 'i': case 'F': return 4;
    default: return 8;
    }
-}
-
-std::vector<char> Content(const std::string &path)
-{
-   std::ifstream file(path, std::ios::binary | std::ios::ate);
-   if (!file)
-      throw std::runtime_error("cannot read " + path);
-   std::vector<char> bytes(file.tellg());
-   file.seekg(0);
-   file.read(bytes.data(), bytes.size());
-   return bytes;
-}
-
-double ProcessorTime()
-{
-   rusage usage;
-   getrusage(RUSAGE_SELF, &usage);
-   return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1e-6 * (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-// A value in the kernel's status of this process, in bytes.
-long Memory(const std::string &what)
-{
-   std::ifstream status("/proc/self/status");
-   for (std::string word; status >> word;)
-      if (long kilobytes; word == what && status >> kilobytes)
-         return 1024 * kilobytes;
-   return 0;
 }
 
 int main(int argc, char **argv)
