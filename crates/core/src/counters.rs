@@ -89,18 +89,24 @@ impl Counters {
         *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// The error with the events at the sources; if it is a `Timeout`, also with the last failure, which may be its cause.
+    /// The error with the events at the sources; if it is a `Timeout`, also with what may be its cause: the last failure,
+    /// and why servers are not read from.
     pub fn explain(&self, error: Error) -> Error {
         let error = error.with_events(&self.events);
-        let last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match last.filter(|_| error.kind() == ErrorKind::Timeout) {
-            Some((when, failure)) => {
-                let seconds = when.elapsed().as_secs_f32();
-                let message = format!("{}; {seconds:.1} s before: {failure}", error.message());
-                error.with_message(message)
-            }
-            None => error,
+        if error.kind() != ErrorKind::Timeout {
+            return error;
         }
+        let mut message = error.message().to_owned();
+        let last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((when, failure)) = last {
+            message += &format!("; {:.1} s before: {failure}", when.elapsed().as_secs_f32());
+        }
+        for (server, text) in self.events.complaints() {
+            if !message.contains(&text) && !message.contains(&format!("{server}: ")) {
+                message += &format!("; {server}: {text}");
+            }
+        }
+        error.with_message(message)
     }
 }
 
@@ -128,6 +134,7 @@ impl Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SourceEvent;
 
     #[test]
     fn the_last_failure_explains_a_timeout() {
@@ -139,5 +146,17 @@ mod tests {
         assert_eq!(counters.explain(late()).offset(), Some(7));
         assert_eq!(counters.explain(Error::corrupt("x")).message(), "x");
         assert_eq!(counters.snapshot().retries, 1);
+    }
+
+    #[test]
+    fn a_timeout_says_once_why_servers_are_not_read_from() {
+        let counters = Counters::default();
+        counters.events.log(Some("a:1"), SourceEvent::Left, "network: reset");
+        counters.events.log(Some("b:2"), SourceEvent::Refused, "a different file");
+        let late = Error::new(ErrorKind::Timeout, "too late");
+        let explained = counters.explain(counters.explain(late));
+        assert_eq!(explained.message(), "too late; a:1: network: reset; b:2: a different file");
+        let known = Error::new(ErrorKind::Timeout, "too late; a:1: reset; b:2: a different file");
+        assert_eq!(counters.explain(known.copy()).message(), known.message());
     }
 }

@@ -139,6 +139,26 @@ impl EventLog {
         self.lock().events.iter().cloned().collect()
     }
 
+    /// Why each server is not read from, as far as its last events say: that of its last failure, or of its refusal.
+    pub(crate) fn complaints(&self) -> Vec<(String, String)> {
+        let mut complaints: Vec<(String, String)> = Vec::new();
+        for LoggedEvent { server, event, text, .. } in &self.lock().events {
+            let Some(server) = server else { continue };
+            match event {
+                SourceEvent::Failed | SourceEvent::Retried | SourceEvent::Left | SourceEvent::Refused => {
+                    complaints.retain(|(other, _)| other != server);
+                    complaints.push((server.clone(), text.clone()));
+                }
+                SourceEvent::Resumed => complaints.retain(|(other, _)| other != server),
+                SourceEvent::Opened
+                | SourceEvent::Redirected
+                | SourceEvent::Switched
+                | SourceEvent::Duplicated => {}
+            }
+        }
+        complaints
+    }
+
     /// How many events are not kept; they followed the first ones of [`entries`](EventLog::entries).
     pub fn dropped(&self) -> u64 {
         self.lock().dropped
@@ -197,6 +217,25 @@ mod tests {
         let events = log.entries();
         assert_eq!(events.iter().map(|one| one.times).collect::<Vec<_>>(), [3, 1]);
         assert!(events[0].to_string().ends_with(" s: h:1 retried 3 times: busy"), "{}", events[0]);
+    }
+
+    #[test]
+    fn the_last_complaint_about_each_server_counts() {
+        let log = EventLog::default();
+        let of = |server| move |event, text: &str| (Some(server), event, text.to_owned());
+        let (a, b) = (of("a:1"), of("b:2"));
+        for (server, event, text) in [
+            a(SourceEvent::Retried, "busy"),
+            b(SourceEvent::Opened, ""),
+            b(SourceEvent::Refused, "a different file"),
+            a(SourceEvent::Retried, "reset"),
+        ] {
+            log.log(server, event, text);
+        }
+        let complaints = [("b:2", "a different file"), ("a:1", "reset")].map(|(a, b)| (a.into(), b.into()));
+        assert_eq!(log.complaints(), complaints);
+        log.log(Some("a:1"), SourceEvent::Resumed, "it answers again");
+        assert_eq!(log.complaints(), complaints[..1]);
     }
 
     #[test]
