@@ -105,6 +105,19 @@ def test_libraries_queries_and_cuts(events: sapwood.Tree) -> None:
     assert chosen.name.to_list() == ["event 5é", "event 5999é", "event 7é"]
 
 
+def test_a_page_of_two_windows_is_read_once(path: Path) -> None:
+    names = ["run", "pt", "name"]
+    with sapwood.open(f"{path}:Events") as events:
+        whole = events.arrays(names)
+        wanted = events.file.report().wanted_bytes
+    with sapwood.open(f"{path}:Events") as events:
+        chunks = events.lazy(caching=sapwood.Caching(startup_entries=300))
+        assert chunks.entry_ranges[0] == (0, 300)
+        for (start, stop), chunk in zip(chunks.entry_ranges, chunks, strict=True):
+            assert ak.array_equal(ak.materialize(chunk[names]), whole[start:stop], check_parameters=False)
+        assert events.file.report().wanted_bytes == wanted
+
+
 def test_loops_give_every_entry_once(events: sapwood.Tree) -> None:
     steps = [chunk.run for chunk in events.iterate(["run"], step_size=700)]
     assert ak.concatenate(steps).to_list() == list(range(2 * ENTRIES)) and len(steps) == 9

@@ -1,4 +1,4 @@
-//! Chunks that reach from one range of a scan into the next, decompressed once for both.
+//! Chunks that reach from one range of entries into the next, decompressed once for both.
 
 use crate::table::{Chunk, ChunkContent, ChunkId, Table};
 use bytes::Bytes;
@@ -11,12 +11,19 @@ use std::time::Instant;
 /// Most uncompressed bytes to hold; further chunks are decompressed again. Typical clusters fit.
 const MOST: usize = 64 << 20;
 
-/// The chunks of a scan that its next range needs as well.
-#[derive(Debug, Default)]
+/// The chunks of a range that the next one needs as well.
+#[derive(Debug)]
 pub(crate) struct CarriedChunks {
     chunks: Mutex<HashMap<ChunkId, CarriedChunk>>,
     /// Bytes of these, and of those that are being decompressed.
     bytes: AtomicUsize,
+    most: usize,
+}
+
+impl Default for CarriedChunks {
+    fn default() -> Self {
+        CarriedChunks::within(u64::MAX)
+    }
 }
 
 #[derive(Debug)]
@@ -27,6 +34,12 @@ struct CarriedChunk {
 }
 
 impl CarriedChunks {
+    /// Holds at most so many bytes, and never more than usual.
+    pub(crate) fn within(bytes: u64) -> CarriedChunks {
+        let most = usize::try_from(bytes).unwrap_or(usize::MAX).min(MOST);
+        CarriedChunks { chunks: Mutex::default(), bytes: AtomicUsize::new(0), most }
+    }
+
     /// The uncompressed chunk, if it is held.
     pub(crate) fn get(&self, id: ChunkId) -> Option<ChunkContent> {
         self.lock().get(&id).map(|chunk| ChunkContent::Uncompressed(chunk.uncompressed.clone()))
@@ -35,7 +48,7 @@ impl CarriedChunks {
     /// Decompresses a chunk and holds it if there is room. Errors are left to the reader of the chunk.
     pub(crate) fn add(&self, table: &dyn Table, chunk: &Chunk, stored: &Bytes, counters: &Counters) {
         let Some(len) = table.uncompressed_len(chunk, stored) else { return };
-        if self.bytes.fetch_add(len, Ordering::Relaxed).saturating_add(len) <= MOST {
+        if self.bytes.fetch_add(len, Ordering::Relaxed).saturating_add(len) <= self.most {
             let start = Instant::now();
             let uncompressed = table.uncompress(chunk, stored);
             counters.decompress_ns.add_time(start.elapsed());

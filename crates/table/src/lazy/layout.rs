@@ -1,5 +1,6 @@
 //! The chunks of a lazy reader's columns, window by window, and their decoding.
 
+use crate::carried::CarriedChunks;
 use crate::plan::{decode, in_parallel, plan};
 use crate::queries::Queries;
 use crate::read::LocalRead;
@@ -22,6 +23,8 @@ pub(super) struct LazyLayout {
     pub(super) table: Arc<dyn Table>,
     pub(super) windows: Vec<Range<u64>>,
     columns: Vec<LazyColumn>,
+    /// The chunks that reach from one window into the next.
+    carried: CarriedChunks,
     recorded: Option<ReadRecording>,
 }
 
@@ -34,7 +37,13 @@ struct LazyColumn {
 }
 
 impl LazyLayout {
-    pub(super) fn new(table: Arc<dyn Table>, queries: Vec<Query>, windows: Vec<Range<u64>>) -> LazyLayout {
+    /// A layout that holds up to `carried_bytes` of decompressed chunks for the next window.
+    pub(super) fn new(
+        table: Arc<dyn Table>,
+        queries: Vec<Query>,
+        windows: Vec<Range<u64>>,
+        carried_bytes: u64,
+    ) -> LazyLayout {
         let (mut once, mut often) = (HashSet::new(), HashSet::new());
         for query in &queries {
             if !once.insert(query.column) {
@@ -47,7 +56,7 @@ impl LazyLayout {
             LazyColumn { queries: Queries::new(std::slice::from_ref(&query)), shares }
         };
         let columns = queries.into_iter().map(column).collect();
-        LazyLayout { table, windows, columns, recorded }
+        LazyLayout { table, windows, columns, carried: CarriedChunks::within(carried_bytes), recorded }
     }
 
     /// Decodes fetched columns on all threads. Returns each with its size in bytes.
@@ -65,13 +74,12 @@ impl LazyLayout {
             queries().flat_map(|column| column.queries.selections.iter().cloned()).collect();
         let pool = pool::computing(threads)?;
         let fetcher = table.fetcher(0);
+        let (carried, next) =
+            (&self.carried, self.windows.get(window + 1).map_or(u64::MAX, |next| next.start));
+        carried.forget_before(entries.start);
         let columns = if fetcher.source().cost_model().immediate {
-            LocalRead { pool: &pool, recorded: None, carried: None }.read(
-                table,
-                &selections,
-                &entries,
-                call,
-            )?
+            let local = LocalRead { pool: &pool, recorded: None, carried: Some((carried, next)) };
+            local.read(table, &selections, &entries, call)?
         } else {
             let pieces = fetched.iter().flat_map(|fetched| &fetched.pieces);
             let bytes: HashMap<ChunkId, &Bytes> = pieces
@@ -81,8 +89,14 @@ impl LazyLayout {
             let plans = plan(table, &selections, &entries)?;
             let decoded = pool::compute(&pool, call, |cancelled| {
                 let columns = in_parallel(&plans, cancelled, |plan, likely| {
-                    let chunk =
+                    for chunk in plan.chunks().iter().filter(|chunk| chunk.entries.end > next) {
+                        if let (None, Some(bytes)) = (carried.get(chunk.id()), bytes.get(&chunk.id())) {
+                            carried.add(table, chunk, bytes, fetcher.counters());
+                        }
+                    }
+                    let stored =
                         |id: ChunkId| bytes.get(&id).map(|bytes| ChunkContent::Stored((*bytes).clone()));
+                    let chunk = |id: ChunkId| carried.get(id).or_else(|| stored(id));
                     decode(&**plan, &chunk, likely, fetcher.counters())
                 })?;
                 Ok(table.decoded(&selections, &entries, columns, begin.elapsed()))

@@ -59,7 +59,7 @@ impl Lazy {
             options.memory_bytes,
             unknown.then_some(options.startup_entries),
         );
-        let layout = Arc::new(LazyLayout::new(table, queries, windows));
+        let layout = Arc::new(LazyLayout::new(table, queries, windows, options.memory_bytes / 4));
         let of_reader: Arc<dyn ColumnMap> = Arc::clone(&layout) as Arc<dyn ColumnMap>;
         let reader = Reader::new(
             of_reader,
