@@ -5,11 +5,19 @@ use sapwood_core::{ByteRange, Deadline, Result, Segments};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Number of bytes that opening reads from the start of a file: more than any file header.
-pub const HEAD: u64 = 4 << 10;
+/// Number of bytes that opening reads from the start of a file, with a tail of the default size: ROOT puts the header of
+/// an RNTuple behind that of the file, and it would cost another round trip. NanoAOD's has 24 to 34 kB.
+pub const HEAD: u64 = 40 << 10;
 
-/// Default of `SourceOptions::tail_size`.
-pub const TAIL: u64 = 256 << 10;
+/// The same with a shorter tail: more than any file header.
+pub const SHORT_HEAD: u64 = 4 << 10;
+
+/// The same for distant servers.
+pub const FAR_HEAD: u64 = 64 << 10;
+
+/// Default of `SourceOptions::tail_size`. With the head, 256 KiB: near by, and on a slow link, these bytes are what
+/// opening costs.
+pub const TAIL: u64 = 216 << 10;
 
 /// The tail for distant servers: it includes the record of a large tree, which would cost another round trip.
 pub const FAR_TAIL: u64 = 1 << 20;
@@ -27,6 +35,15 @@ pub(crate) fn tail_at(round_trip: Duration, tail: u64) -> u64 {
     if tail >= TAIL && round_trip >= FAR { tail.max(FAR_TAIL) } else { tail }
 }
 
+/// The size of the head that opening reads with a tail of this size.
+pub fn head_with(tail: u64) -> u64 {
+    match tail {
+        ..TAIL => SHORT_HEAD,
+        TAIL..FAR_TAIL => HEAD,
+        FAR_TAIL.. => FAR_HEAD,
+    }
+}
+
 /// A source that was just opened, with its head and its tail.
 pub(crate) async fn with_ends(source: impl Source, tail: u64, deadline: Deadline) -> Result<OpenedSource> {
     let ranges = head_and_tail(source.identity().size, tail);
@@ -40,7 +57,7 @@ pub(crate) async fn with_ends(source: impl Source, tail: u64, deadline: Deadline
 
 /// The ranges to read when opening a file of `size` bytes: one if they touch.
 pub(crate) fn head_and_tail(size: u64, tail: u64) -> Vec<ByteRange> {
-    let head = HEAD.min(size);
+    let head = head_with(tail).min(size);
     let tail = tail.min(size);
     if head + tail >= size {
         vec![ByteRange { start: 0, len: size }]
@@ -66,7 +83,11 @@ mod tests {
     fn head_and_tail_merge_in_small_files() {
         assert_eq!(head_and_tail(0, TAIL), [ByteRange { start: 0, len: 0 }]);
         assert_eq!(head_and_tail(10, TAIL), [ByteRange { start: 0, len: 10 }]);
-        assert_eq!(head_and_tail(1 << 20, 0), [ByteRange { start: 0, len: HEAD }]);
+        assert_eq!(head_and_tail(1 << 20, 0), [ByteRange { start: 0, len: SHORT_HEAD }]);
         assert_eq!(head_and_tail(1 << 20, 16).len(), 2);
+        for (tail, head) in [(TAIL - 1, SHORT_HEAD), (TAIL, HEAD), (FAR_TAIL - 1, HEAD), (FAR_TAIL, FAR_HEAD)]
+        {
+            assert_eq!(head_and_tail(2 << 20, tail)[0], ByteRange { start: 0, len: head });
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Opens a path, or a URL of one of the schemes `file`, `http`, `https`, `dav`, `davs`, `s3`, `gs`, `az`, `root` and `roots`.
 ///
-/// The first [`HEAD`](crate::HEAD) and the last `options.tail_size` bytes are in [`OpenedSource::known`].
+/// The head that goes [with](crate::head_with) the tail, and the last `options.tail_size` bytes are in [`OpenedSource::known`].
 ///
 /// # Errors
 /// `NotFound`, `Permission`, `Timeout`, `Network`, `Server`, `Io`; `Usage` for a directory or an illegal URL;

@@ -1,12 +1,9 @@
 //! Whether two sources have the same file: the same size, and the same bytes wherever both are known.
 //!
-//! The bytes that come with opening, head and tail, distinguish files.
+//! The bytes that come with opening, head and tail, distinguish files: at least a short head must have been compared.
 
 use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments};
-use sapwood_source::Identity;
-
-/// Bytes of the head that must have been compared.
-const LEAST: u64 = 4 << 10;
+use sapwood_source::{Identity, SHORT_HEAD};
 
 /// Checks that two files are the same as far as both are known. Returns the ranges to compare before they
 /// count as the same: the known ranges of `first`, where `other` is not known there.
@@ -29,7 +26,7 @@ pub(crate) fn compare(
             return Err(Error::new(ErrorKind::Changed, message).url(&*other.url).at(range.start));
         }
     }
-    if compared >= LEAST.min(first.size) { Ok(Vec::new()) } else { Ok(known.ranges().collect()) }
+    if compared >= SHORT_HEAD.min(first.size) { Ok(Vec::new()) } else { Ok(known.ranges().collect()) }
 }
 
 /// The ranges that are known of both.

@@ -10,7 +10,7 @@ use crate::link::Meter;
 use futures::stream::{FuturesUnordered, StreamExt};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, SourceEvent, server_of};
 use sapwood_source::{
-    Checksum, FURTHER_TAIL, HEAD, Identity, OpenedSource, Source, Trace, TracedSource, log_event,
+    Checksum, FURTHER_TAIL, Identity, OpenedSource, SHORT_HEAD, Source, Trace, TracedSource, log_event,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ const TOGETHER: usize = 3;
 const EARLY: u64 = 8;
 
 /// Bytes that opening a further source takes.
-const OPENING: u64 = HEAD + FURTHER_TAIL;
+const OPENING: u64 = SHORT_HEAD + FURTHER_TAIL;
 
 /// How long a search for a further source may take.
 const SEARCH: Duration = Duration::from_secs(60);

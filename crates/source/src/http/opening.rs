@@ -13,7 +13,7 @@ use super::reading::{Version, fetch};
 use super::remote::{Ask, Remote};
 use super::source::HttpSource;
 use super::{client, spare};
-use crate::ends::{HEAD, tail_at};
+use crate::ends::{SHORT_HEAD, head_with, tail_at};
 use crate::retry::Retries;
 use crate::{Identity, MemorySource, OpenedSource, SourceOptions};
 use bytes::Bytes;
@@ -33,7 +33,7 @@ const LARGEST_WHOLE: u64 = 64 << 20;
 const LARGEST_GIFT: u64 = 1 << 20;
 
 /// Two bytes too far apart for one part.
-const PROBE: [ByteRange; 2] = [ByteRange { start: 0, len: 1 }, ByteRange { start: HEAD - 1, len: 1 }];
+const PROBE: [ByteRange; 2] = [ByteRange { start: 0, len: 1 }, ByteRange { start: SHORT_HEAD - 1, len: 1 }];
 
 /// How long head and tail, once they have arrived, wait for the answer to the probe.
 const PATIENCE_WITH_PROBE: Duration = Duration::from_secs(1);
@@ -149,7 +149,7 @@ async fn begin_unknown(remote: &Remote, tail: u64) -> Result<OpeningAnswer, Fail
     match (several, &beginning) {
         (Some(true), _) => remote.learn(|server| server.learn_several()),
         // A smaller object has no second byte to send.
-        (Some(false), OpeningAnswer::Parts(parts)) if is_longer_than(parts, HEAD) => {
+        (Some(false), OpeningAnswer::Parts(parts)) if is_longer_than(parts, SHORT_HEAD) => {
             remote.learn(|server| server.learn_single());
         }
         _ => {}
@@ -169,7 +169,7 @@ async fn answers_several(remote: &Remote) -> Option<bool> {
 
 /// Requests head and tail together. `None` if the server seems to refuse requests of that form.
 async fn begin_together(remote: &Remote, tail: u64) -> Result<Option<OpeningAnswer>, Failure> {
-    let head = [ByteRange { start: 0, len: HEAD }];
+    let head = [ByteRange { start: 0, len: head_with(tail) }];
     match remote.ask(Ask { ranges: &head, suffix: Some(tail), version: None }).await {
         Ok(HttpAnswer::Parts(parts)) if parts.parts.is_empty() && parts.broken.is_none() => Ok(None),
         Ok(HttpAnswer::Parts(PartialAnswer { parts, broken: Some(error), .. })) if parts.is_empty() => {
@@ -197,7 +197,7 @@ async fn begin_together(remote: &Remote, tail: u64) -> Result<Option<OpeningAnsw
 
 /// Requests head and tail separately, or only the head if the size must be known before the tail can be requested.
 async fn begin_apart(remote: &Remote, tail_len: u64) -> Result<OpeningAnswer, Failure> {
-    let ranges = [ByteRange { start: 0, len: HEAD }];
+    let ranges = [ByteRange { start: 0, len: head_with(tail_len) }];
     let head = remote.ask(Ask { ranges: &ranges, suffix: None, version: None });
     let (head, tail) = if tail_len > 0 && remote.server().has_suffix() {
         let tail = remote.ask(Ask { ranges: &[], suffix: Some(tail_len), version: None });
@@ -330,8 +330,8 @@ fn total(parts: &[AnswerPart]) -> Result<u64> {
 }
 
 fn head_and_tail(size: u64, tail: u64) -> [ByteRange; 2] {
-    let tail = tail.min(size);
-    [ByteRange { start: 0, len: HEAD.min(size) }, ByteRange { start: size - tail, len: tail }]
+    let (head, tail) = (head_with(tail).min(size), tail.min(size));
+    [ByteRange { start: 0, len: head }, ByteRange { start: size - tail, len: tail }]
 }
 
 fn holds_head_and_tail(parts: &PartialAnswer, tail: u64) -> bool {

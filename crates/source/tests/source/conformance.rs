@@ -3,7 +3,8 @@
 use super::Zoo;
 use sapwood_core::{ByteRange, Counters};
 use sapwood_source::{
-    CountingSource, DelayedSource, FaultySource, HEAD, LocalSource, MemorySource, Source, TracedSource,
+    CountingSource, DelayedSource, FaultySource, HEAD, LocalSource, MemorySource, Source, TAIL, TracedSource,
+    head_with,
 };
 use sapwood_testkit::{Behaviour, Multipart, RangeBehaviour, Refusal, conformance, sample};
 use std::sync::Arc;
@@ -104,6 +105,18 @@ async fn http_sizes() {
     }
 }
 
+#[tokio::test]
+async fn http_sizes_with_the_default_tail() {
+    let both = (HEAD + TAIL) as usize;
+    for name in Behaviour::NAMES {
+        for size in [4097, HEAD as usize, HEAD as usize + 1, both - 1, both, both + 1] {
+            let mut zoo = Zoo::sized(Behaviour::named(name).unwrap(), size).await;
+            zoo.options.tail_size = TAIL;
+            check(&zoo).await;
+        }
+    }
+}
+
 async fn http(behaviour: Behaviour) {
     let zoo = Zoo::new(behaviour).await;
     check(&zoo).await;
@@ -114,7 +127,7 @@ async fn http(behaviour: Behaviour) {
 async fn check(zoo: &Zoo) {
     let opened = zoo.open().await.unwrap();
     let size = zoo.content.len() as u64;
-    let (head, tail) = (HEAD.min(size), zoo.options.tail_size.min(size));
+    let (head, tail) = (head_with(zoo.options.tail_size).min(size), zoo.options.tail_size.min(size));
     let mut known = vec![ByteRange { start: 0, len: head }, ByteRange { start: size - tail, len: tail }];
     if head + tail >= size {
         known.push(ByteRange { start: 0, len: size });

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, ErrorKind};
-use sapwood_source::{HEAD, SourceOptions, list, open};
+use sapwood_source::{SHORT_HEAD, SourceOptions, list, open};
 use sapwood_testkit::{conformance, sample};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -79,7 +79,7 @@ fn options() -> SourceOptions {
 async fn keeps_the_contract(url: &str, content: Bytes) {
     let opened = open(url, &options()).await.unwrap();
     let size = content.len() as u64;
-    let (head, tail) = (HEAD.min(size), TAIL.min(size));
+    let (head, tail) = (SHORT_HEAD.min(size), TAIL.min(size));
     for range in [ByteRange { start: 0, len: head }, ByteRange { start: size - tail, len: tail }] {
         let known = opened.known.get(range).unwrap_or_default();
         assert_eq!(known, content[range.start as usize..range.end() as usize]);
@@ -122,7 +122,7 @@ async fn requests_are_counted_and_few() {
     let now = options.counters.snapshot();
     // Opening, one vector read and, at first contact, a concurrent query of the limits.
     assert_eq!((now.requests, now.ranges, now.round_trips), (3, 2, 2));
-    assert_eq!(now.fetched_bytes, HEAD + TAIL);
+    assert_eq!(now.fetched_bytes, SHORT_HEAD + TAIL);
     let ranges = [20_000, 50_000, 90_000].map(|start| ByteRange { start, len: 10 });
     opened.source.read_ranges(&ranges, options.deadline).await.unwrap();
     let now = options.counters.snapshot();
