@@ -17,8 +17,14 @@ LOOPS = {
     "sapwood chunks()": "chunks",
     "sapwood events()": "events",
     "ROOT views, compiled": "root",
+    "ROOT entries, Python": "root_entries",
     "uproot iterate": "uproot",
+    "uproot, Python": "uproot_events",
 }
+# Loops over arrays, or in compiled code; and loops of Python over events.
+OF_ARRAYS = ("ROOT views, compiled", "uproot iterate")
+OF_EVENTS = ("ROOT entries, Python", "uproot, Python")
+LOOP_PEERS = {"sapwood iterate": OF_ARRAYS, "sapwood chunks()": OF_ARRAYS, "sapwood events()": OF_EVENTS}
 NTUPLE_WRITERS = [("sapwood", 1), ("sapwood", 2), ("ROOT", 1), ("ROOT", 2)]
 HEADINGS = {"one": "1 column", "ten": "10 columns", "hundred": "100 columns", "all": "all columns"}
 TITLES = {
@@ -116,10 +122,14 @@ def value(records: list[Record], quantity: str, **what: Any) -> float | None:
 
 def loop_checks(records: list[Record]) -> list[Check]:
     seconds = {name: value(records, "seconds", reader=name) for name in LOOPS}
-    peers = smallest(seconds["ROOT views, compiled"], seconds["uproot iterate"])
-    names = [name for name in LOOPS if name.startswith("sapwood")]
-    found = [compared(f"fastest peer / {name}", peers, seconds[name], 1, least=True) for name in names]
-    return [check for each in found for check in each]
+    found: list[Check] = []
+    for name, others in LOOP_PEERS.items():
+        peers = smallest(*(seconds[other] for other in others))
+        found += compared(f"fastest of {', '.join(others)} / {name}", peers, seconds[name], 1, least=True)
+    compiled, events = seconds["ROOT views, compiled"], seconds["sapwood events()"]
+    if compiled and events:
+        found.append(("ROOT views, compiled / sapwood events()", f"{compiled / events:.2f}", "-", None))
+    return found
 
 
 def looping(records: list[Record]) -> str:

@@ -2,13 +2,15 @@
 
     python_loops.py WAY TASK URL...
 
-WAY is events, chunks, lazy, iterate, scalars or uproot. TASK is JSON: "tree", "always" and "sometimes", the
+WAY is events, chunks, lazy, iterate, scalars, uproot, uproot_events or root_entries; the last two go event by
+event, and root_entries reads the RNTuple of one file. TASK is JSON: "tree", "always" and "sometimes", the
 columns, and "every" and "offset": in which entries the latter are read. All touch the same columns of the
 same entries; the sum of the first column shows it.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import time
@@ -85,6 +87,40 @@ def by_uproot(task: Task, urls: list[str]) -> Result:
     return {"entries": entries, "sum": total}
 
 
+def by_uproot_events(task: Task, urls: list[str]) -> Result:
+    """The values of each step as lists of Python, which a loop gets through sooner than through arrays."""
+    import uproot
+
+    total, entries = 0, 0
+    names = [*task["always"], *task["sometimes"]]
+    for step in uproot.iterate(urls, names):
+        for values in zip(*(step[name].to_list() for name in names), strict=True):
+            total += int(values[0])
+            entries += 1
+    return {"entries": entries, "sum": total}
+
+
+def by_root_entries(task: Task, urls: list[str]) -> Result:
+    """The loop of ROOT's manual for Python; the values are taken from the entry once, and change with it."""
+    import ROOT
+
+    path, ntuple = urls[0].rsplit(":", 1)
+    names = [*task["always"], *task["sometimes"]]
+    described = ROOT.RNTupleReader.Open(ntuple, path).GetDescriptor()
+    model = ROOT.RNTupleModel.Create()
+    for name in names:
+        field = described.GetFieldDescriptor(described.FindFieldId(name))
+        model.MakeField[str(field.GetTypeName())](name)
+    reader = ROOT.RNTupleReader.Open(model, ntuple, path)
+    entry = reader.CreateEntry()
+    values = [entry[name] for name in names]
+    total, entries = 0, reader.GetNEntries()
+    for number in range(entries):
+        reader.LoadEntry(number, entry)
+        total += int(values[0])
+    return {"entries": entries, "sum": total}
+
+
 def by_scalars(task: Task, urls: list[str]) -> Result:
     """Seconds of one loop over the events of a file that touches nothing, and of one that touches scalars."""
     import sapwood
@@ -126,16 +162,16 @@ WAYS: dict[str, Callable[[Task, list[str]], Result]] = {
     "iterate": by_iterate,
     "scalars": by_scalars,
     "uproot": by_uproot,
+    "uproot_events": by_uproot_events,
+    "root_entries": by_root_entries,
 }
+LIBRARIES = {"uproot": "uproot", "uproot_events": "uproot", "root_entries": "ROOT"}
 
 
 def main() -> None:
     way, document, *urls = sys.argv[1:]
     task = json.loads(document)
-    if way == "uproot":
-        import uproot  # noqa: F401
-    else:
-        import sapwood.opening.touched  # noqa: F401
+    importlib.import_module(LIBRARIES.get(way, "sapwood.opening.touched"))
     begin = time.perf_counter()
     found = WAYS[way](task, [f"{url}:{task['tree']}" for url in urls])
     print(json.dumps({"seconds": time.perf_counter() - begin, **found}), flush=True)
