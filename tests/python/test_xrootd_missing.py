@@ -7,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 
 def test_it_is_said_what_to_install() -> None:
     code = """
@@ -28,3 +30,16 @@ def test_it_is_said_what_to_install() -> None:
     said = finished.stdout.splitlines()
     assert len(said) == 2 and all(line.startswith("root://localhost//") for line in said)
     assert finished.stdout.count("libxrootd-client-dev") == 4 and "sesame" not in finished.stdout
+
+
+@pytest.mark.parametrize("count", ["0", "17", "many", ""])
+def test_a_number_of_connections_that_is_none_is_refused(count: str) -> None:
+    finished = subprocess.run(
+        [sys.executable, "-c", "import sapwood; sapwood.open('root://localhost//f.root')"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "SAPWOOD_ROOT_CONNECTIONS": count},
+    )
+    message = f"SAPWOOD_ROOT_CONNECTIONS is '{count}': a number of connections, 1 to 16, is expected"
+    assert message in finished.stderr and "UsageError" in finished.stderr

@@ -1,6 +1,7 @@
 //! How many requests all sources of the process may have in flight at one server.
 
-use sapwood_core::{Error, Result, server_of};
+use crate::environment;
+use sapwood_core::{Result, server_of};
 use std::collections::HashMap;
 use std::process;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -10,8 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const VARIABLE: &str = "SAPWOOD_REQUESTS_IN_FLIGHT";
 
 /// The value of the variable.
-static ASKED: LazyLock<Option<String>> =
-    LazyLock::new(|| std::env::var_os(VARIABLE).map(|value| value.to_string_lossy().into_owned()));
+static ASKED: LazyLock<Option<String>> = LazyLock::new(|| environment::text(VARIABLE));
 
 static SERVERS: Servers = Servers(Mutex::new(None));
 
@@ -20,10 +20,8 @@ static SERVERS: Servers = Servers(Mutex::new(None));
 /// # Errors
 /// `Usage` if the variable is not a number of requests.
 pub(crate) fn most() -> Result<Option<usize>> {
-    let Some(text) = &*ASKED else { return Ok(None) };
-    let most = text.trim().parse().ok().filter(|most| (1..=Semaphore::MAX_PERMITS).contains(most));
-    let expected = || format!("{VARIABLE} is '{text}': a number of requests, 1 or more, is expected");
-    most.map(Some).ok_or_else(|| Error::usage(expected()))
+    let most = 1..=Semaphore::MAX_PERMITS;
+    environment::number(VARIABLE, ASKED.as_deref(), most, "a number of requests, 1 or more,")
 }
 
 /// A place for requests in flight; `None` if there is no limit.

@@ -30,6 +30,7 @@ mod delay;
 mod doctor;
 mod ends;
 mod entry;
+mod environment;
 mod fault;
 mod find;
 pub mod http;

@@ -7,7 +7,7 @@ use super::replicas::without_tried;
 use super::server::Limits;
 use super::source::XrootdSource;
 use super::status::advise;
-use super::streams::Streams;
+use super::streams::{self, Streams};
 use crate::accounting::RequestAccounting;
 use crate::ends::{head_and_tail, tail_at};
 use crate::retry::{Retries, log_event};
@@ -20,6 +20,7 @@ use tokio::sync::Mutex;
 
 /// Opens a URL.
 pub(crate) async fn open(url: &str, options: &SourceOptions) -> Result<OpenedSource> {
+    streams::count()?;
     let name = redact(without_tried(url));
     let accounting = RequestAccounting::new(Arc::clone(&options.counters));
     let opened = async {

@@ -9,7 +9,8 @@
 
 use super::need::{ConnectionNeed, KnownServer};
 use super::remote::{Connection, Remote};
-use sapwood_core::Deadline;
+use crate::environment;
+use sapwood_core::{Deadline, Result};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,10 +40,20 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The environment variable for the number of connections: fixed, instead of found out.
 const COUNT_VARIABLE: &str = "SAPWOOD_ROOT_CONNECTIONS";
 
-static COUNT: LazyLock<Option<usize>> = LazyLock::new(|| {
-    let value = std::env::var(COUNT_VARIABLE).ok()?;
-    value.parse().ok().filter(|count| (1..=ConnectionNeed::MOST).contains(count))
-});
+/// The value of the variable.
+static ASKED: LazyLock<Option<String>> = LazyLock::new(|| environment::text(COUNT_VARIABLE));
+
+/// The fixed number of connections; `None` if it is to be found out.
+static COUNT: LazyLock<Option<usize>> = LazyLock::new(|| count().ok().flatten());
+
+/// The fixed number of connections.
+///
+/// # Errors
+/// `Usage` if the variable is not such a number.
+pub(super) fn count() -> Result<Option<usize>> {
+    let range = 1..=ConnectionNeed::MOST;
+    environment::number(COUNT_VARIABLE, ASKED.as_deref(), range, "a number of connections, 1 to 16,")
+}
 
 /// The connections of one file. Reads that fail on a further one are repeated.
 #[derive(Debug, Default)]
