@@ -310,6 +310,9 @@ class File:
         """By name: requests, ranges, round_trips, wanted_bytes, fetched_bytes, overread_bytes,
         duplicated_bytes, probe_bytes, block_bytes, unplanned_reads, skipped_bytes, excluded_entries,
         excluded_clusters, baskets, decompressed_bytes, wait_ns, decompress_ns, decode_ns."""
+    def column_costs(self) -> list[tuple[str, str, dict[str, int]]]:
+        """The cost of each column that was read: (table, column, by name: baskets, wanted_bytes,
+        fetched_bytes, decompressed_bytes, decompress_ns, decode_ns). Like `counters`, also after closing."""
     def trace(self) -> list[tuple[float, float, int, int, int, str | None]]:
         """Every range fetched so far: (seconds of request and answer since opening began, offset, bytes,
         number of the request, server as host:port). Like `counters`, also after closing."""

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.request import urlopen
 
 import nano_like
+import numpy as np
 import pytest
 import testkit
 from typer.testing import CliRunner
@@ -48,6 +49,44 @@ def only(told: dict[str, Any]) -> dict[str, Any]:
     (process,) = told["processes"]
     assert isinstance(process, dict)
     return process
+
+
+def test_what_is_written_and_what_time_is_spent_are_recorded(events_file: Path, tmp_path: Path) -> None:
+    began = time.perf_counter()
+    with sapwood.trace(tmp_path / "job.swt") as path:
+        values = sapwood.open(f"{events_file}:Events").arrays(["met"], library="np")["met"]
+        end = time.thread_time() + 0.2
+        while time.thread_time() < end:
+            pass
+        with sapwood.recreate(tmp_path / "new.root", compression="lzma:9", threads=1) as file:
+            file["t"] = {"x": values, "y": values}
+            file["u"] = {"z": np.random.default_rng(1).normal(size=200_000)}
+    took = time.perf_counter() - began
+    process = only(summary(path))
+    [write] = process["writes"]
+    assert (write["url"], write["entries"]) == (str(tmp_path / "new.root"), 201_000)
+    assert write["size"] == (tmp_path / "new.root").stat().st_size
+    wall, cpu = process["wall"], process["cpu"]
+    assert wall["writing"] == write["seconds"] > 0
+    assert 0.2 < wall["other"] < wall["seconds"] < took
+    assert sum(wall.values()) == pytest.approx(2 * wall["seconds"], abs=1e-3)
+    assert sum(cpu.values()) == pytest.approx(2 * cpu["seconds"], abs=1e-3)
+    # LZMA is slow, and it ran in the calls of the writer.
+    assert 0.02 < cpu["compressing"] < write["seconds"] and cpu["other"] > 0.2
+    assert 0 < cpu["decompressing"] + cpu["decoding"] < 0.2
+    shown = CliRunner().invoke(app, ["trace", "show", str(path)]).output
+    assert "% writing" in shown and "% compressing" in shown and "new.root" in shown
+
+
+def test_a_file_that_is_discarded_is_not_recorded(tmp_path: Path) -> None:
+    with sapwood.trace(tmp_path / "job.swt") as path:
+        with sapwood.recreate(tmp_path / "kept.root") as file:
+            file["t"] = {"x": np.arange(3)}
+        with pytest.raises(ZeroDivisionError), sapwood.recreate(tmp_path / "lost.root") as file:
+            file["t"] = {"x": np.arange(3)}
+            raise ZeroDivisionError
+    [write] = only(summary(path))["writes"]
+    assert write["url"].endswith("kept.root")
 
 
 def test_reads_and_requests_are_recorded(events_file: Path, tmp_path: Path) -> None:

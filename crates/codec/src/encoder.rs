@@ -4,9 +4,10 @@ use crate::block::{BlockEncoding, HEADER_LEN};
 use crate::table::{self, TableEncoder};
 use crate::{Algorithm, Compression, Search, lz4, lzma, planes, steps, zstd};
 use libdeflater::{CompressionLvl, Compressor};
-use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_core::{Error, ErrorKind, Result, WORK};
 use std::cell::RefCell;
 use std::fmt;
+use std::time::Instant;
 use zstd_safe::CCtx;
 
 /// Most bytes of an object in one block: the maximum of 24 bits (root-io-spec Compression §7).
@@ -418,9 +419,12 @@ pub fn with_encoder<R>(work: impl FnOnce(&mut Encoder) -> R) -> R {
     thread_local! {
         static ENCODER: RefCell<Encoder> = RefCell::default();
     }
-    ENCODER.with(|encoder| match encoder.try_borrow_mut() {
+    let start = Instant::now();
+    let result = ENCODER.with(|encoder| match encoder.try_borrow_mut() {
         Ok(mut encoder) => work(&mut encoder),
         // Only if `work` itself calls this function.
         Err(_) => work(&mut Encoder::default()),
-    })
+    });
+    WORK.compress.add_time(start.elapsed());
+    result
 }

@@ -1,6 +1,6 @@
 //! Counters of what a read cost: every layer adds to them, and every report shows them.
 
-use crate::{Error, ErrorKind, EventLog};
+use crate::{ColumnCosts, Error, ErrorKind, EventLog};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +11,8 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[doc = $doc])+ pub $name: Counter,)+
+            /// What was read of each column.
+            pub columns: ColumnCosts,
             /// The events at the sources.
             pub events: EventLog,
             last_failure: Mutex<Option<(Instant, String)>>,
@@ -24,6 +26,13 @@ macro_rules! counters {
             /// The values now.
             pub fn snapshot(&self) -> CounterValues {
                 CounterValues { $($name: self.$name.get(),)+ }
+            }
+
+            /// Adds what was counted apart from these.
+            pub fn add(&self, counted: &CounterValues) {
+                $(if counted.$name > 0 {
+                    self.$name.add(counted.$name);
+                })+
             }
         }
 
@@ -115,6 +124,11 @@ impl Counters {
 pub struct Counter(AtomicU64);
 
 impl Counter {
+    /// Zero.
+    pub const fn new() -> Counter {
+        Counter(AtomicU64::new(0))
+    }
+
     /// Adds `n`.
     pub fn add(&self, n: u64) {
         self.0.fetch_add(n, Ordering::Relaxed);
@@ -158,5 +172,15 @@ mod tests {
         assert_eq!(explained.message(), "too late; a:1: network: reset; b:2: a different file");
         let known = Error::new(ErrorKind::Timeout, "too late; a:1: reset; b:2: a different file");
         assert_eq!(counters.explain(known.copy()).message(), known.message());
+    }
+
+    #[test]
+    fn what_is_counted_apart_is_added() {
+        let (all, own) = (Counters::default(), Counters::default());
+        all.baskets.add(1);
+        own.baskets.add(2);
+        own.decode_ns.add(5);
+        all.add(&own.snapshot());
+        assert_eq!(all.snapshot(), CounterValues { baskets: 3, decode_ns: 5, ..CounterValues::default() });
     }
 }

@@ -7,7 +7,8 @@
 //! - [`FilePiece`]: how writers return them.
 //! - [`Form`], [`Column`], [`Buffer`]: arrays, as they leave sapwood.
 //! - [`Call`], [`Deadline`]: no wait is unbounded, and each can be interrupted.
-//! - [`Counters`]: what a read cost; [`EventLog`]: what happened at its sources.
+//! - [`Counters`]: what a read cost, [`ColumnCosts`]: by column; [`EventLog`]: what happened at its sources.
+//! - [`WORK`]: what the threads of the process have spent their time on.
 //! - [`printable`]: text of files and servers, safe to show.
 //! - [`random_bytes`]: unique names.
 //! - [`Protocol`], [`redact`]: what URLs mean, and how they are shown.
@@ -15,6 +16,7 @@
 mod buffer;
 mod call;
 mod column;
+mod column_costs;
 mod counters;
 mod deadline;
 mod error;
@@ -31,10 +33,12 @@ mod statistics;
 mod take;
 mod unify;
 mod url;
+mod work;
 
 pub use buffer::Buffer;
 pub use call::{Call, Interrupt};
 pub use column::Column;
+pub use column_costs::{ColumnCost, ColumnCosts};
 pub use counters::{Counter, CounterValues, Counters};
 pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Result};
@@ -49,3 +53,4 @@ pub use range::ByteRange;
 pub use segments::{ParseStep, Segments};
 pub use statistics::{Extremes, Statistics};
 pub use url::{Protocol, local_path, redact, server_of, url_scheme};
+pub use work::{WORK, Work};

@@ -12,7 +12,7 @@ use crate::tree::Tree;
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{IntoPyDict, PyDict, PyList};
 use sapwood::{Counters, Error, ErrorKind, FileItem, Source, StreamerElement, Trace, TraceRecord};
 use sapwood_source::{MemorySource, ServerReads, ServerUse};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -224,6 +224,12 @@ impl File {
             dict.set_item(name, value)?;
         }
         Ok(dict)
+    }
+
+    /// The cost of each column that was read: table, column, figures.
+    fn column_costs<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, String, Bound<'py, PyDict>)>> {
+        let columns = self.counters.columns.entries().into_iter();
+        columns.map(|(table, column, cost)| Ok((table, column, cost.entries().into_py_dict(py)?))).collect()
     }
 
     /// Every fetched range: seconds of request and answer since opening began, offset, bytes, number of the

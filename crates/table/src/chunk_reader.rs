@@ -36,6 +36,8 @@ pub(crate) struct BatchChunks {
     batch: FetchedChunks,
     /// Those that index chunks asked for, each with the entries that need it.
     rest: HashMap<ChunkId, (Range<u64>, Bytes)>,
+    /// Those that were there before the batch.
+    held: HashSet<ChunkId>,
 }
 
 impl BatchChunks {
@@ -47,6 +49,11 @@ impl BatchChunks {
     /// A chunk for the plan that needs it.
     pub(crate) fn get(&self, id: ChunkId) -> Option<ChunkContent> {
         self.stored(id).cloned().map(ChunkContent::Stored)
+    }
+
+    /// True if a chunk was there before the current batch came.
+    pub(crate) fn is_held(&self, id: ChunkId) -> bool {
+        self.held.contains(&id)
     }
 
     /// True if a chunk has to be fetched. A chunk of the batch that reaches beyond `entries` is kept for the next.
@@ -86,6 +93,7 @@ impl ChunkReader {
     pub(crate) fn next(&mut self, call: &mut Call<'_>) -> Result<HashSet<ChunkId>> {
         let Some(batch) = self.batches.next(call) else { return Ok(HashSet::new()) };
         let (tag, bytes) = batch?;
+        self.fetched.held = self.fetched.batch.keys().chain(self.fetched.rest.keys()).copied().collect();
         self.fetched.batch.extend(tag.fetched.into_iter().zip(bytes));
         Ok(tag.kept)
     }

@@ -1,7 +1,7 @@
 //! Reading a list of entries. Only the chunks that hold one of them are fetched.
 
 use crate::chunk_reader::{ChunkReader, FileRanges};
-use crate::plan::{Plan, check_range, decode, fetch_index_now, fetch_now, first_chunks, plan, stored};
+use crate::plan::{ColumnAccount, Plan, check_range, fetch_index_now, fetch_now, first_chunks, plan, stored};
 use crate::queries::{Queries, column_name};
 use crate::selection::{Query, Selection};
 use crate::table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, Table};
@@ -191,7 +191,10 @@ impl EntryList {
             let fetched = chunks.as_deref().map(ChunkReader::fetched);
             let decoded = pool::compute(pool, call, |cancelled| {
                 let decode = |run: Run<'_, '_>| match fetched {
-                    Some(chunks) => Ok(vec![self.decode(&run, &|id| chunks.get(id), cancelled)?]),
+                    Some(chunks) => {
+                        let is_held = |id| chunks.is_held(id);
+                        Ok(vec![self.decode(&run, &|id| chunks.get(id), is_held, cancelled)?])
+                    }
                     None => self.decode_now(run, deadline, cancelled),
                 };
                 let column = |runs: Vec<Run<'_, '_>>| {
@@ -225,17 +228,23 @@ impl EntryList {
         let index = |id: ChunkId| stored(&index, id);
         let decode = |run: Run<'_, '_>| {
             let fetched = fetch_now(table, &*run.plan, &index, deadline)?;
-            self.decode(&run, &|id| index(id).or_else(|| stored(&fetched, id)), cancelled)
+            self.decode(&run, &|id| index(id).or_else(|| stored(&fetched, id)), |_| false, cancelled)
         };
         narrowed(table, vec![run], &index)?.into_iter().map(decode).collect()
     }
 
-    fn decode(&self, run: &Run<'_, '_>, chunks: ChunkBytes<'_>, cancelled: &AtomicBool) -> Result<Column> {
+    fn decode(
+        &self,
+        run: &Run<'_, '_>,
+        chunks: ChunkBytes<'_>,
+        is_held: impl Fn(ChunkId) -> bool,
+        cancelled: &AtomicBool,
+    ) -> Result<Column> {
         if cancelled.load(Ordering::Relaxed) {
             return Err(Call::interrupted());
         }
         let fetcher = self.table.fetcher(0);
-        let column = decode(&*run.plan, chunks, None, fetcher.counters())?;
+        let column = ColumnAccount::of(&run.plan, fetcher.counters()).decode(chunks, is_held, None)?;
         if run.entries.len() == column.length {
             return Ok(column);
         }
@@ -295,7 +304,7 @@ fn runs<'t, 'e>(
     entries: &'e [u64],
 ) -> Result<Vec<Run<'t, 'e>>> {
     let run = |range: Range<u64>, entries| {
-        let (first, plan) = (range.start, table.plan(selection, &range)?);
+        let (first, plan) = (range.start, Plan::new(table, selection, &range)?);
         Ok(Run { selection, plan, first, entries })
     };
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
@@ -363,7 +372,12 @@ fn split<'t, 'e>(table: &'t dyn Table, run: Run<'t, 'e>, chunks: &[Chunk]) -> Re
         let entries = run.entries.get(*from..*to).unwrap_or_default();
         let first = entries.first().copied().unwrap_or_default();
         let end = entries.last().map_or(first, |last| last + 1);
-        Ok(Run { selection: run.selection, plan: table.plan(run.selection, &(first..end))?, first, entries })
+        Ok(Run {
+            selection: run.selection,
+            plan: Plan::new(table, run.selection, &(first..end))?,
+            first,
+            entries,
+        })
     });
     parts.collect()
 }

@@ -1,20 +1,95 @@
 //! The plans of a read: which chunks its columns need, which of them are fetched first, and parallel decoding.
 
+use crate::queries::column_name;
 use crate::selection::Selection;
 use crate::table::{Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, Table};
 use bytes::Bytes;
 use rayon::prelude::*;
-use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Deadline, Error, Result};
+use sapwood_core::{Buffer, ByteRange, Call, Column, ColumnCost, Counters, Deadline, Error, Result, WORK};
 use sapwood_fetch::FileIndex;
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How to read some entries of a column.
-pub(crate) type Plan<'t> = Box<dyn ColumnPlan + 't>;
+/// How to read some entries of a column, and which column it is.
+pub(crate) struct Plan<'t> {
+    plan: Box<dyn ColumnPlan + 't>,
+    table: &'t str,
+    column: &'t str,
+}
+
+impl<'t> Plan<'t> {
+    pub(crate) fn new(table: &'t dyn Table, selection: &Selection, entries: &Range<u64>) -> Result<Plan<'t>> {
+        let plan = table.plan(selection, entries)?;
+        Ok(Plan { plan, table: table.path(), column: column_name(table, selection.column) })
+    }
+}
+
+impl<'t> Deref for Plan<'t> {
+    type Target = dyn ColumnPlan + 't;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.plan
+    }
+}
+
+/// Counts what decoding a column costs: for the file, and for the column. Both get it when this is dropped.
+pub(crate) struct ColumnAccount<'a> {
+    plan: &'a Plan<'a>,
+    all: &'a Counters,
+    own: Counters,
+    cost: ColumnCost,
+}
+
+impl<'a> ColumnAccount<'a> {
+    pub(crate) fn of(plan: &'a Plan<'a>, counters: &'a Counters) -> ColumnAccount<'a> {
+        ColumnAccount { plan, all: counters, own: Counters::default(), cost: ColumnCost::default() }
+    }
+
+    /// The counters of this column alone.
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.own
+    }
+
+    /// Decodes the column. `is_held` is true for chunks that were fetched with the entries before.
+    pub(crate) fn decode(
+        mut self,
+        chunks: ChunkBytes<'_>,
+        is_held: impl Fn(ChunkId) -> bool,
+        likely: Option<&Arc<Buffer>>,
+    ) -> Result<Column> {
+        let column = decode(&**self.plan, chunks, likely, &self.own)?;
+        for chunk in
+            self.plan.chunks().iter().filter(|chunk| chunk.is_stored() && chunks(chunk.id()).is_some())
+        {
+            self.cost.wanted_bytes += chunk.range.len;
+            if !is_held(chunk.id()) {
+                self.cost.fetched_bytes += chunk.range.len;
+            }
+        }
+        Ok(column)
+    }
+}
+
+impl Drop for ColumnAccount<'_> {
+    fn drop(&mut self) {
+        let counted = self.own.snapshot();
+        let cost = ColumnCost {
+            baskets: counted.baskets,
+            decompressed_bytes: counted.decompressed_bytes,
+            decompress_ns: counted.decompress_ns,
+            decode_ns: counted.decode_ns,
+            ..self.cost
+        };
+        self.all.add(&counted);
+        WORK.decompress.add(counted.decompress_ns);
+        WORK.decode.add(counted.decode_ns);
+        self.all.columns.add(self.plan.table, self.plan.column, &cost);
+    }
+}
 
 /// Chunks and their bytes.
 pub(crate) type FetchedChunks = HashMap<ChunkId, Bytes>;
@@ -39,7 +114,7 @@ pub(crate) fn plan<'t>(
     selections: &[Selection],
     entries: &Range<u64>,
 ) -> Result<Vec<Plan<'t>>> {
-    let plans = selections.iter().map(|selection| table.plan(selection, entries));
+    let plans = selections.iter().map(|selection| Plan::new(table, selection, entries));
     plans.collect::<Result<_>>().map_err(|error| error.url(table.url()))
 }
 
@@ -260,7 +335,10 @@ mod tests {
         let keys = [Some(1), None, Some(2), Some(1)];
         let plans: Vec<Plan<'_>> = keys
             .iter()
-            .map(|key| Box::new(Stub { key: *key, chunks: Vec::new(), narrows: false }) as Plan<'_>)
+            .map(|key| {
+                let plan = Box::new(Stub { key: *key, chunks: Vec::new(), narrows: false });
+                Plan { plan, table: "t", column: "c" }
+            })
             .collect();
         let work = |plan: &Plan<'_>, likely: Option<&Arc<Buffer>>| {
             let key = plan.offsets_key().unwrap_or(0) as u8;

@@ -1,7 +1,7 @@
 //! Reading an entry range at once.
 
 use crate::carried::CarriedChunks;
-use crate::plan::{Plan, check_range, decode, fetch_now, in_parallel, plan, stored};
+use crate::plan::{ColumnAccount, Plan, check_range, fetch_now, in_parallel, plan, stored};
 use crate::pool;
 use crate::queries::Queries;
 use crate::recording;
@@ -73,15 +73,16 @@ impl LocalRead<'_> {
         let work = |plan: &Plan<'_>, likely: Option<&Arc<_>>| {
             let held = |id: ChunkId| self.carried.and_then(|(carried, _)| carried.get(id));
             let fetched = fetch_now(table, &**plan, &held, deadline)?;
+            let account = ColumnAccount::of(plan, counters);
             if let Some((carried, next)) = self.carried {
                 for chunk in plan.chunks().iter().filter(|chunk| chunk.entries.end > next) {
                     if let Some(bytes) = fetched.get(&chunk.id()) {
-                        carried.add(table, chunk, bytes, counters);
+                        carried.add(table, chunk, bytes, account.counters());
                     }
                 }
             }
             let bytes = |id: ChunkId| held(id).or_else(|| stored(&fetched, id));
-            decode(&**plan, &bytes, likely, counters)
+            account.decode(&bytes, |id| !fetched.contains_key(&id), likely)
         };
         pool::compute(self.pool, call, |cancelled| {
             let columns = in_parallel(&plans, cancelled, work)?;

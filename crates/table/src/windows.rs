@@ -3,7 +3,7 @@
 use crate::carried::CarriedChunks;
 use crate::chunk_reader::{ChunkReader, FileRanges};
 use crate::join::join;
-use crate::plan::{Plan, decode, first_chunks, in_parallel, plan};
+use crate::plan::{ColumnAccount, Plan, first_chunks, in_parallel, plan};
 use crate::selection::Selection;
 use crate::table::{Chunk, ChunkId, Table};
 use crate::{pool, recording};
@@ -112,14 +112,15 @@ impl Windows {
         carried.forget_before(entries.start);
         let columns = pool::compute(pool, call, |cancelled| {
             in_parallel(&plans, cancelled, |plan, likely| {
+                let account = ColumnAccount::of(plan, counters);
                 let again = |chunk: &&Chunk| again.as_ref().is_some_and(|again| again.contains(&chunk.id()));
                 for chunk in plan.chunks().iter().filter(again) {
                     if let (None, Some(bytes)) = (carried.get(chunk.id()), chunks.stored(chunk.id())) {
-                        carried.add(table, chunk, bytes, counters);
+                        carried.add(table, chunk, bytes, account.counters());
                     }
                 }
                 let bytes = |id: ChunkId| carried.get(id).or_else(|| chunks.get(id));
-                decode(&**plan, &bytes, likely, counters)
+                account.decode(&bytes, |id| chunks.is_held(id), likely)
             })
         })?;
         if let Some(again) = again {

@@ -13,6 +13,9 @@ from ._options import Force, Json
 from ._output import Column, complain, numbers, print_json, print_line, print_table
 from ._run import command
 
+PARTS = ("opening", "waiting", "decompressing", "decoding", "writing", "compressing", "other")
+"""The parts of the time or the CPU time of a process, in the order in which they are shown."""
+
 
 @command
 def trace(
@@ -27,7 +30,7 @@ def trace(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Record all reads of a command, or show a recording.
+    """Record all reads and new files of a command, or show a recording.
 
     \b
     sapwood trace -o job.swt -- python analysis.py
@@ -74,6 +77,9 @@ def _show(path: Path, as_json: bool) -> None:
             f"{process['waited']:.2f} s of them waiting; {counted(process['requests'], 'request')}, "
             f"{counted(process['bytes'], 'byte')}"
         )
+        for what, shares in (("time", process["wall"]), ("CPU time", process["cpu"])):
+            if shares and shares["seconds"]:
+                print_line(f"  {what}: {_shares(shares)}")
     print_line()
     rows = [
         [
@@ -105,9 +111,23 @@ def _show(path: Path, as_json: bool) -> None:
     ]
     titles = numbers("columns", "entries", "baskets", "bytes", "seconds", "waited")
     print_table([Column("read"), Column("tree"), *titles], rows)
+    rows = [
+        [write["url"], f"{write['entries']:,}", f"{write['size']:,}", f"{write['seconds']:.3f}"]
+        for process in processes
+        for write in process["writes"]
+    ]
+    if rows:
+        print_line()
+        print_table([Column("written", last=True), *numbers("entries", "bytes", "seconds")], rows)
     if recorded["unreadable_bytes"]:
         print_line()
         print_line(f"{counted(recorded['unreadable_bytes'], 'byte')} of the recording cannot be read")
+
+
+def _shares(times: dict[str, float]) -> str:
+    """The shares of a time, such as "12 % waiting, 88 % other"; those below 0.05 % are left out."""
+    shares = {name: 100 * times.get(name, 0.0) / times["seconds"] for name in PARTS}
+    return ", ".join(f"{share:.1f} % {name}" for name, share in shares.items() if share >= 0.05)
 
 
 def _entries(ranges: list[list[int]]) -> str:

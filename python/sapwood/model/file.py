@@ -232,6 +232,11 @@ class File(Directory, ClosingContext):
         return self._core.counters()["fetched_bytes"]
 
     @property
+    def decompressed_bytes(self) -> int:
+        """Bytes of the columns that were decoded so far."""
+        return self._core.counters()["decompressed_bytes"]
+
+    @property
     def source(self) -> Traffic:
         """What was read so far, under the names that uproot's sources have."""
         return Traffic.of(self._core.counters())
@@ -246,6 +251,7 @@ class File(Directory, ClosingContext):
             size=self.size,
             opened=self._opened,
             timeline=self._core.trace(),
+            columns=self._core.column_costs(),
             lazy=[ledger.use() for ledger in self._ledgers],
             log=self._core.event_log()[0],
         )

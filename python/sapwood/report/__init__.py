@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ..errors.log import SourceEvent
 from ..query.batch import Report
+from .columns import ColumnCost
 from .cost import FetchedRange, ReadReport
 from .lazy_use import ColumnUse, KindUse, LazyFetch, LazyUse
 from .sources import SourceUse
 
 __all__ = [
+    "ColumnCost",
     "ColumnUse",
     "FetchedRange",
     "KindUse",

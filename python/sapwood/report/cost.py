@@ -14,6 +14,8 @@ from ..display.units import counted, human_bytes
 from ..errors.log import SourceEvent, log_lines
 from ..options.outputs import check_picture
 from ..options.whole_file import write_whole
+from .columns import ColumnCost, summed
+from .columns import lines as column_lines
 from .lazy_use import LazyUse
 from .requests import FetchedRequest, requests_of
 from .requests import as_json as request_as_json
@@ -74,6 +76,8 @@ class ReadReport:
         opened: when opening began, in seconds on a clock that all reports of a process share.
         timeline: the ranges that were fetched; for several files, see ``files``.
         files: the reports that were added; empty for one file.
+        columns: the cost of each column that was read, in the order of trees and names; of several files, the
+            sums.
         lazy: statistics of each lazy reader: hits, misses, fetches and unused bytes.
         log: the events at the sources; of a long log, the first and last events. For several files, see
             ``files``.
@@ -105,6 +109,7 @@ class ReadReport:
     retries: int = 0
     timeline: tuple[FetchedRange, ...] = ()
     files: tuple[ReadReport, ...] = ()
+    columns: tuple[ColumnCost, ...] = ()
     lazy: tuple[LazyUse, ...] = ()
     log: tuple[SourceEvent, ...] = ()
 
@@ -117,6 +122,7 @@ class ReadReport:
         size: int = 0,
         opened: float = 0.0,
         timeline: Iterable[tuple[float, float, int, int, int, str | None]] = (),
+        columns: Iterable[tuple[str, str, Mapping[str, int]]] = (),
         lazy: Iterable[LazyUse] = (),
         log: Iterable[tuple[float, str | None, str, str, int]] = (),
     ) -> ReadReport:
@@ -127,6 +133,7 @@ class ReadReport:
             size=size,
             opened=opened,
             timeline=fetched,
+            columns=summed(ColumnCost.from_core(*column) for column in columns),
             lazy=tuple(lazy),
             log=tuple(SourceEvent(*event) for event in log),
             **counter_values(counters),
@@ -143,6 +150,7 @@ class ReadReport:
             file_path=f"{len(files)} files",
             opened=min(self.opened, other.opened),
             files=files,
+            columns=summed((*self.columns, *other.columns)),
             lazy=(*self.lazy, *other.lazy),
             **sums,
         )
@@ -206,6 +214,8 @@ class ReadReport:
         numbers["servers"] = {use.server: as_json(use) for use in self.sources}
         if self.log:
             numbers["log"] = [event.to_dict() for event in self.log]
+        if self.columns:
+            numbers["columns"] = [column.to_dict() for column in self.columns]
         if self.lazy:
             numbers["lazy"] = [use.to_dict() for use in self.lazy]
         if self.files:
@@ -264,6 +274,7 @@ class ReadReport:
             yield f"  from {use.server}: {traffic}{failures}"
         if any(event.event in FAILURES for event in self.log):
             yield from (f"  {line}" for line in log_lines(self.log))
+        yield from (f"  {line}" for line in column_lines(self.columns))
         for reader in self.lazy:
             yield from (f"  {line}" for line in reader.lines())
         for report in self.files:

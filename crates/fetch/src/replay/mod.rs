@@ -17,7 +17,7 @@ mod summary;
 pub use policy::{LinkModel, Policy};
 pub use recorded::{
     Action, EntryRange, RecordedFile, RecordedJob, RecordedProcess, RecordedRead, RecordedRequest,
-    RecordedStep,
+    RecordedStep, RecordedWrite, SpentTime,
 };
 pub use run::{Cost, ReplayTarget, replay};
 pub use summary::{cost_json, links, summary};

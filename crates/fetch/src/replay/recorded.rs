@@ -35,6 +35,38 @@ pub struct RecordedProcess {
     pub requests: Vec<RecordedRequest>,
     /// Events that were not recorded.
     pub lost: u64,
+    /// The files that it wrote.
+    pub writes: Vec<RecordedWrite>,
+    /// What its threads spent, if that was recorded.
+    pub spent: Option<SpentTime>,
+}
+
+/// A new file.
+#[derive(Debug, Clone)]
+pub struct RecordedWrite {
+    /// The URL, without secrets.
+    pub url: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Entries of its trees.
+    pub entries: u64,
+    /// Microseconds that its writer took.
+    pub took: u64,
+}
+
+/// What the threads of a process spent, in microseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct SpentTime {
+    /// CPU time.
+    pub cpu: u64,
+    /// Decompression.
+    pub decompress: u64,
+    /// Decoding of decompressed bytes.
+    pub decode: u64,
+    /// Compression.
+    pub compress: u64,
+    /// Waiting until new bytes are written.
+    pub write: u64,
 }
 
 /// A file.
@@ -194,6 +226,15 @@ impl<'e> ProcessBuilder<'e> {
         match event {
             RecordedEvent::Process { program, .. } => self.process.program.clone_from(program),
             RecordedEvent::Name { name, text } => drop(self.names.insert(*name, text)),
+            RecordedEvent::Wrote { url, size, entries, took, .. } => {
+                let (url, size, entries, took) = (url.clone(), *size, *entries, *took);
+                self.process.writes.push(RecordedWrite { url, size, entries, took });
+            }
+            RecordedEvent::Spent { cpu, decompress, decode, compress, write } => {
+                let [cpu, decompress, decode, compress, write] =
+                    [cpu, decompress, decode, compress, write].map(|time| *time);
+                self.process.spent = Some(SpentTime { cpu, decompress, decode, compress, write });
+            }
             RecordedEvent::Lost { events } => self.process.lost = self.process.lost.saturating_add(*events),
             RecordedEvent::Opened { file, thread, took, .. } => {
                 self.process.files.insert(*file, RecordedFile::new(event));

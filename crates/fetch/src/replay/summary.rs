@@ -60,6 +60,50 @@ fn process(process: &RecordedProcess) -> Value {
             })
         }).collect::<Vec<_>>(),
         "operations": operations(process),
+        "writes": process.writes.iter().map(|write| {
+            json!({
+                "url": write.url,
+                "size": write.size,
+                "entries": write.entries,
+                "seconds": seconds(write.took),
+            })
+        }).collect::<Vec<_>>(),
+        "wall": wall(process),
+        "cpu": process.spent.map(|spent| {
+            let known = spent.decompress.saturating_add(spent.decode).saturating_add(spent.compress);
+            json!({
+                "seconds": seconds(spent.cpu),
+                "decompressing": seconds(spent.decompress),
+                "decoding": seconds(spent.decode),
+                "compressing": seconds(spent.compress),
+                "other": seconds(spent.cpu.saturating_sub(known)),
+            })
+        }),
+    })
+}
+
+/// What the time of a process went to: seconds of all its threads, of which several may have been at work at once.
+fn wall(process: &RecordedProcess) -> Value {
+    let (mut opening, mut waiting, mut decoding) = (0_u64, 0_u64, 0_u64);
+    for step in &process.steps {
+        let took = step.end - step.begin.min(step.end);
+        match step.action {
+            Action::Open(_) | Action::Structure(..) => opening = opening.saturating_add(took),
+            _ => {
+                waiting = waiting.saturating_add(step.waited);
+                decoding = decoding.saturating_add(took - step.waited.min(took));
+            }
+        }
+    }
+    let writing = process.writes.iter().fold(0_u64, |sum, write| sum.saturating_add(write.took));
+    let known = [opening, waiting, decoding, writing].into_iter().fold(0, u64::saturating_add);
+    json!({
+        "seconds": seconds(process.end),
+        "opening": seconds(opening),
+        "waiting": seconds(waiting),
+        "decoding": seconds(decoding),
+        "writing": seconds(writing),
+        "other": seconds(process.end.saturating_sub(known)),
     })
 }
 

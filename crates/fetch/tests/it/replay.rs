@@ -191,3 +191,29 @@ fn several_replicas_need_a_model() {
     let error = replay(&job, &place, &Policy::parse("replicas").unwrap(), &AtomicBool::new(false));
     assert_eq!(error.unwrap_err().kind(), sapwood_core::ErrorKind::Usage);
 }
+
+#[test]
+fn new_files_and_spent_time_are_in_the_summary() {
+    let mut events = scan(1, 1, 100, Duration::from_secs(2));
+    let last = events.last().map_or(0, |(time, _)| *time);
+    let url = "/new.root".to_owned();
+    let second = 1_000_000;
+    events.push((last + second, RecordedEvent::Wrote { thread: 1, took: second, url, size: 9, entries: 4 }));
+    for times in 1..=2 {
+        let [cpu, decompress, decode, compress, write] =
+            [20, 3, 4, 5, 6].map(|tenths| times * tenths * second / 10);
+        events.push((last + 4 * second, RecordedEvent::Spent { cpu, decompress, decode, compress, write }));
+    }
+    let summary = sapwood_fetch::replay::summary(&job([events]));
+    let process = &summary["processes"][0];
+    let write = &process["writes"][0];
+    assert_eq!((write["url"].as_str(), write["size"].as_u64()), (Some("/new.root"), Some(9)));
+    let numbers = |what: &str, names: &[&str]| -> Vec<f64> {
+        names.iter().map(|name| (process[what][name].as_f64().unwrap() * 100.0).round() / 100.0).collect()
+    };
+    let wall = numbers("wall", &["seconds", "opening", "waiting", "decoding", "writing", "other"]);
+    assert_eq!(wall, [6.0, 0.0, 0.0, 2.0, 1.0, 3.0]);
+    // The last event counts: its times are sums.
+    let cpu = numbers("cpu", &["seconds", "decompressing", "decoding", "compressing", "other"]);
+    assert_eq!(cpu, [4.0, 0.6, 0.8, 1.0, 1.6]);
+}

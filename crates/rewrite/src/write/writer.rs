@@ -4,15 +4,17 @@ use super::existing::{ExistingFile, open_existing};
 use crate::new_file;
 use crate::new_table::{Format, NewTable};
 use sapwood_codec::Compression;
-use sapwood_core::{Call, Error, ErrorKind, Result};
+use sapwood_core::{Call, Error, ErrorKind, Result, redact};
 use sapwood_rntuple::write::{FieldSpec, Projection, RNTupleBuilder, RNTupleOptions};
 use sapwood_sink::Sink;
+use sapwood_source::record;
 use sapwood_streamer::write::{Value, descriptions_for, put_object};
 use sapwood_table::pool::{compute, computing};
 use sapwood_table::write::{ClusterSize, ColumnView};
 pub use sapwood_tfile::write::DirectoryId;
 use sapwood_tfile::write::{FileStamp, FileWriter, NewKey, RecordBuffer};
 use sapwood_ttree::write::{BranchSpec, TreeBuilder};
+use std::time::{Duration, Instant};
 
 /// How a file is written.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +40,8 @@ pub struct Writer {
     existing: Option<ExistingFile>,
     /// The error after which nothing more can be written.
     failure: Option<Error>,
+    /// How long the caller has waited for it.
+    took: Duration,
 }
 
 /// A tree or an RNTuple of a [`Writer`].
@@ -53,7 +57,8 @@ impl Writer {
         let origin = options.origin.unwrap_or_else(FileStamp::now);
         let file = FileWriter::new(name, &options.title, options.compression, origin)?;
         let (tables, threads) = (Vec::new(), options.threads);
-        let mut writer = Writer { file, sink, tables, threads, existing: None, failure: None };
+        let (failure, took) = (None, Duration::ZERO);
+        let mut writer = Writer { file, sink, tables, threads, existing: None, failure, took };
         writer.flush()?;
         Ok(writer)
     }
@@ -68,7 +73,8 @@ impl Writer {
         let time = options.origin.unwrap_or_else(FileStamp::now).time;
         let (file, sink, existing) = open_existing(url, options.compression, time)?;
         let (tables, threads) = (Vec::new(), options.threads);
-        Ok(Writer { file, sink, tables, threads, existing: Some(existing), failure: None })
+        let (failure, took) = (None, Duration::ZERO);
+        Ok(Writer { file, sink, tables, threads, existing: Some(existing), failure, took })
     }
 
     /// The directory at a path, created if it is missing; `""` is the top directory.
@@ -206,10 +212,11 @@ impl Writer {
         self.check_usable()?;
         let table = self.tables.get_mut(table.0).ok_or_else(|| Error::usage("a table of another file"))?;
         table.check(columns, entries)?;
-        let (file, sink) = (&mut self.file, &mut self.sink);
+        let (file, sink, begin) = (&mut self.file, &mut self.sink, Instant::now());
         let pool = computing(self.threads)?;
         let result =
             compute(&pool, call, |cancelled| table.extend(columns, entries, cancelled, file, sink.as_mut()));
+        self.took += begin.elapsed();
         self.remember(result)
     }
 
@@ -245,15 +252,19 @@ impl Writer {
     /// The error of an earlier call; errors of the sink. Then the target is as it was before.
     pub fn commit(mut self, call: &mut Call<'_>) -> Result<u64> {
         self.check_usable()?;
-        let pool = computing(self.threads)?;
-        compute(&pool, call, |_| {
+        let (pool, begin) = (computing(self.threads)?, Instant::now());
+        let entries = self.tables.iter().map(NewTable::entries).sum();
+        let (url, took) = (redact(self.sink.url()), self.took);
+        let bytes = compute(&pool, call, |_| {
             for mut table in std::mem::take(&mut self.tables) {
                 table.end(&mut self.file, self.sink.as_mut())?;
             }
             let bytes = new_file::finish(self.file, self.sink.as_mut())?;
-            self.sink.commit()?;
+            new_file::timed(|| self.sink.commit())?;
             Ok(bytes)
-        })
+        })?;
+        record::wrote(&url, bytes, entries, took + begin.elapsed());
+        Ok(bytes)
     }
 
     fn check_usable(&self) -> Result<()> {

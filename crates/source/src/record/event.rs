@@ -208,4 +208,30 @@ events! {
         /// How many.
         events: u64,
     }
+    /// A new file was completed.
+    17 Wrote {
+        /// The thread.
+        thread: u64,
+        /// Microseconds that its writer took, without the time between calls.
+        took: u64,
+        /// The URL, without secrets.
+        url: String,
+        /// Size in bytes.
+        size: u64,
+        /// Entries of its trees.
+        entries: u64,
+    }
+    /// What the threads of the process have spent since it began to record, in microseconds.
+    18 Spent {
+        /// CPU time.
+        cpu: u64,
+        /// Decompression.
+        decompress: u64,
+        /// Decoding of decompressed bytes.
+        decode: u64,
+        /// Compression.
+        compress: u64,
+        /// Waiting until new bytes are written.
+        write: u64,
+    }
 }

@@ -1,5 +1,6 @@
-//! Records what a job does: every logical operation (which columns of which entries, and their baskets) and every
-//! physical one (each request to a source, and when it was answered), in a file that several processes share.
+//! Records what a job does: every logical operation (which columns of which entries, and their baskets), every
+//! physical one (each request to a source, and when it was answered), new files, and CPU time, in a file that several
+//! processes share.
 //!
 //! Recording is off by default; each hook then only reads one number. `docs/specs/trace.md` describes the file.
 //!
@@ -11,6 +12,7 @@ mod event;
 mod frame;
 mod recorder;
 mod recording;
+mod spent;
 mod wire;
 
 pub use event::RecordedEvent;
@@ -20,10 +22,11 @@ pub use recording::Recording;
 pub use wire::RecordedBasket;
 
 use crate::Source;
-use recorder::{micros, number, record_named, thread};
+use recorder::{number, record_named, thread};
 use sapwood_core::{ByteRange, Counters, Error, Result, Segments};
+use spent::micros;
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Records that a file was opened, which began at `began`, and returns the number of the file from now on. `None` if
 /// recording is off.
@@ -52,6 +55,17 @@ pub fn opened(source: &dyn Source, began: Instant, known: &Segments, counters: &
         });
         file
     })
+}
+
+/// Records that a new file was completed, whose writer took so long.
+pub fn wrote(url: &str, size: u64, entries: u64, took: Duration) {
+    record(|| RecordedEvent::Wrote {
+        thread: thread(),
+        took: micros(took),
+        url: url.to_owned(),
+        size,
+        entries,
+    });
 }
 
 /// Records which ranges of a recorded file are in memory.

@@ -2,6 +2,7 @@
 
 use super::event::RecordedEvent;
 use super::frame::{self, ProcessId};
+use super::spent::{Spent, micros};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -42,6 +43,8 @@ struct Recorder {
     before: u64,
     lost: u64,
     names: HashMap<String, u64>,
+    /// What the process had spent when it began to record, and when that was last recorded.
+    spent: (Spent, Spent),
     /// Shared with the thread that writes. After a fork, a child has its own.
     file: Arc<Mutex<File>>,
     writer: std::thread::Thread,
@@ -141,10 +144,6 @@ pub(super) fn thread() -> u64 {
     THREAD.with(|number| *number)
 }
 
-pub(super) fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
 fn lock() -> MutexGuard<'static, Option<Recorder>> {
     RECORDER.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -172,8 +171,9 @@ impl Recorder {
         })?;
         let writer = writer.thread().clone();
         let (begin, events, names) = (Instant::now(), Vec::new(), HashMap::new());
+        let (before, lost, spent) = (0, 0, (Spent::now(), Spent::now()));
         let mut recorder =
-            Recorder { path, program, process, begin, events, before: 0, lost: 0, names, file, writer };
+            Recorder { path, program, process, begin, events, before, lost, names, spent, file, writer };
         let (program, version) = (recorder.program.clone(), env!("CARGO_PKG_VERSION").to_owned());
         recorder.put(&RecordedEvent::Process { parent: parent(), program, version }, 0);
         Ok(recorder)
@@ -206,8 +206,15 @@ impl Recorder {
         name
     }
 
-    /// The gathered events; their times count from 0.
+    /// The gathered events, and what was spent; their times count from 0.
     fn gathered(&mut self) -> (ProcessId, Vec<u8>) {
+        let now = Spent::now();
+        if self.process.number == std::process::id()
+            && (!self.events.is_empty() || now.is_news(&self.spent.1))
+        {
+            self.spent.1 = now;
+            self.put(&now.since(&self.spent.0), micros(self.begin.elapsed()));
+        }
         if self.lost > 0 {
             let events = std::mem::take(&mut self.lost);
             frame::put_event(

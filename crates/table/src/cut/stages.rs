@@ -94,7 +94,7 @@ impl SecondChunks {
         let mut known: HashSet<(usize, Selection)> = HashSet::new();
         for (table, wanted) in columns.iter().filter_map(|column| query.columns.get(*column)) {
             let (Some(owner), selection) = (query.tables.get(*table), selection(wanted)) else { continue };
-            let plan: Plan<'_> = owner.plan(&selection, range)?;
+            let plan = Plan::new(&**owner, &selection, range)?;
             // Members of one column share its chunks.
             if known.insert((*table, Selection::whole(selection.column))) {
                 found.add(&plan, range);

@@ -1,7 +1,7 @@
 //! The chunks of a lazy reader's columns, window by window, and their decoding.
 
 use crate::carried::CarriedChunks;
-use crate::plan::{decode, in_parallel, plan};
+use crate::plan::{ColumnAccount, in_parallel, plan};
 use crate::queries::Queries;
 use crate::read::LocalRead;
 use crate::selection::{Query, Selection};
@@ -89,15 +89,16 @@ impl LazyLayout {
             let plans = plan(table, &selections, &entries)?;
             let decoded = pool::compute(&pool, call, |cancelled| {
                 let columns = in_parallel(&plans, cancelled, |plan, likely| {
+                    let account = ColumnAccount::of(plan, fetcher.counters());
                     for chunk in plan.chunks().iter().filter(|chunk| chunk.entries.end > next) {
                         if let (None, Some(bytes)) = (carried.get(chunk.id()), bytes.get(&chunk.id())) {
-                            carried.add(table, chunk, bytes, fetcher.counters());
+                            carried.add(table, chunk, bytes, account.counters());
                         }
                     }
                     let stored =
                         |id: ChunkId| bytes.get(&id).map(|bytes| ChunkContent::Stored((*bytes).clone()));
                     let chunk = |id: ChunkId| carried.get(id).or_else(|| stored(id));
-                    decode(&**plan, &chunk, likely, fetcher.counters())
+                    account.decode(&chunk, |id| !bytes.contains_key(&id), likely)
                 })?;
                 Ok(table.decoded(&selections, &entries, columns, begin.elapsed()))
             });

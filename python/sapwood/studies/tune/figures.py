@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...display.units import human_bytes, human_seconds
 from ...options.memory import memory_size
 from ..charts import Axis, Mark, Series, bars, chart
+from .course import rates
 from .points import ALL, LINKS, STEPS, Workload, binary_size
 from .results import Measured, front
 
 if TYPE_CHECKING:
     from .tuning import Tuning
 
+MOST_CURVES = 7
+"""As many as there are colours."""
 PARTS = ("wait for bytes", "decompress", "decode", "rest")
 """The parts of the time of a reader."""
 
@@ -79,6 +82,17 @@ def charts(found: Tuning) -> list[Drawn]:
             "Reading over a link, by compression",
             "The columns of an analysis, compared with the current layout on the same link.",
             _links(found),
+        ),
+        Drawn(
+            "Memory over time",
+            "Resident memory of the whole process while the current layout and the recommended ones are read "
+            "and written.",
+            _memory_over_time(found),
+        ),
+        Drawn(
+            "Reading rate over time",
+            "Uncompressed bytes/s while all columns of the smallest layout of each algorithm are read.",
+            _rate_over_time(found),
         ),
         Drawn("Memory by step size", "Labels show the time to read all columns.", _steps(found)),
     ]
@@ -224,6 +238,34 @@ def _steps(found: Tuning) -> str:
         return ""
     x = Axis("step size", human_bytes, is_log=True)
     return chart(x, Axis("peak memory", human_bytes, from_zero=True), [Series("", sorted(marks), True)])
+
+
+def _memory_over_time(found: Tuning) -> str:
+    series = []
+    layouts = [found.today, *(one.best for one in found.recommendations)]
+    for one in {layout.point: layout for layout in layouts}.values():
+        for what, course in (("reader", one.read_course()), ("writer", one.write_course())):
+            marks = [Mark(seconds, memory, memory, memory, "") for seconds, memory, _ in course if memory]
+            if len(marks) > 1:
+                series.append(Series(f"{what}, {one.point.label}", marks, is_curve=True))
+    return chart(
+        Axis("seconds", from_zero=True),
+        Axis("resident memory", human_bytes, from_zero=True),
+        series[:MOST_CURVES],
+    )
+
+
+def _rate_over_time(found: Tuning) -> str:
+    smallest: dict[str, Measured] = {}
+    for one in sorted(found.sweep("compression"), key=lambda one: one.size):
+        smallest.setdefault(one.point.algorithm, one)
+    series = []
+    for one in smallest.values():
+        marks = [Mark(at, rate, rate, rate, "") for at, rate in rates(one.read_course())]
+        if marks:
+            series.append(Series(one.point.label, marks, is_curve=True))
+    y = Axis("read per second", human_bytes, from_zero=True)
+    return chart(Axis("seconds", from_zero=True), y, series[:MOST_CURVES])
 
 
 def _links(found: Tuning) -> str:

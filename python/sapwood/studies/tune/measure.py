@@ -21,6 +21,7 @@ from ...report.replaying import Line, replay
 from ...report.tracing import trace
 from ...writing.repacking import repack
 from ..process import serve
+from .course import recorded
 from .points import LINKS, Workload
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def write(task: Result) -> Result:
     source, target, tree = task["source"], Path(task["target"]), task["tree"]
     before = peak_bytes()
     clock, processor = time.perf_counter(), time.process_time()
-    report = repack(source, target, tree=tree, threads=task["threads"], **task["options"])
+    with recorded() as course:
+        report = repack(source, target, tree=tree, threads=task["threads"], **task["options"])
     seconds, used = time.perf_counter() - clock, time.process_time() - processor
     memory = peak_bytes()
     with open_object(f"{target}:{tree}") as written:
@@ -70,6 +72,7 @@ def write(task: Result) -> Result:
         "peak_bytes": memory,
         "peak_bytes_before": before,
         "baskets": baskets,
+        "course": course,
         **sizes,
         **shape,
     }
@@ -93,7 +96,8 @@ def read_once(task: Result, workload: Workload) -> Result:
     with open_object(f"{task['url']}:{task['tree']}", threads=task["threads"]) as tree:
         opened = time.perf_counter() - clock
         branches = chosen_branches(tree, workload, task["seed"])
-        entries = read_entries(tree, branches, workload, task["seed"])
+        with recorded(lambda: tree.file.decompressed_bytes) as course:
+            entries = read_entries(tree, branches, workload, task["seed"])
         seconds, used = time.perf_counter() - clock, time.process_time() - processor
         cost = tree.file.report()
     return {
@@ -113,6 +117,7 @@ def read_once(task: Result, workload: Workload) -> Result:
         "entries": entries,
         "peak_bytes": peak_bytes(),
         "peak_bytes_before": before,
+        "course": course,
     }
 
 

@@ -66,15 +66,24 @@ class Measured:
         found = self.reads.get(workload)
         return figure(one["decompressed_bytes"] / one[clock] for one in found) if found else None
 
+    def write_course(self) -> list[list[float]]:
+        """Seconds, resident bytes and decompressed bytes of the first time it was written."""
+        return _course(self.writes)
+
+    def read_course(self, workload: Workload = ALL) -> list[list[float]]:
+        """The same of the first time it was read with a workload; empty if that was not measured."""
+        return _course(self.reads.get(workload, ()))
+
     def to_dict(self) -> dict[str, Any]:
         """Fit for JSON: figures as [least, median, most, number]."""
         reads = [
-            {"workload": workload.to_dict(), **_figures(results)} for workload, results in self.reads.items()
+            {"workload": workload.to_dict(), **_figures(results), "course": _course(results)}
+            for workload, results in self.reads.items()
         ]
         return {
             "point": self.point.to_dict(),
             "label": self.point.label,
-            "write": _figures(self.writes),
+            "write": {**_figures(self.writes), "course": _course(self.writes)},
             "read": reads,
             "errors": list(self.errors),
         }
@@ -113,8 +122,13 @@ def figure(values: Iterable[float]) -> Figure:
     return Figure(min(found), statistics.median(found), max(found), len(found))
 
 
+def _course(results: Sequence[Record]) -> list[list[float]]:
+    """Of the first result. Journals of earlier versions have none."""
+    return list(results[0].get("course", ())) if results else []
+
+
 def _figures(results: Sequence[Record]) -> dict[str, list[float]]:
-    names = results[0] if results else ()
+    names = [name for name in results[0] if name != "course"] if results else []
     return {name: list(figure(one[name] for one in results)) for name in names}
 
 
