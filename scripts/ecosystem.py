@@ -4,8 +4,9 @@
 
 Installs the clients into environments of their own, in build, and their test suites, from their source
 distributions, beside them. For clients whose distribution has no tests, those in scripts/ecosystem call what
-reads files in them. Data files are those of SAPWOOD_CORPUS. Writes the rows of docs/ecosystem.md, unless only
-some tests were selected, and fails if a test passes only without sapwood.
+reads files in them. A client that the package index cannot give is in a folder of its name in
+SAPWOOD_CHECKOUTS, or is left out. Data files are those of SAPWOOD_CORPUS. Writes docs/ecosystem.md,
+unless only some tests were selected, and fails if a test passes only without sapwood.
 """
 
 from __future__ import annotations
@@ -40,12 +41,18 @@ ENVIRONMENTS = {
         *("pyarrow", "pytest-rerunfailures", "rangehttpserver", "requests", "aiohttp", "s3fs"),
         *("deflate", "isal", "numba", "cabinetry==0.6.0", "pyhf[xmlio]==0.7.6"),
         *("pytest-cov", "typeguard"),  # of cabinetry's tests
+        *("law", "order", "scinum"),  # of columnflow
+        *("parsl", "rucio-clients"),  # of PocketCoffea
     ],
-    "zfit": [*TOOLS, "zfit==0.28.0", "matplotlib"],
+    "zfit": [
+        *(*TOOLS, "zfit==0.28.0", "awkward-pandas"),
+        *("matplotlib", "pytest-helpers-namespace"),  # of its tests
+    ],
 }
 """What is installed, by environment."""
-ALONE = {"clients": ["weaver-core==0.5.3"]}
-"""What is installed without what it requires, which it does not need to read files."""
+ALONE = {"clients": ["weaver-core==0.5.3", "pocket-coffea==0.9.13"]}
+"""What is installed without what it requires: more than it needs to read files, or an older coffea."""
+CHECKOUTS = os.environ.get("SAPWOOD_CHECKOUTS", "")
 
 
 @dataclass(frozen=True)
@@ -57,11 +64,31 @@ class Suite:
     arguments: tuple[str, ...]
     environment: str = "clients"
     is_own: bool = False
+    checkout: str = ""
+    """The folder of its sources in SAPWOOD_CHECKOUTS, if they cannot be installed."""
 
     @property
     def folder(self) -> Path:
         """Where the tests are."""
         return HELPERS if self.is_own else SOURCES / f"{self.name}-{self.version}"
+
+    @property
+    def paths(self) -> list[Path]:
+        """Where Python finds what is not installed."""
+        return [HELPERS, *([Path(CHECKOUTS) / self.checkout] if self.checkout else [])]
+
+    @property
+    def shown_version(self) -> str:
+        """The version; that of a checkout is in its package."""
+        if not self.checkout:
+            return self.version
+        text = (self.paths[-1] / self.name / "__version__.py").read_text(encoding="utf-8")
+        return next(line.split('"')[1] for line in text.splitlines() if line.startswith("__version__"))
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its sources can be had."""
+        return not self.checkout or bool(CHECKOUTS and self.paths[-1].is_dir())
 
 
 COFFEA = [
@@ -80,7 +107,10 @@ SUITES = [
     Suite("cabinetry (trees)", "0.6.0", ("test_cabinetry.py",), is_own=True),
     Suite("pyhf", "0.7.6", ("test_pyhf.py",), is_own=True),
     Suite("weaver-core", "0.5.3", ("test_weaver.py",), is_own=True),
+    Suite("PocketCoffea", "0.9.13", ("test_pocket_coffea.py",), is_own=True),
+    Suite("columnflow", "", ("test_columnflow.py",), is_own=True, checkout="columnflow"),
     Suite("zfit", "0.28.0", ("tests/test_data.py",), environment="zfit"),
+    Suite("zfit (trees)", "0.28.0", ("test_zfit.py",), environment="zfit", is_own=True),
 ]
 ENGINES = "engines"
 
@@ -112,7 +142,11 @@ def main() -> int:
     names = chosen.suites.split(",")
     rows, broken = {}, 0
     for suite in SUITES:
-        if suite.name in names:
+        if suite.name in names and not suite.is_there:
+            print(
+                f"left out: SAPWOOD_CHECKOUTS names no folder with a folder {suite.checkout}", file=sys.stderr
+            )
+        elif suite.name in names:
             install(suite)
             without, with_sapwood = (run(suite, switch, chosen.select) for switch in ("", "1"))
             rows[suite.name] = row(suite, without, with_sapwood)
@@ -160,7 +194,7 @@ def run(suite: Suite, switch: str, select: str | None) -> Outcome:
     results.unlink(missing_ok=True)
     environment = {
         **os.environ,
-        "PYTHONPATH": str(HELPERS),
+        "PYTHONPATH": os.pathsep.join(map(str, suite.paths)),
         "ECOSYSTEM_RESULTS": str(results),
         "SAPWOOD_UPROOT": switch,
     }
@@ -221,7 +255,7 @@ def row(suite: Suite, without: Outcome, with_sapwood: Outcome) -> str:
         opened["sapwood"] += bool(counts.get("trees"))
     kept = len(without.passed & with_sapwood.passed)
     share = f" = {100 * opened['sapwood'] / opened['read']:.0f} %" if opened["read"] else ""
-    cells = [suite.name, suite.version, len(without.tests), len(without.passed), kept, opened["read"]]
+    cells = [suite.name, suite.shown_version, len(without.tests), len(without.passed), kept, opened["read"]]
     return "| " + " | ".join(map(str, [*cells, f"{opened['sapwood']}{share}"])) + " |"
 
 
