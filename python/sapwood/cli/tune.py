@@ -74,6 +74,10 @@ def tune(
             help="A file with the same events, for example with another split level. Repeatable.",
         ),
     ] = None,
+    functions: Annotated[
+        bool,
+        typer.Option("--functions", help="Also sample the CPU time by function, with Linux's perf."),
+    ] = False,
     via: Annotated[
         str | None,
         typer.Option(metavar="URL", help="The URL that serves OUT.work/layouts, to read over a real link."),
@@ -109,6 +113,7 @@ def tune(
             work=Path(place).with_suffix(".work"),
             via=via,
             study=study,
+            functions=functions,
             variants=variants,
             tell=progress,
             **connection.open_options,

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
@@ -14,15 +14,19 @@ class MeasurementError(Exception):
     """A measurement that could not be made."""
 
 
-def run_module(module: str, task: Mapping[str, Any], deadline: float) -> dict[str, Any]:
+def run_module(
+    module: str, task: Mapping[str, Any], deadline: float, within: Sequence[str] = ()
+) -> dict[str, Any]:
     """Runs a module that calls :func:`serve`, in a new process with the ``threads`` of the task.
+
+    ``within`` is the beginning of a command that runs it.
 
     Raises:
         MeasurementError: if the process fails, or takes longer than the deadline in seconds.
     """
     try:
         done = subprocess.run(
-            [sys.executable, "-m", module],
+            [*within, sys.executable, "-m", module],
             input=json.dumps(task),
             capture_output=True,
             text=True,

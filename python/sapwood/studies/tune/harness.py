@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ..process import MeasurementError, run_module
+from .functions import FunctionTime, functions, recorder
 from .journal import Journal, Record
-from .points import Point, Sweep, Workload, workloads_by_point
+from .points import ALL, Point, Sweep, Workload, workloads_by_point
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,25 @@ class Harness:
         except MeasurementError as error:
             return {"error": str(error)}
 
-    def _measured(self, task: Task, target: Path) -> dict[str, Any]:
+    def by_function(self, point: Point) -> dict[str, tuple[FunctionTime, ...]]:
+        """The CPU time of writing a layout, and of reading all of it, by function.
+
+        Raises:
+            MeasurementError: if it cannot be measured.
+        """
+        self.work.mkdir(parents=True, exist_ok=True)
+        target, recording = self.work / "functions.root", self.work / "functions.perf"
+        found = {}
+        try:
+            for name, workload in (("writing", None), ("reading", ALL)):
+                self._measured(Task(point, workload, 0), target, recorder(recording))
+                found[name] = functions(recording)
+        finally:
+            target.unlink(missing_ok=True)
+            recording.unlink(missing_ok=True)
+        return found
+
+    def _measured(self, task: Task, target: Path, within: Sequence[str] = ()) -> dict[str, Any]:
         order: dict[str, Any] = {"kind": task.kind, "tree": self.tree, "threads": self.threads}
         if task.workload is None:
             source = self.samples[task.point.variant]
@@ -160,4 +179,4 @@ class Harness:
             url = f"{self.via.rstrip('/')}/{target.name}" if self.via else str(target)
             # In a round, all layouts are read with the same branches and entries; each round draws others.
             order |= {"url": url, "workload": task.workload.to_dict(), "seed": task.round}
-        return run_module("sapwood.studies.tune.measure", order, self.deadline)
+        return run_module("sapwood.studies.tune.measure", order, self.deadline, within)

@@ -30,7 +30,9 @@ def page(found: Tuning) -> str:
             f"</figcaption>{svg}</figure>"
             for title, note, svg in charts(found)
         ),
-        "</div><h2>All layouts</h2>",
+        "</div>",
+        *_functions(found),
+        "<h2>All layouts</h2>",
         *_table(found),
     ]
     return html_page(found.title, body)
@@ -96,6 +98,17 @@ def _goals(found: Tuning) -> Iterator[str]:
             f'<p class="small">Goal: {_text(one.goal.rule)}.</p></div>'
         )
     yield "</div>"
+
+
+def _functions(found: Tuning) -> Iterator[str]:
+    """The CPU time by function."""
+    for what, times in found.functions.items():
+        yield f"<h2>CPU time of {escape(what)}, by function</h2>"
+        yield '<p class="small">Of the whole process, at the current layout, as sampled by perf.</p>'
+        yield f'<div class="wide"><table class="texts"><tr>{cells(("share", "function", "in"), "th")}</tr>'
+        for one in times:
+            yield f"<tr>{cells((f'{one.percent:.1f} %', one.function, one.library))}</tr>"
+        yield "</table></div>"
 
 
 def _table(found: Tuning) -> Iterator[str]:

@@ -20,7 +20,9 @@ from ...opening.single import open as open_object
 from ...options.compression import Compression
 from ...options.paths import is_url
 from ...writing.repacking import repack
+from ..process import MeasurementError
 from ..report import machine, save_report
+from .functions import FunctionTime, check_profiler
 from .goals import GOALS, Goal, Recommendation, combined, recommend
 from .harness import Harness, Progress
 from .journal import Journal
@@ -55,6 +57,7 @@ class Tuning:
         date: the date of the run.
         title: the title of the report.
         findings: the findings of a study, then and now.
+        functions: the CPU time of writing and reading the current layout by function, if it was asked for.
         clock: the time in the charts: ``"seconds"``, or ``"cpu_seconds"`` for CPU time, as in the studies.
     """
 
@@ -71,6 +74,7 @@ class Tuning:
     date: str = field(default_factory=lambda: time.strftime("%Y-%m-%d"))
     title: str = ""
     findings: Sequence[Finding] = ()
+    functions: Mapping[str, Sequence[FunctionTime]] = field(default_factory=dict)
     clock: str = "seconds"
 
     @property
@@ -106,6 +110,7 @@ class Tuning:
             "findings": [one.to_dict() for one in self.findings],
             "sweeps": {sweep.name: [point.label for point in sweep.points] for sweep in self.sweeps},
             "points": [one.to_dict() for one in self.points],
+            "functions": {what: [one._asdict() for one in times] for what, times in self.functions.items()},
         }
 
     def to_html(self) -> str:
@@ -127,6 +132,7 @@ def run(
     via: str | None = None,
     variants: Mapping[str, str | os.PathLike[str]] | None = None,
     study: str | None = None,
+    functions: bool = False,
     tell: Callable[[Progress], None] = lambda _: None,
     deadline: float | None = None,
     **options: Any,
@@ -153,15 +159,20 @@ def run(
         variants: other files with the same tree and events by name, for example with another split level.
         study: the name of one of :data:`STUDIES`, for its sweeps instead of the usual ones; there are no
             recommendations unless you name goals.
+        functions: whether to measure the CPU time of writing and reading the current layout by function, with
+            Linux's perf.
         tell: called with the progress.
         deadline: seconds that opening the source, or taking a sample of it, may take.
         options: those of :func:`sapwood.open`, for the source; variants have the same, except ``replicas``.
 
     Raises:
-        UsageError: for an unknown or repeated goal, dimension or study, and for a tree without entries.
+        UsageError: for an unknown or repeated goal, dimension or study, for a tree without entries, and for
+            ``functions`` if perf is not there, or may not sample.
         KeyInFileError: for a column that the tree does not have. All checks precede the first measurement.
     """
     planned_study = None if study is None else study_named(study)
+    if functions:
+        check_profiler()
     chosen = [] if planned_study and not list(goals) else chosen_goals(goals)
     folder, variants, columns = Path(work), variants or {}, tuple(columns)
     if "" in variants:
@@ -199,6 +210,8 @@ def run(
         harness = Harness(samples, name, layouts, journal, repeats, threads, budget, via, tell=tell)
         harness.expansion = expansion
         found = measure(path, subject, base, columns, chosen, planned, harness)
+        if functions:
+            found = replace(found, functions=_by_function(harness, base))
     if planned_study is None:
         return found
     findings = planned_study.findings(found)
@@ -252,6 +265,13 @@ def measure(
         is_whole=is_whole,
         title=f"Which layout for {source}?",
     )
+
+
+def _by_function(harness: Harness, point: Point) -> dict[str, tuple[FunctionTime, ...]]:
+    try:
+        return harness.by_function(point)
+    except MeasurementError as error:
+        raise UsageError(f"the time by function cannot be measured: {error}") from None
 
 
 def _is_plain(workload: Workload, analysis: Workload) -> bool:
