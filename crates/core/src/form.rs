@@ -88,6 +88,35 @@ impl Primitive {
     }
 }
 
+/// A number of Rust that buffers hold as one [`Primitive`]; `u8` also holds booleans.
+///
+/// ```
+/// use sapwood_core::{Number, Primitive};
+/// assert!(f32::is(Primitive::F32) && !f32::is(Primitive::F64));
+/// assert!(u8::is(Primitive::Bool));
+/// ```
+pub trait Number: bytemuck::Pod {
+    /// Its name.
+    const NAME: &'static str;
+
+    /// Whether a buffer of these holds such numbers.
+    fn is(primitive: Primitive) -> bool;
+}
+
+macro_rules! numbers {
+    ($($number:ident: $($primitive:ident)|+),*) => {$(
+        impl Number for $number {
+            const NAME: &'static str = stringify!($number);
+
+            fn is(primitive: Primitive) -> bool {
+                matches!(primitive, $(Primitive::$primitive)|+)
+            }
+        }
+    )*};
+}
+
+numbers!(i8: I8, u8: U8 | Bool, i16: I16, u16: U16, i32: I32, u32: U32, i64: I64, u64: U64, f32: F32, f64: F64);
+
 /// The shape and type of a column, without its data.
 ///
 /// The buffers of a [`Column`](crate::Column) follow the form depth first: each node that has a buffer

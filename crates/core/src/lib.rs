@@ -44,7 +44,7 @@ pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Result};
 pub use event_log::{EventLog, LoggedEvent, SourceEvent};
 pub use file_piece::FilePiece;
-pub use form::{Field, Form, Primitive};
+pub use form::{Field, Form, Number, Primitive};
 pub use future::BoxFuture;
 pub use os_error::{cannot_read, cannot_write};
 pub use printable::printable;

@@ -1,7 +1,7 @@
 //! Read ROOT trees into arrays, fast, from anywhere.
 //!
 //! Open a file with [`open`], take a tree with [`File::tree`], read columns with [`Tree::read`], or range by range with
-//! [`Tree::scan`]. Every call blocks until it is done, fails, passes its deadline, or is interrupted; a [`Call`] carries both.
+//! [`Tree::scan`]; an [`EventLoop`] goes through many files. Every call blocks until it is done, fails, passes its deadline, or is interrupted; a [`Call`] carries both.
 //!
 //! ```no_run
 //! use sapwood::{Call, Deadline, OpenOptions, ReadOptions};
@@ -18,16 +18,23 @@
 //! This crate is the façade: it joins [files](sapwood_root), [tables](sapwood_table), [writing](sapwood_rewrite) and
 //! [datasets](sapwood_dataset), and adds verification and diagnosis, which need all of them.
 
+/// Compiles the examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/loops.md")]
+struct Guide;
+
 mod doctor;
+mod event_loop;
 mod open;
 pub mod verify;
 
 pub use doctor::diagnose;
+pub use event_loop::{EventChunk, EventLoop, EventLoopOptions, Lists};
 pub use open::{input, open};
 pub use sapwood_chain::{ChainOptions, ChainOutput, ChainReport, ChainSource, chain};
 pub use sapwood_core::{
     Buffer, Call, Column, CounterValues, Counters, Deadline, Error, ErrorKind, EventLog, Field, Form,
-    Interrupt, LoggedEvent, Primitive, Result, SourceEvent, printable,
+    Interrupt, LoggedEvent, Number, Primitive, Result, SourceEvent, printable,
 };
 pub use sapwood_dataset as dataset;
 pub use sapwood_fetch::blocks::{BlockOptions, Cache, CacheCheck, CacheOptions, CachedFile};

@@ -334,6 +334,19 @@ impl Tree {
         Scan::new(self.cached_table(), queries, ranges, options.threads, call)
     }
 
+    /// Ranges of entries for [`Tree::scan`]: whole clusters of the columns, joined if they are small.
+    ///
+    /// # Errors
+    /// As [`sapwood_table::steps`].
+    pub fn steps<Q: Into<Query> + Clone>(
+        &self,
+        queries: &[Q],
+        entries: Range<u64>,
+        call: &mut Call<'_>,
+    ) -> Result<Vec<Range<u64>>> {
+        sapwood_table::steps(self.borrowed(), queries, entries, call)
+    }
+
     /// Some entries of branches, or of members of the objects in them, in the order of `entries`, which may repeat. Only
     /// baskets that hold one of the entries are fetched and decompressed.
     ///

@@ -37,7 +37,7 @@ pub use cut::{
     PassingEntries, count_excluded, read_where,
 };
 pub use entries::EntryRead;
-pub use lazy::{Lazy, LazyOptions};
+pub use lazy::{Lazy, LazyOptions, steps};
 pub use members::{member, member_form, names, spelled_form};
 pub use pages::{ClusterPart, entries_of_page};
 pub use read::read;

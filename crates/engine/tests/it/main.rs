@@ -15,6 +15,7 @@ mod damage;
 mod dataset_maintenance;
 mod datasets;
 mod entries;
+mod event_loops;
 mod inputs;
 mod lazy;
 mod members;

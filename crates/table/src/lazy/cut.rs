@@ -1,6 +1,7 @@
 //! The windows of a lazy reader: whole clusters, joined if they are small and cut if they are huge.
 
-use crate::table::Chunk;
+use crate::selection::Selection;
+use crate::table::{Chunk, Table};
 use sapwood_fetch::windows;
 use std::ops::Range;
 
@@ -12,13 +13,28 @@ const MOST_EXPANSION: u64 = 4;
 /// and chunks reach across any cut: there, anything larger than a window is cut.
 const HUGE: u64 = 2 * WINDOW;
 
+/// The windows of some columns of a table, all of whose baskets are located; otherwise as [`cut`].
+pub(super) fn windows_of(
+    table: &dyn Table,
+    selections: &[Selection],
+    entries: Range<u64>,
+    memory: u64,
+    first: Option<u64>,
+) -> Vec<Range<u64>> {
+    let all = 0..table.entries();
+    // Columns that cannot be planned cost nothing.
+    let chunks = selections.iter().filter_map(|one| table.chunks(one, &all).ok()).flatten();
+    let costs = chunks.filter(|chunk| !chunk.index).map(|chunk| cost(&chunk));
+    cut(table.cluster_starts(), costs, entries, memory, first)
+}
+
 /// The first entry of a chunk, and the cost of holding it.
-pub(super) fn cost(chunk: &Chunk) -> (u64, u64) {
+fn cost(chunk: &Chunk) -> (u64, u64) {
     (chunk.entries.start, chunk.range.len.max(chunk.uncompressed_bytes / MOST_EXPANSION))
 }
 
 /// Cuts `entries` into windows by the `costs` of chunks. The first window has at most `first` entries.
-pub(super) fn cut(
+fn cut(
     cluster_starts: &[u64],
     costs: impl Iterator<Item = (u64, u64)>,
     entries: Range<u64>,

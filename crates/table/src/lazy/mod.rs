@@ -19,6 +19,23 @@ use std::time::Instant;
 
 pub use options::LazyOptions;
 
+/// Ranges of entries for a [scan](crate::Scan) of columns, or of members of the objects in them: whole clusters, joined
+/// up to 32 MB, and cut if they have more than 64 MB.
+///
+/// # Errors
+/// `Usage` for entries beyond the table; those of [`Table::locate`].
+pub fn steps<Q: Into<Query> + Clone>(
+    table: &dyn Table,
+    queries: &[Q],
+    entries: Range<u64>,
+    call: &mut Call<'_>,
+) -> Result<Vec<Range<u64>>> {
+    check_range(table, &entries)?;
+    let columns = Queries::new(queries);
+    table.locate(&columns.selections, call)?;
+    Ok(cut::windows_of(table, &columns.selections, entries, u64::MAX, None))
+}
+
 /// A lazy reader of some columns of a table: it fetches what is touched, and learns to prefetch it. Thread-safe.
 ///
 /// If another thread has requested the same bytes, a touch waits for them. Touched columns are kept with their window.
@@ -47,18 +64,8 @@ impl Lazy {
         table.locate(&together.selections, call)?;
         let seed = options.trained.clone().unwrap_or_default();
         let unknown = options.startup && seed.iter().all(|(_, share)| *share <= 0.0);
-        let all = 0..table.entries();
-        // Columns that cannot be planned cost nothing.
-        let chunks = together.selections.iter().filter_map(|one| table.chunks(one, &all).ok()).flatten();
-        let costs: Vec<(u64, u64)> =
-            chunks.filter(|chunk| !chunk.index).map(|chunk| cut::cost(&chunk)).collect();
-        let windows = cut::cut(
-            table.cluster_starts(),
-            costs.into_iter(),
-            entries,
-            options.memory_bytes,
-            unknown.then_some(options.startup_entries),
-        );
+        let first = unknown.then_some(options.startup_entries);
+        let windows = cut::windows_of(&*table, &together.selections, entries, options.memory_bytes, first);
         let layout = Arc::new(LazyLayout::new(table, queries, windows, options.memory_bytes / 4));
         let of_reader: Arc<dyn ColumnMap> = Arc::clone(&layout) as Arc<dyn ColumnMap>;
         let reader = Reader::new(
