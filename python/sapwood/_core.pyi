@@ -388,6 +388,10 @@ class Tree:
     uncompressed_bytes: int
     is_distant: bool  # reading waits for a server
     attribute_sets: list[str]
+    def branch_at_path(self, path: str) -> Branch | None:
+        """The branch at a path from the top. Looks at one after the other."""
+    def schema_text(self) -> str:
+        """Path and type of every branch, separated by a tab, a line each, in the order of the lines."""
     def attribute_set(self, name: str, deadline: float | None = None) -> Tree:
         """An attribute set of an RNTuple."""
     def find_baskets(self, branches: list[int], deadline: float | None = None) -> None:

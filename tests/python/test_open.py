@@ -55,6 +55,20 @@ def test_a_tree_by_its_path(events_file: Path, name: str) -> None:
     assert tree.object_path == ("/Events;1" if "Events" in name else "/dir/sub/Runs;1")
 
 
+def test_to_look_up_a_few_branches_does_not_list_all(tmp_path: Path) -> None:
+    path, names = tmp_path / "wide.root", [f"column{number}" for number in range(100)]
+    with sapwood.recreate(path) as file:
+        file.mktree("t", dict.fromkeys(names, "i4")).extend({name: [1, 2] for name in names})
+    with sapwood.open(f"{path}:t") as tree:
+        first = tree["column7"]
+        assert tree["column7"] is first and tree["/column7"] is first
+        assert "_branches" not in vars(tree)
+        assert [tree[name].name for name in names] == names
+        assert "_branches" in vars(tree)
+        assert tree["column7"] is first and tree.branches[7] is first
+        assert len({id(tree[name]) for name in names}) == 100
+
+
 def test_paths_go_on_into_trees_and_down_directories(events_file: Path) -> None:
     file = sapwood.open(events_file)
     assert file["Events/met"].name == "met"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import io
 import json
 import os
@@ -168,6 +169,16 @@ def test_the_schema_of_a_tree(events_file: Path, tmp_path: Path) -> None:
     with sapwood.open(tmp_path / "two.root") as file:
         one, two, three = (schema_digest(file[name]) for name in ("one", "two", "three"))
     assert one == two != three and len(one) == 16
+
+
+def test_the_digest_of_a_schema_never_changes(events_file: Path) -> None:
+    """Saved profiles would be lost."""
+    with sapwood.open(events_file) as file:
+        for tree in (file["Events"], file["dir/sub/Runs"]):
+            branches = tree.iteritems()
+            lines = sorted(f"{branch.path}\t{branch.typename}" for _, branch in branches)
+            expected = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+            assert schema_digest(tree) == tree.schema == expected
 
 
 def test_learned_by_events_and_used_by_the_next_job(events_file: Path) -> None:

@@ -83,6 +83,24 @@ impl Tree {
         (0..self.0.column_count()).map(|index| Branch::whole(&self.0, index)).collect()
     }
 
+    /// The branch at a path from the top.
+    fn branch_at_path(&self, path: &str) -> Option<Branch> {
+        let mut columns = (0..self.0.column_count()).rev();
+        let found = columns.find(|column| self.0.branch_path(*column) == path)?;
+        Some(Branch::whole(&self.0, found))
+    }
+
+    /// Path and type of every branch, a line each, in the order of the lines.
+    fn schema_text(&self, py: Python<'_>) -> String {
+        py.detach(|| {
+            let columns = (0..self.0.column_count()).filter_map(|column| self.0.schema(column));
+            let mut lines: Vec<String> =
+                columns.map(|schema| format!("{}\t{}", schema.name, schema.typename)).collect();
+            lines.sort_unstable();
+            lines.join("\n")
+        })
+    }
+
     #[getter]
     fn aliases(&self) -> std::collections::HashMap<String, String> {
         self.0.ttree().map(|table| table.tree().aliases.iter().cloned().collect()).unwrap_or_default()

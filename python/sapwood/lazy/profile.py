@@ -236,8 +236,7 @@ def profile_of(where: Profile | str | os.PathLike[str] | None) -> Profile | None
 
 def schema_digest(tree: Tree) -> str:
     """A short digest of the names and types of a tree's branches, which does not depend on their order."""
-    lines = sorted(f"{branch.path}\t{branch.typename}" for branch in tree.core.branches)
-    return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()[:16]
+    return hashlib.sha256(tree.core.schema_text().encode()).hexdigest()[:16]
 
 
 def _merge(uses: dict[tuple[str, str], TreeUse], new: Mapping[tuple[str, str], TreeUse]) -> None:

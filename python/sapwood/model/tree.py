@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_FEW = 32
+"""From so many branches on that were looked up, all are listed."""
 _SPECULATING: ContextVar[Tree | None] = ContextVar("speculating", default=None)
 """The tree that is being read before the keys of its file have confirmed it."""
 
@@ -335,6 +337,16 @@ class Tree(HasBranches, ClosingContext):
         """The branch with this :attr:`Branch.index`."""
         return self._branches[index]
 
+    def _at_path(self, path: str) -> Branch | None:
+        """The branch at a path from the top. To look up a few takes less time than to list all."""
+        if len(self._made) > _FEW or "_by_path" in self.__dict__:
+            return self._by_path.get(path)
+        core = self.core.branch_at_path(path)
+        return None if core is None else self._made_of(core)
+
+    def _made_of(self, core: _core.Branch) -> Branch:
+        return self._made.setdefault(core.index, Branch(self, core))
+
     def children_of(self, source: HasBranches) -> list[Branch]:
         """The branches directly under the tree or under one of its branches."""
         if isinstance(source, Branch):
@@ -400,7 +412,7 @@ class Tree(HasBranches, ClosingContext):
     def _find_branch(self, source: HasBranches, name: str) -> Branch | None:
         prefix = source.path + "/" if isinstance(source, Branch) else ""
         path = name.strip("/")
-        found = self._by_path.get(prefix + path)
+        found = self._at_path(prefix + path)
         if found is None and not name.startswith("/"):
             found = self._by_name(prefix, path)
             if found is None and "/" in path:
@@ -433,8 +445,13 @@ class Tree(HasBranches, ClosingContext):
         return list(self.core.branches)
 
     @cached_property
+    def _made(self) -> dict[int, Branch]:
+        """The branches that were asked for, by index."""
+        return {}
+
+    @cached_property
     def _branches(self) -> list[Branch]:
-        return [Branch(self, core) for core in self._cores]
+        return [self._made_of(core) for core in self._cores]
 
     @cached_property
     def _by_path(self) -> dict[str, Branch]:
