@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-BENCHES := bench $(addprefix bench-,objects rntuple remote links learned loops columns mounts mix sources write repack stripe studies)
+BENCHES := bench $(addprefix bench-,objects rntuple remote links learned loops wide columns mounts mix sources write repack stripe studies)
 .PHONY: help demo test build root-plugin servers wheel local-wheel check lint types layers docs serve-docs test-rust test-python $(BENCHES) conformance ecosystem fuzz format clean
 
 help: ## list the targets
@@ -81,7 +81,7 @@ bench-objects: build ## only objects: products of MiniAOD-like and xAOD-like fil
 bench-remote bench-links: build servers ## only root://, http:// and s3://, at low and high latency, or slow lines
 bench-rntuple bench-learned: build servers ## only RNTuples, or lazy reading of columns that are not declared
 bench-loops: build servers ## only loops over many files
-bench-columns bench-mounts: build ## only the second run of a program, or files on a network mount
+bench-wide bench-columns bench-mounts: build ## only wide trees, second runs, a mount
 bench-mix: build servers ## only background events of a pool, next to ROOT
 bench-sources: build servers ## only reading one file from several replicas
 bench-write: build ## only writing files

@@ -1,6 +1,6 @@
 """Makes the inputs of the benchmarks with real ROOT: NanoAOD-like (four compressions, also as RNTuples, and
-20 small files), H1-like (two layouts), MiniAOD-like (`edm_…`) and xAOD-like, and a pool of background events
-(`minbias_…`) with signal for them.
+20 small files), H1-like (two layouts), trees of many branches (`wide_…`), MiniAOD-like (`edm_…`) and
+xAOD-like, and a pool of background events (`minbias_…`) with signal for them.
 
     python bench/generate.py --out DIR [--events 100000] [--only nano_zstd5,h1_new]
 
@@ -24,6 +24,14 @@ COMPRESSIONS = {"nano_zstd5": 505, "nano_lz4": 404, "nano_zlib1": 101, "nano_lzm
 RNTUPLES = {name.replace("nano", "rntuple"): number for name, number in COMPRESSIONS.items()}
 # Files of a loop, of one cluster each.
 LOOPS = {f"loops_{number:02}": 5000 for number in range(20)}
+# Wide trees, and a file of many: the branches of a tree, the trees, and the entries of each.
+WIDE = {
+    "wide_small": (40, 1, 1000),
+    "wide_3500": (3500, 1, 1000),
+    "wide_10000": (10_000, 1, 1000),
+    "wide_20000": (20_000, 1, 1000),
+    "wide_trees": (50, 200, 1000),
+}
 LAYOUTS = {"h1_new": "new", "h1_old": "old"}
 H1_ENTRIES = 283_000
 # Name: the generator, the compression, the events, and further arguments of the generator.
@@ -61,6 +69,9 @@ def command_for(name: str, out: Path, events: int, build: Path) -> list[str]:
         generator, *arguments = map(str, OBJECTS[name])
         program = object_program(generator, generator, build)
         return [str(program), str(out), *arguments]
+    if name in WIDE:
+        program = compiled(generators / "wide.cpp", build)
+        return [str(program), str(out), *map(str, WIDE[name])]
     if name in POOL:
         program = compiled(generators / "minbias.cpp", build)
         return [str(program), str(out), *map(str, POOL[name])]
@@ -76,7 +87,7 @@ def object_program(name: str, classes: str, build: Path) -> Path:
 
 
 def main() -> None:
-    names = [*COMPRESSIONS, *RNTUPLES, *LOOPS, *LAYOUTS, *OBJECTS, *POOL]
+    names = [*COMPRESSIONS, *RNTUPLES, *LOOPS, *LAYOUTS, *OBJECTS, *POOL, *WIDE]
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     default = os.environ.get("SAPWOOD_BENCH_DATA")

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs all benchmarks, or the named ones (local, memory, objects, rntuple, remote, links, learned, loops, columns, mounts, mix, sources, write, repack, stripe, studies):
+# Runs all benchmarks, or the named ones (local, memory, objects, rntuple, remote, links, learned, loops, wide, columns, mounts, mix, sources, write, repack, stripe, studies):
 # installs the peers, makes missing inputs, measures, and writes tables to docs/benchmarks/results and raw figures to build/bench.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
 tables=docs/benchmarks/results
-parts=${*:-local memory objects rntuple remote links learned loops columns mounts mix sources write repack stripe studies}
+parts=${*:-local memory objects rntuple remote links learned loops wide columns mounts mix sources write repack stripe studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # Another Python than that of .venv also needs this package.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
@@ -54,7 +54,12 @@ for part in $parts; do
         install XRootD xrootd fsspec-xrootd
         install matplotlib matplotlib
         ;;
-    loops) inputs=$inputs,nano_zstd5,$(seq -f loops_%02g -s , 0 19) ;;
+    loops)
+        inputs=$inputs,nano_zstd5,$(seq -f loops_%02g -s , 0 19)
+        install XRootD xrootd fsspec-xrootd
+        install s3fs s3fs
+        ;;
+    wide) inputs=$inputs,nano_zstd5,wide_small,wide_3500,wide_10000,wide_20000,wide_trees ;;
     mix)
         inputs=$inputs,signal,minbias_0,minbias_1,minbias_2,minbias_3,minbias_4,minbias_5,minbias_6,minbias_7
         install matplotlib matplotlib

@@ -4,8 +4,9 @@
 
 WAY is events, chunks, lazy, iterate, scalars, uproot, uproot_events or root_entries; the last two go event by
 event, and root_entries reads the RNTuple of one file. TASK is JSON: "tree", "always" and "sometimes", the
-columns, and "every" and "offset": in which entries the latter are read. All touch the same columns of the
-same entries; the sum of the first column shows it.
+columns, and "every" and "offset": in which entries the latter are read; for events, optionally "work":
+seconds that the loop computes per event. All touch the same columns of the same entries; the sum of the first
+column shows it.
 """
 
 from __future__ import annotations
@@ -31,14 +32,23 @@ def by_events(task: Task, urls: list[str]) -> Result:
     # One call per event touches each column as code would that names it: event.nMuon, event.Muon_pt, …
     always, others = attrgetter(*task["always"]), attrgetter(*(task["sometimes"] or ["entry", "entry"]))
     every, offset = task["every"], task["offset"]
-    total, entries = 0, 0
+    total, entries, work = 0, 0, task.get("work", 0.0)
     loop = sapwood.events(urls)
     for event in loop:
         total += int(always(event)[0])
         entries += 1
+        if work:
+            compute(work)
         if every and event.entry % every == offset:
             others(event)
     return {"entries": entries, "sum": total, **reported(loop)}
+
+
+def compute(seconds: float) -> None:
+    """Keeps the processor busy."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
 
 
 def by_chunks(task: Task, urls: list[str]) -> Result:
