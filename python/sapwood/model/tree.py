@@ -341,7 +341,10 @@ class Tree(HasBranches, ClosingContext):
         """The branch at a path from the top. To look up a few takes less time than to list all."""
         if len(self._made) > _FEW or "_by_path" in self.__dict__:
             return self._by_path.get(path)
-        core = self.core.branch_at_path(path)
+        try:
+            core = self.core.branch_at_path(path)
+        except UnicodeEncodeError:  # half of a pair of surrogates: no name has one
+            return None
         return None if core is None else self._made_of(core)
 
     def _made_of(self, core: _core.Branch) -> Branch:
