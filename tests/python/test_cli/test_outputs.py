@@ -124,6 +124,7 @@ NO_FILE = {
         "follow",
         "force",
         "fraction",
+        "functions",
         "goal",
         "grace_days",
         "groups",
