@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Number of bytes that opening reads from the start of a file, with a tail of the default size: ROOT puts the header of
 /// an RNTuple behind that of the file, and it would cost another round trip. NanoAOD's has 24 to 34 kB.
-pub const HEAD: u64 = 40 << 10;
+pub const HEAD: u64 = 36 << 10;
 
 /// The same with a shorter tail: more than any file header.
 pub const SHORT_HEAD: u64 = 4 << 10;
@@ -15,9 +15,9 @@ pub const SHORT_HEAD: u64 = 4 << 10;
 /// The same for distant servers.
 pub const FAR_HEAD: u64 = 64 << 10;
 
-/// Default of `SourceOptions::tail_size`. With the head, 256 KiB: near by, and on a slow link, these bytes are what
-/// opening costs.
-pub const TAIL: u64 = 216 << 10;
+/// Default of `SourceOptions::tail_size`. It makes room for the head: near by, and on a slow link, the bytes of both are
+/// what opening costs.
+pub const TAIL: u64 = 228 << 10;
 
 /// The tail for distant servers: it includes the record of a large tree, which would cost another round trip.
 pub const FAR_TAIL: u64 = 1 << 20;
