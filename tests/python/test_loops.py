@@ -388,6 +388,26 @@ def test_a_column_of_later_files_is_found(served: tuple[testkit.Running, list[st
     assert set(use.columns) == {"c01", "c09"}
 
 
+def test_columns_that_come_into_use_late_in_a_file_are_waited_for_once(
+    served: tuple[testkit.Running, list[str]],
+) -> None:
+    """The next files are prepared before: they were read column by column."""
+    _, urls = served
+    rare, sums, trips = [f"c{i:02}" for i in range(10, 20)], [0.0] * 10, []
+    loop = sapwood.events(urls)
+    for event in loop:
+        assert event.c03.shape == (100,)
+        if event.entry % 100 == 70:
+            sums = [total + float(event[name][0]) for total, name in zip(sums, rare, strict=True)]
+        if event.entry == 499 and loop.tree is not None:
+            trips.append(loop.tree.file.report().round_trips)
+    values = [np.random.default_rng(i).random((500, 100))[70::100, 0] for i in range(10, 20)]
+    assert sums == pytest.approx([6 * each.sum() for each in values])
+    # Opening, the columns in use at the begin of the first file, and the others together.
+    assert max(trips[1:]) <= 4
+    assert loop.report().wait_seconds > 0
+
+
 def test_few_files_are_open_at_once(files: list[str]) -> None:
     specs = [FileSpec(files[0])] * 40
     most = 0

@@ -354,7 +354,8 @@ class Ledger:
         new: dict[str, tuple[int, int]] = {}
         for request, (touched, seen) in (unused | counts).items():
             before = self._saved.get(request, (0, 0))
-            if seen > before[1]:
+            # More columns may be touched in windows that were counted already.
+            if touched > before[0] or seen > before[1]:
                 new[self._columns[request]] = (touched - before[0], seen - before[1])
                 self._saved[request] = (touched, seen)
         return new
