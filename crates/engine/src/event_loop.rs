@@ -222,7 +222,7 @@ impl EventChunk {
     /// A column of lists of numbers, or of arrays of them, whose items follow in C order; text is a list of `u8`.
     ///
     /// # Errors
-    /// As [`EventChunk::numbers`].
+    /// As [`EventChunk::numbers`]; `Corrupt` if there are fewer values than the lists have.
     pub fn lists<T: Number>(&self, name: &str) -> Result<Lists<'_, T>> {
         let column = self.whole(name)?;
         let (has_offsets, items) = match &column.form {
@@ -237,7 +237,12 @@ impl EventChunk {
         let buffer = |index: usize| column.buffers.get(index);
         let offsets = if has_offsets { buffer(0).map(|offsets| offsets.view()) } else { None };
         let values = buffer(usize::from(has_offsets)).map_or(&[] as &[T], |values| values.view());
-        Ok(Lists { offsets, stride, values, len: self.len() })
+        let lists = Lists { offsets, stride, values, len: self.len() };
+        if !lists.is_empty() && lists.get(lists.len - 1).is_none() {
+            let message = format!("column '{name}' has fewer values than its lists");
+            return Err(Error::corrupt(message).branch(name).url(self.tree.file().url()));
+        }
+        Ok(lists)
     }
 
     /// A column that has an item for each event.
@@ -325,10 +330,8 @@ impl<T> Index<usize> for Lists<'_, T> {
     /// The list of an event of the chunk. Panics beyond the last, as slices do.
     #[inline]
     fn index(&self, event: usize) -> &[T] {
-        match self.get(event) {
-            Some(list) => list,
-            // The message of a slice.
-            None => &self.values[event..][..0],
-        }
+        let list = self.get(event);
+        assert!(list.is_some(), "there is no list {event} among {}", self.len);
+        list.unwrap_or_default()
     }
 }

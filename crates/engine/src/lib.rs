@@ -1,7 +1,8 @@
 //! Read ROOT trees into arrays, fast, from anywhere.
 //!
 //! Open a file with [`open`], take a tree with [`File::tree`], read columns with [`Tree::read`], or range by range with
-//! [`Tree::scan`]; an [`EventLoop`] goes through many files. Every call blocks until it is done, fails, passes its deadline, or is interrupted; a [`Call`] carries both.
+//! [`Tree::scan`]; an [`EventLoop`] goes through many files. Every call blocks until it is done, fails, passes its
+//! deadline, or is interrupted; a [`Call`] carries both.
 //!
 //! ```no_run
 //! use sapwood::{Call, Deadline, OpenOptions, ReadOptions};

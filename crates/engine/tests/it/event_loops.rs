@@ -77,6 +77,17 @@ fn arrays_booleans_and_text_are_lists_and_numbers() {
 }
 
 #[test]
+#[should_panic(expected = "there is no list 500 among 500")]
+fn there_is_no_list_beyond_the_events_of_a_chunk() {
+    let (_directory, paths) = copies(1);
+    let chunk = looping(&paths, &["fixed"], 0).next(call!()).unwrap().unwrap();
+    // There are more values than events.
+    let lists = chunk.lists::<f64>("fixed").unwrap();
+    assert!(lists.values().len() > chunk.len());
+    let _ = &lists[chunk.len()];
+}
+
+#[test]
 fn a_column_of_another_type_is_named_with_its_type() {
     let (_directory, paths) = copies(1);
     let chunk = looping(&paths, &["number", "nested"], 0).next(call!()).unwrap().unwrap();
