@@ -78,7 +78,7 @@ def test_the_report_has_reading_and_writing(fake: Path, tree: str, tmp_path: Pat
 
 def test_without_permission_nothing_is_measured(fake: Path, tree: str, tmp_path: Path) -> None:
     fake.write_text("#!/bin/sh\necho No permission to collect stats >&2\nexit 255\n")
-    with pytest.raises(UsageError, match="may not sample: No permission"):
+    with pytest.raises(UsageError, match="perf record failed: No permission"):
         sapwood.tune.run(tree, functions=True, work=tmp_path / "work")
     assert not (tmp_path / "work").exists()
     with pytest.raises(MeasurementError, match="No permission"):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...errors import UsageError
 from ..process import MeasurementError
@@ -18,6 +18,8 @@ FREQUENCY = 997
 LEAST, MOST = 0.5, 25
 """The least share in percent, and the largest number, of functions to keep."""
 SEPARATOR = "|"
+DEADLINE = 300.0
+"""Seconds that perf may take to show a recording, or to sample a process that does nothing."""
 NAMELESS = "(functions without names)"
 """All functions of a library that was stripped, as in sapwood's wheel."""
 
@@ -43,10 +45,10 @@ def check_profiler() -> None:
         raise UsageError(f"the time by function cannot be measured: {PROGRAM} is not installed")
     with tempfile.TemporaryDirectory() as folder:
         command = [*recorder(Path(folder, "perf.data")), sys.executable, "-c", ""]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode:
-        why = " ".join(done.stderr.split())[:200]
-        raise UsageError(f"the time by function cannot be measured: {PROGRAM} may not sample: {why}")
+        try:
+            _run(command)
+        except MeasurementError as error:
+            raise UsageError(f"the time by function cannot be measured: {error}") from None
 
 
 def recorder(recording: Path) -> list[str]:
@@ -62,10 +64,24 @@ def functions(recording: Path) -> tuple[FunctionTime, ...]:
     """
     show = [PROGRAM, "report", "--stdio", "--no-children", "--quiet", "--input", str(recording)]
     show += ["--fields", "overhead,dso,sym", "--field-separator", SEPARATOR]
-    done = subprocess.run(show, capture_output=True, text=True, errors="replace", check=False)
+    return parsed(_run(show))
+
+
+def _run(command: list[str]) -> str:
+    """What perf prints.
+
+    Raises:
+        MeasurementError: if it fails, or takes too long.
+    """
+    options: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace", "timeout": DEADLINE}
+    try:
+        done = subprocess.run(command, check=False, **options)
+    except subprocess.TimeoutExpired:
+        raise MeasurementError(f"{PROGRAM} {command[1]} took more than {DEADLINE:.0f} s") from None
     if done.returncode:
-        raise MeasurementError(f"{PROGRAM} report: {done.stderr.strip()[-200:]}")
-    return parsed(done.stdout)
+        why = " ".join(done.stderr.split())[:200]
+        raise MeasurementError(f"{PROGRAM} {command[1]} failed: {why}")
+    return str(done.stdout)
 
 
 def parsed(text: str) -> tuple[FunctionTime, ...]:
