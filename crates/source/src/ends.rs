@@ -13,7 +13,7 @@ pub const HEAD: u64 = 36 << 10;
 pub const SHORT_HEAD: u64 = 4 << 10;
 
 /// The same for distant servers.
-pub const FAR_HEAD: u64 = 64 << 10;
+pub(crate) const FAR_HEAD: u64 = 64 << 10;
 
 /// Default of `SourceOptions::tail_size`. It makes room for the head: near by, and on a slow link, the bytes of both are
 /// what opening costs.
@@ -35,7 +35,7 @@ pub(crate) fn tail_at(round_trip: Duration, tail: u64) -> u64 {
     if tail >= TAIL && round_trip >= FAR { tail.max(FAR_TAIL) } else { tail }
 }
 
-/// The size of the head that opening reads with a tail of this size.
+/// The size in bytes of the head that opening reads with a tail of this size.
 pub fn head_with(tail: u64) -> u64 {
     match tail {
         ..TAIL => SHORT_HEAD,

@@ -58,7 +58,7 @@ pub use cost_model::CostModel;
 pub use counting::CountingSource;
 pub use delay::DelayedSource;
 pub use doctor::{Diagnosis, DiagnosisStep, StepOutcome, diagnose};
-pub use ends::{FAR_HEAD, FAR_TAIL, FURTHER_TAIL, HEAD, SHORT_HEAD, TAIL, head_with};
+pub use ends::{FAR_TAIL, FURTHER_TAIL, HEAD, SHORT_HEAD, TAIL, head_with};
 pub use entry::ListingEntry;
 pub use fault::{Fault, FaultySource};
 pub use find::{

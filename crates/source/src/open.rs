@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 /// Opens a path, or a URL of one of the schemes `file`, `http`, `https`, `dav`, `davs`, `s3`, `gs`, `az`, `root` and `roots`.
 ///
-/// The head that goes [with](crate::head_with) the tail, and the last `options.tail_size` bytes are in [`OpenedSource::known`].
+/// The last `options.tail_size` bytes, and the head that goes [with](crate::head_with) such a tail, are in
+/// [`OpenedSource::known`].
 ///
 /// # Errors
 /// `NotFound`, `Permission`, `Timeout`, `Network`, `Server`, `Io`; `Usage` for a directory or an illegal URL;

@@ -33,7 +33,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _FEW = 32
-"""From so many branches on that were looked up, all are listed."""
+"""Once more branches than these were looked up, all are listed."""
 _SPECULATING: ContextVar[Tree | None] = ContextVar("speculating", default=None)
 """The tree that is being read before the keys of its file have confirmed it."""
 

@@ -36,7 +36,7 @@ class RNTupleLayout:
 class WritableRNTuple(WritableTable):
     """An RNTuple to which you can add entries, from :meth:`WritableFile.mkrntuple`."""
 
-    column = ("field", "fields")
+    _column = ("field", "fields")
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ class WritableTable(ABC):
         path: the path in the file.
     """
 
-    column: ClassVar[tuple[str, str]]
+    _column: ClassVar[tuple[str, str]]
     """What a column is called, in the singular and in the plural."""
 
     def __init__(
@@ -63,17 +63,17 @@ class WritableTable(ABC):
 
     def _compressions(self, option: Any, names: list[str]) -> dict[str, int]:
         """ROOT's number for the compression of each column; that of the file if the option names no other."""
-        chosen = by_name("compression", option, names, what=self.column[0])
+        chosen = by_name("compression", option, names, what=self._column[0])
         given = {name: Compression.of(one) for name, one in chosen.items() if one is not None}
         return {name: given.get(name, self._compression).code for name in names}
 
     def _check_titles(self, titles: Mapping[str, str], names: list[str]) -> None:
         for name in titles:
             if name not in names:
-                raise unknown_name("titles", self.column[0], name, names)
+                raise unknown_name("titles", self._column[0], name, names)
 
     @shows_printable
     def __repr__(self) -> str:
-        columns = counted(len(self.keys()), *self.column)
+        columns = counted(len(self.keys()), *self._column)
         entries = counted(self._entries, "entry", "entries")
         return f"<{type(self).__name__} {self.path!r} of {columns}, {entries} so far>"

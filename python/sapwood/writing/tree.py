@@ -54,7 +54,7 @@ class TreeLayout:
 class WritableTree(WritableTable):
     """A tree to which you can add entries: a new one from :meth:`WritableFile.mktree`, or an existing one."""
 
-    column = ("branch", "branches")
+    _column = ("branch", "branches")
 
     def __init__(
         self,
