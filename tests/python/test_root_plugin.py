@@ -184,7 +184,7 @@ def test_rntuples_over_http_are_read_by_vector_reads(
 def test_a_replica_that_hangs_is_replaced(ask: Ask, folder: Path, expected: dict[str, float]) -> None:
     with (
         testkit.serving(folder) as server,
-        testkit.proxying(server.url.partition("//")[2], "--stall-after", "3000000") as line,
+        testkit.proxying(server.url.partition("//")[2], "--stall-after", "300000") as line,
         within(90),
     ):
         url = f"sapwood:http://{line.url}/tree.root::{server.url}/tree.root"
