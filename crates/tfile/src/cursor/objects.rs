@@ -214,6 +214,16 @@ impl<'a> Cursor<'a> {
         Ok(TNamed { name, title, object })
     }
 
+    /// Skips a null pointer without a byte count; returns false if something else follows.
+    #[inline]
+    pub(crate) fn skip_null_pointer(&mut self) -> bool {
+        let is_null = self.rest().first_chunk() == Some(&[0; 4]);
+        if is_null {
+            self.position += 4;
+        }
+        is_null
+    }
+
     /// Reads a pointer: null, an object with its class, or a reference (Buffer §6).
     ///
     /// # Errors

@@ -78,6 +78,11 @@ impl<'a> Walker<'a> {
         read: impl FnOnce(&mut Self, &Pointer, &'a str) -> Result<()>,
     ) -> Result<Pointer> {
         let at = self.position();
+        // Most pointers of a tree's record are null: a branch has one for each basket on file.
+        if self.outline.is_none() && self.cursor.skip_null_pointer() {
+            let end = self.position();
+            return Ok(Pointer { at, end, framed: false, target: PointerTarget::Null });
+        }
         match self.cursor.read_object_any()? {
             ObjectSlot::Null => self.without_object(at, PointerTarget::Null),
             ObjectSlot::Reference(OWN) => self.without_object(at, PointerTarget::Own),

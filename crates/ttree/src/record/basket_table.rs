@@ -27,7 +27,17 @@ impl<'a> IntegerArray<'a> {
         Ok(if long { IntegerArray::Long(bytes) } else { IntegerArray::Int(bytes) })
     }
 
+    /// Number of integers.
+    fn len(self) -> usize {
+        match self {
+            IntegerArray::Absent => 0,
+            IntegerArray::Int(bytes) => bytes.len() / 4,
+            IntegerArray::Long(bytes) => bytes.len() / 8,
+        }
+    }
+
     /// The value at `index`, if it exists.
+    #[inline]
     pub(super) fn get(self, index: usize) -> Option<i64> {
         match self {
             IntegerArray::Absent => None,
@@ -65,7 +75,7 @@ impl BasketTable<'_> {
         let count = usize::try_from(self.write_basket)
             .map_err(|_| Error::corrupt(format!("the branch has {} baskets", self.write_basket)))?;
         let mut embedded = self.embedded.iter().peekable();
-        let mut baskets: Vec<BasketRef> = Vec::new();
+        let mut baskets: Vec<BasketRef> = Vec::with_capacity(self.entry.len().min(count.saturating_add(1)));
         // Slot `count` holds the open basket, if any; higher slots have no meaning (TBranch §5).
         for index in 0..=count {
             let stored = embedded.next_if(|(slot, _)| *slot == index).map(|(_, stored)| stored);
