@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 import uuid
 import warnings
-import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ from ..errors import ClosedFileError, SapwoodWarning, UnsupportedTypeError, Usag
 from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
 from ..options.compression import Compression
+from ..options.open_files import remember_open
 from ..options.paths import check_exists, is_url
 from ..options.reading import WITHOUT_SECRETS, OpenOptions
 from .accepted import Traffic
@@ -28,23 +27,6 @@ from .watching import watch
 if TYPE_CHECKING:
     from ..lazy.reader import Ledger
     from ..report.cost import ReadReport
-
-
-_OPENED: weakref.WeakSet[File] = weakref.WeakSet()
-"""The files of this process that may be open."""
-
-
-def open_files(path: str) -> list[File]:
-    """The files at a local path that this process has open."""
-    from ..options.outputs import is_same
-
-    def found() -> list[File]:
-        return [file for file in list(_OPENED) if not file.closed and is_same(path, file.file_path)]
-
-    if found():
-        # Unreferenced files stay alive until the collector breaks the cycles among their parts.
-        gc.collect()
-    return found()
 
 
 class File(Directory, ClosingContext):
@@ -94,7 +76,7 @@ class File(Directory, ClosingContext):
                     stacklevel=4,
                 )
         self._tell_closed = watch(self, self._core, self._opened)
-        _OPENED.add(self)
+        remember_open(self)
 
     @property
     def file(self) -> File:

@@ -12,9 +12,9 @@ from ..display.printable import shows_printable
 from ..errors import ArgumentTypeError, KeyInFileError, UsageError
 from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
-from ..model.file import open_files
 from ..options.checks import check_text
 from ..options.compression import Compression
+from ..options.open_files import is_open
 from ..options.outputs import ROOT, check_output
 from ..options.paths import is_url
 from .columns import fields_of_table, is_table
@@ -59,7 +59,7 @@ def recreate(
     where = _place(path)
     if isinstance(where, str):
         where = check_output(where, ROOT, overwrite=True, remote=True)
-        if open_files(where):
+        if is_open(where):
             raise UsageError(f"{where} is open for reading: close it before you replace it", url=where)
     return WritableFile(where, compression=compression, title=title, threads=threads)
 
