@@ -107,7 +107,7 @@ void PrintAll(const char *path, const char *name) {
       }
       out << "}";
    }
-   out << "]}";
+   out << "]}" << std::flush;
 }
 """
 
