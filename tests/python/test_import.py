@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 LATER = [
     *("catalog", "history", "integrations", "lazy", "monitoring", "objects", "report", "stripe", "studies"),
@@ -95,3 +96,13 @@ print(callable(sapwood.stripe.open), callable(sapwood.catalog.Catalog), callable
 
 def test_tools_can_look_at_all_that_is_listed() -> None:
     assert run("import inspect, sapwood; print(len(inspect.getmembers(sapwood)) > 30)").strip() == "True"
+
+
+def test_writing_does_not_load_what_reads(tmp_path: Path) -> None:
+    code = f"""
+import sys, numpy, sapwood
+with sapwood.recreate({str(tmp_path / "new.root")!r}) as file:
+    file["tree"] = {{"x": numpy.zeros(3)}}
+print([name for name in ("model", "query", "opening", "lazy") if f"sapwood.{{name}}" in sys.modules])
+"""
+    assert run(code).strip() == "[]"
