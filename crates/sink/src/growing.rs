@@ -188,8 +188,11 @@ impl GrowingFile {
     fn settle(&mut self) -> Result<()> {
         match self.behind.take() {
             Some(behind) if self.is_ours() => behind.end().map_err(|failure| self.failed(failure)),
-            _ if self.lost => Err(self.incomplete()),
-            _ => Ok(()),
+            // Its thread may hold the lock of their channel forever: even dropping it would wait.
+            behind => {
+                std::mem::forget(behind);
+                if self.lost { Err(self.incomplete()) } else { Ok(()) }
+            }
         }
     }
 
@@ -200,6 +203,14 @@ impl GrowingFile {
 
     fn incomplete(&self) -> Error {
         Error::new(ErrorKind::Io, "a part of the file could not be written").url(&self.name)
+    }
+}
+
+impl Drop for GrowingFile {
+    fn drop(&mut self) {
+        if !self.is_ours() {
+            let _ = self.settle();
+        }
     }
 }
 
