@@ -80,6 +80,7 @@ class OpenOptions:
         probe_interval: float | None = None,  # seconds; 0 for never; default: 5
         lazy_download: BlockOptions | None = None,  # default: not at all
         column_cache: tuple[str, int | None] | None = None,  # directory and size; default: none
+        drop_pages: bool = False,  # of local files, from the memory of the system, once they are read
     ) -> OpenOptions: ...
 
 @final

@@ -46,7 +46,7 @@ pub use sapwood_root::{
     File, FileItem, KeyEntry, MemberInfo, Object, OpenOptions, RawFile, ReadOptions, ReplicaOptions,
     RootFile, Tree, list_directory, sibling_url,
 };
-pub use sapwood_source::{ListingEntry, RetryPolicy, Source, SourceOptions, Trace, TraceRecord};
+pub use sapwood_source::{ListingEntry, PageCache, RetryPolicy, Source, SourceOptions, Trace, TraceRecord};
 pub use sapwood_table::{
     Chunk, ColumnContent, ColumnSchema, CutCosts, CutOptions, CutQuery, CutRead, CutScan, CutStage,
     EntryRead, EntrySelection, EntryStatistics, ExcludedEntries, Lazy, LazyOptions, PassingEntries, Query,

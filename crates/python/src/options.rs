@@ -4,7 +4,7 @@
 
 use crate::arguments::{deadline, seconds};
 use pyo3::prelude::*;
-use sapwood::{BlockOptions, CacheOptions, OpenOptions, RetryPolicy, SourceOptions};
+use sapwood::{BlockOptions, CacheOptions, OpenOptions, PageCache, RetryPolicy, SourceOptions};
 use sapwood_credentials::{Secret, StorageOptions};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl PyOpenOptions {
     #[pyo3(signature = (
         *, headers=Vec::new(), storage=None, storage_rules=Vec::new(), read_timeout=None, retry=None,
         replicas=Vec::new(), documents=Vec::new(), sources=None, probe_interval=None, lazy_download=None,
-        column_cache=None
+        column_cache=None, drop_pages=false
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
@@ -125,6 +125,7 @@ impl PyOpenOptions {
         probe_interval: Option<f64>,
         lazy_download: Option<&Bound<'_, PyBlockOptions>>,
         column_cache: Option<(PathBuf, Option<u64>)>,
+        drop_pages: bool,
     ) -> PyResult<PyOpenOptions> {
         let mut options = OpenOptions::default();
         let source = &mut options.source;
@@ -136,6 +137,7 @@ impl PyOpenOptions {
             source.read_timeout = seconds("read_timeout", read_timeout)?;
         }
         source.retry = retry.map_or(source.retry, |retry| retry.get().0);
+        source.page_cache = if drop_pages { PageCache::Drop } else { PageCache::Keep };
         (options.replicas.urls, options.replicas.documents) = (replicas, documents);
         options.replicas.sources = sources.unwrap_or(options.replicas.sources);
         if let Some(probe_interval) = probe_interval {

@@ -71,7 +71,7 @@ pub use local::LocalSource;
 pub use memory::MemorySource;
 pub use mount::is_on_network;
 pub use open::open;
-pub use options::SourceOptions;
+pub use options::{PageCache, SourceOptions};
 pub use retry::{LOG, Retries, RetryPolicy, log_event, without_retries};
 pub use trace::{Trace, TraceRecord, TracedSource};
 pub use traits::{Identity, OpenedSource, Source};

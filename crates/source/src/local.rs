@@ -1,6 +1,6 @@
 //! A source over a file of the local machine.
 
-use crate::{CostModel, Identity, Source, check};
+use crate::{CostModel, Identity, PageCache, Source, check};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, cannot_read};
 use std::fs::{File, Metadata};
@@ -16,6 +16,7 @@ pub struct LocalSource {
     file: positional::File,
     identity: Identity,
     stamp: Stamp,
+    page_cache: PageCache,
 }
 
 /// Attributes that change when an open file is written to. Replacing the file does not matter: the open file stays
@@ -53,7 +54,14 @@ impl LocalSource {
         }
         let stamp = Stamp::of(&metadata);
         let identity = Identity { url: name, size: stamp.size, version: stamp.version() };
-        Ok(LocalSource { file: positional::File::new(file), identity, stamp })
+        let file = positional::File::new(file);
+        Ok(LocalSource { file, identity, stamp, page_cache: PageCache::Keep })
+    }
+
+    /// The same file, whose pages are kept or dropped after they are read.
+    #[must_use]
+    pub fn with_page_cache(self, page_cache: PageCache) -> Self {
+        LocalSource { page_cache, ..self }
     }
 
     /// Asks the kernel to fetch these ranges, all at the same time; it may ignore that.
@@ -76,6 +84,10 @@ impl LocalSource {
                 return Err(self.changed("the file became shorter").at(range.start));
             }
             answers.push(Bytes::from(bytes));
+        }
+        if self.page_cache == PageCache::Drop {
+            // After all reads: neighbouring ranges share pages.
+            ranges.iter().for_each(|range| self.file.forget(range.start, range.len));
         }
         // After the reads, so that none of them can have seen a later version.
         let now = self.file.metadata().map_err(|e| io_error(e).url(&self.identity.url))?;
@@ -141,6 +153,18 @@ mod positional {
             }
         }
 
+        /// Asks the kernel to drop the pages that hold this range. That is advice: failures do not matter.
+        pub(super) fn forget(&self, start: u64, len: u64) {
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            {
+                // It keeps pages of which only a part is named.
+                let page = rustix::param::page_size() as u64;
+                let (first, end) = (start / page * page, (start + len).next_multiple_of(page));
+                let len = std::num::NonZeroU64::new(end - first);
+                let _ = rustix::fs::fadvise(&self.0, first, len, rustix::fs::Advice::DontNeed);
+            }
+        }
+
         /// The `len` bytes at `start`, or fewer where the file ends.
         pub(super) fn read(&self, start: u64, len: usize) -> io::Result<Vec<u8>> {
             let mut bytes = Vec::with_capacity(len);
@@ -179,6 +203,8 @@ mod positional {
         }
 
         pub(super) fn announce(&self, _: u64, _: u64) {}
+
+        pub(super) fn forget(&self, _: u64, _: u64) {}
 
         /// The `len` bytes at `start`, or fewer where the file ends.
         pub(super) fn read(&self, start: u64, len: usize) -> io::Result<Vec<u8>> {

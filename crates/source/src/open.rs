@@ -51,6 +51,9 @@ async fn open_local(path: PathBuf, options: &SourceOptions) -> Result<OpenedSour
     if let Some(mount) = mount::network_mount(&path) {
         return mount::open(path, mount, options).await;
     }
-    let source = CountingSource::new(LocalSource::open(path)?, Arc::clone(&options.counters));
+    let source = CountingSource::new(
+        LocalSource::open(path)?.with_page_cache(options.page_cache),
+        Arc::clone(&options.counters),
+    );
     with_ends(source, options.tail_size, options.deadline).await
 }

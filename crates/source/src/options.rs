@@ -8,6 +8,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What becomes of the pages of a local file in the memory of the operating system after they are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PageCache {
+    /// They stay until the system needs the memory: a second read finds them.
+    #[default]
+    Keep,
+    /// They are dropped, so that a job that reads terabytes once does not displace what other jobs read again.
+    Drop,
+}
+
 /// How to reach an object, and which counters to add its reads to.
 #[derive(Clone)]
 pub struct SourceOptions {
@@ -33,6 +43,8 @@ pub struct SourceOptions {
     pub read_timeout: Duration,
     /// How to repeat requests that fail for a reason that may pass.
     pub retry: RetryPolicy,
+    /// For local files and network mounts. Default: pages are kept.
+    pub page_cache: PageCache,
 }
 
 impl SourceOptions {
@@ -63,6 +75,7 @@ impl Default for SourceOptions {
             environment: Environment::default(),
             read_timeout: Duration::from_secs(30),
             retry: RetryPolicy::default(),
+            page_cache: PageCache::default(),
         }
     }
 }

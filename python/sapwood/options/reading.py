@@ -43,6 +43,7 @@ _WITHOUT_EFFECT = frozenset(
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "headers": lambda headers: _headers(headers),
     "log": lambda log: _log(log),
+    "page_cache": lambda value: _page_cache("'page_cache'", value),
     "probe_interval": check_probe_interval,
     "read_timeout": lambda seconds: _positive_seconds("'read_timeout'", seconds),
     "replicas": replicas,
@@ -83,6 +84,8 @@ class OpenOptions:
         retry: how failed requests are repeated; None for four tries.
         read_type: for monitoring, what the file is to the job, in CMSSW's words: "primary", "secondary" (one
             that another file refers to) or "embedded" (of a pool of background events).
+        page_cache: "drop" if the pages of local files are dropped from the memory of the system after they
+            are read; "keep" if they stay there; None for ``SAPWOOD_PAGE_CACHE``, else "keep".
     """
 
     deadline: float | None = None
@@ -99,6 +102,7 @@ class OpenOptions:
     read_timeout: float | None = None
     retry: RetryPolicy | None = None
     read_type: str = "primary"
+    page_cache: str | None = None
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         # Two fields had other names in older pickles.
@@ -147,6 +151,7 @@ class OpenOptions:
             probe_interval=self.probe_interval,
             lazy_download=None if self.lazy_download is None else self.lazy_download.for_core(),
             column_cache=None if self.column_cache is None else self.column_cache.for_core(),
+            drop_pages=self.page_cache == "drop",
         )
 
     def deadline_or(self, deadline: float | None) -> float | None:
@@ -178,6 +183,8 @@ def open_options(deadline: float | None, threads: int | None, options: Mapping[s
             raise _unknown(name)
     if threads is None and os.environ.get("SAPWOOD_THREADS"):
         threads = _environment_threads(os.environ["SAPWOOD_THREADS"])
+    if "page_cache" not in checked and os.environ.get("SAPWOOD_PAGE_CACHE"):
+        checked["page_cache"] = _page_cache("SAPWOOD_PAGE_CACHE", os.environ["SAPWOOD_PAGE_CACHE"])
     return OpenOptions(
         deadline=None if deadline is None else check_deadline(deadline),
         threads=None if threads is None else check_threads(threads),
@@ -228,6 +235,12 @@ def _unknown(name: str) -> ArgumentTypeError:
     near = nearest(name, sorted(known))
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return ArgumentTypeError(f"open has no option {name!r}{hint}")
+
+
+def _page_cache(name: str, value: Any) -> str:
+    if value not in ("keep", "drop"):
+        raise UsageError(f"{name} must be 'keep' or 'drop', not {value!r}")
+    return str(value)
 
 
 def _environment_threads(text: str) -> int:

@@ -31,7 +31,9 @@ const MARGIN: Duration = Duration::from_millis(200);
 pub(crate) async fn open(path: PathBuf, mount: Mount, options: &SourceOptions) -> Result<OpenedSource> {
     let place = Place { url: path.display().to_string(), mount };
     let begin = Instant::now();
-    let file = place.in_thread(options.deadline, move || LocalSource::open(path)).await?;
+    let page_cache = options.page_cache;
+    let open = move || Ok(LocalSource::open(path)?.with_page_cache(page_cache));
+    let file = place.in_thread(options.deadline, open).await?;
     let round_trip = begin.elapsed();
     let accounting = RequestAccounting::new(Arc::clone(&options.counters));
     let source = MountedSource { file: Arc::new(file), place, round_trip, accounting };
