@@ -1,8 +1,8 @@
 //! Tables of a new file, in either format: filled, and placed in the file cluster by cluster.
 
 use crate::new_file;
-use sapwood_core::Result;
-use sapwood_rntuple::write::RNTupleBuilder;
+use sapwood_core::{ByteRange, Error, Result};
+use sapwood_rntuple::write::{AttributeSetLink, RNTupleBuilder};
 use sapwood_sink::Sink;
 use sapwood_streamer::write::descriptions_for;
 use sapwood_table::write::ColumnView;
@@ -34,6 +34,13 @@ pub(crate) enum Format {
 }
 
 impl NewTable {
+    /// Adds an attribute set that is in the file. Trees have none.
+    pub(crate) fn link(&mut self, set: AttributeSetLink) {
+        if let Format::RNTuple(builder) = &mut self.format {
+            builder.link(set);
+        }
+    }
+
     pub(crate) fn entries(&self) -> u64 {
         match &self.format {
             Format::Tree { builder, .. } => builder.entries(),
@@ -144,5 +151,26 @@ impl NewTable {
             }
         }
         new_file::flush(file, sink)
+    }
+
+    /// Writes the last cluster and the metadata of an RNTuple that no directory lists: the attribute set of this name.
+    pub(crate) fn end_unlisted(
+        &mut self,
+        name: String,
+        file: &mut FileWriter,
+        sink: &mut dyn Sink,
+    ) -> Result<AttributeSetLink> {
+        self.end_cluster(file, sink)?;
+        let directory = self.directory;
+        let Format::RNTuple(builder) = &mut self.format else {
+            return Err(Error::usage("only an RNTuple can be an attribute set"));
+        };
+        let anchor = builder.finish(&mut |parts| file.blob(directory, parts))?;
+        let len = anchor.len();
+        let key = NewKey::new(RNTUPLE, &name, "", file.wide());
+        let placed = file.unlisted(directory, &key, &[], anchor.into(), len)?;
+        new_file::flush(file, sink)?;
+        let start = placed.offset + u64::from(placed.key_len);
+        Ok(AttributeSetLink { name, anchor: ByteRange { start, len: len as u64 } })
     }
 }

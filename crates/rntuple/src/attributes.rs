@@ -6,7 +6,7 @@ use crate::wire::{Locator, Wire};
 use sapwood_core::{Error, ParseStep, Result, Segments};
 
 /// The schema of attribute sets that is known.
-const MAJOR: u16 = 1;
+pub(crate) const MAJOR: u16 = 1;
 
 /// A set of attributes of an RNTuple: an RNTuple itself, whose entries are about `_rangeLen` entries from `_rangeStart`
 /// on, and have the values of `_userData`.

@@ -1,7 +1,7 @@
 //! Repacking in several runs, of which all but the last were killed.
 
 use crate::inputs::{MIXED, open};
-use sapwood::repack::{Input, RepackOptions, RepackReport, TreeSelection, repack};
+use sapwood::repack::{Input, OutputFormat, RepackOptions, RepackReport, TreeSelection, repack};
 use sapwood::write::{ClusterSize, Compression, FilePiece, Sink};
 use sapwood::{Error, ErrorKind, File, Result};
 use sapwood_sink::{Leftover, LocalSink};
@@ -161,6 +161,19 @@ fn inputs() -> Vec<Input> {
     vec![Input::Open(file); INPUTS]
 }
 
+/// The same as RNTuples of several clusters.
+fn rntuples() -> Vec<Input> {
+    let directory = Directory::new("rntuples");
+    let options = RepackOptions {
+        format: OutputFormat::RNTuple,
+        basket_size: Some(1500),
+        cluster: Some(ClusterSize::Entries(100)),
+        ..RepackOptions::default()
+    };
+    written(&directory, &inputs(), &options).unwrap();
+    vec![Input::Open(open(&bytes(&directory)).unwrap()); INPUTS]
+}
+
 fn written(directory: &Directory, inputs: &[Input], options: &RepackOptions) -> Result<RepackReport> {
     let sink = LocalSink::create(directory.target())?;
     repack(inputs, Box::new(sink), "out.root", options, call!())
@@ -176,22 +189,45 @@ fn went_on(report: &RepackReport) -> bool {
 
 /// A complete run, and all states that it saved.
 fn watched(name: &str, options: &RepackOptions) -> (Directory, RepackReport, Vec<Directory>) {
+    watched_over(&inputs(), name, options)
+}
+
+fn watched_over(
+    inputs: &[Input],
+    name: &str,
+    options: &RepackOptions,
+) -> (Directory, RepackReport, Vec<Directory>) {
     let directory = Directory::new(name);
     let sink = Watched::new(&directory, usize::MAX);
     let states = Arc::clone(&sink.states);
-    let report = repack(&inputs(), Box::new(sink), "out.root", options, call!()).unwrap();
+    let report = repack(inputs, Box::new(sink), "out.root", options, call!()).unwrap();
     let states = std::mem::take(&mut *states.lock().unwrap());
     (directory, report, states)
 }
 
 #[test]
 fn a_run_that_goes_on_writes_the_same_file() {
-    for (name, options) in layouts() {
-        let (whole, expected, states) = watched(name, &options);
+    goes_on_to_the_same_file(&inputs(), "", layouts());
+}
+
+#[test]
+fn a_run_that_copies_rntuples_goes_on_to_the_same_file() {
+    // New sizes need the values, which are read again from the start.
+    let copies_pages = |options: &RepackOptions| options.cluster.is_none() && options.basket_size.is_none();
+    let whole_clusters =
+        |(name, options): &(&str, RepackOptions)| copies_pages(options) && *name != "scattered";
+    let layouts = layouts().into_iter().filter(whole_clusters).collect();
+    goes_on_to_the_same_file(&rntuples(), "rntuple-", layouts);
+}
+
+fn goes_on_to_the_same_file(inputs: &[Input], kind: &str, layouts: Vec<(&str, RepackOptions)>) {
+    for (name, options) in layouts {
+        let name = &format!("{kind}{name}");
+        let (whole, expected, states) = watched_over(inputs, name, &options);
         assert_eq!(whole.names(), ["out.root"], "{name}");
         assert!(states.len() >= INPUTS, "{name}: {}", states.len());
         for (index, state) in states.iter().enumerate() {
-            let report = written(state, &inputs(), &options).unwrap();
+            let report = written(state, inputs, &options).unwrap();
             assert!(went_on(&report), "{name} {index}: {:?}", report.notes);
             assert!(bytes(state) == bytes(&whole), "{name} {index}");
             let baskets = |r: &RepackReport| (r.copied_baskets, r.recompressed_baskets, r.cut_baskets);

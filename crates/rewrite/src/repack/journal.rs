@@ -1,5 +1,5 @@
-//! The journal that lets a later run resume an interrupted one: when the file was begun, and where each basket is. The
-//! later run repeats everything except these baskets, and so writes the same file.
+//! The journal that lets a later run resume an interrupted one: when the file was begun, and where each basket or page
+//! is. The later run repeats everything except these, and so writes the same file.
 
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_sink::{Leftover, Sink};
@@ -18,17 +18,17 @@ const TREATMENTS: [BasketTreatment; 3] =
 /// Marks a stage; the record of a basket has its branch plus 1 here.
 const STAGE: u64 = 0;
 
-/// A basket that has its place in the new file.
+/// A basket that has its place in the new file; or a page, which has only the last two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Placement {
     /// Index of its branch in the tree.
     pub branch: usize,
     /// One past its last entry, in the new tree.
     pub end: u64,
-    /// Size of its record.
-    pub bytes: u32,
     /// Size of its key and its uncompressed content together.
     pub total: u64,
+    /// Size of its record, or of the page.
+    pub bytes: u32,
     pub treatment: BasketTreatment,
 }
 
@@ -40,7 +40,8 @@ pub(super) enum BasketTreatment {
     Resplit,
 }
 
-/// Indices of an input and of a tree: the stage in which that input's baskets are added to the tree.
+/// Indices of an input and of a tree: the stage in which that input's baskets are added to the tree. For an RNTuple, the
+/// first is the number of the step that copies pages.
 pub(super) type Stage = (usize, usize);
 
 /// The journal of a run, and what an earlier run left in its own.

@@ -6,6 +6,7 @@
 //! Baskets are fetched ahead in file order. They are copied whole unless the options ask for more; otherwise they are
 //! recompressed, or parsed into entries (kept as bytes) and re-split into new baskets.
 
+mod attribute_sets;
 pub mod baskets;
 pub mod entry_ranges;
 pub mod input;
@@ -34,7 +35,7 @@ use inputs::Inputs;
 use journal::RepackJournal;
 use objects::{copy_objects, copy_process_ids};
 use output::OutputFile;
-use plan::{RepackPlan, TableTreatment};
+use plan::{RepackPlan, TableTreatment, TreePlan};
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Call, Result};
 use sapwood_sink::Sink;
@@ -63,10 +64,11 @@ pub fn repack(
     let first = inputs.get(0, call)?;
     let own = Compression::from_number(first.header().compression);
     let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
-    // Only copies of baskets are kept for a later run.
-    let only_baskets =
-        plan.trees.iter().all(|tree| tree.treatment(options.format) == TableTreatment::Baskets);
-    let job = plan.job(name, options).filter(|_| only_baskets);
+    // Only copies are kept for a later run.
+    let is_copied = |tree: &TreePlan| {
+        matches!(tree.treatment(options.format), TableTreatment::Baskets | TableTreatment::Pages)
+    };
+    let job = plan.job(name, options).filter(|_| plan.trees.iter().all(is_copied));
     let journal = match job {
         Some(job) => RepackJournal::begin(&mut *sink, job, options.keep_every, &mut report.notes)?,
         None => RepackJournal::none(),
@@ -112,12 +114,15 @@ pub fn copy_tables(
     call: &mut Call<'_>,
 ) -> Result<()> {
     copy_trees(plan, inputs, output, options, report, call)?;
-    for tree in &plan.trees {
+    for (number, tree) in plan.trees.iter().enumerate() {
         let entries = match tree.treatment(options.format) {
             TableTreatment::Baskets => continue,
-            TableTreatment::Pages => pages::copy(tree, inputs, output, options, report, call)?,
+            TableTreatment::Pages => pages::copy((number, tree), inputs, output, options, report, call)?,
             TableTreatment::ToRNTuple => rntuples::write(tree, inputs, output, options, call)?,
-            TableTreatment::ToTree => ttrees::write(tree, inputs, output, options, call)?,
+            TableTreatment::ToTree => {
+                attribute_sets::note_lost(tree, inputs, report, call)?;
+                ttrees::write(tree, inputs, output, options, call)?
+            }
         };
         report.trees.push((tree.path.clone(), entries));
     }

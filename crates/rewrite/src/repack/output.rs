@@ -5,6 +5,7 @@ use super::options::RepackReport;
 use super::output_tree::OutputTree;
 use crate::new_file;
 use sapwood_core::{Error, Result};
+use sapwood_rntuple::write::StoredPage;
 use sapwood_sink::Sink;
 use sapwood_tfile::write::{DirectoryId, FileWriter};
 
@@ -61,6 +62,19 @@ impl OutputFile {
             report.count(placement.treatment);
         }
         Ok(())
+    }
+
+    /// Records pages that have their places in the file.
+    pub(super) fn placed_pages(&mut self, pages: &[StoredPage], lens: &[u64]) {
+        let end = self.file.end();
+        for (page, len) in pages.iter().zip(lens) {
+            let treatment = match page.is_recompressed() {
+                true => BasketTreatment::Recompressed,
+                false => BasketTreatment::Copied,
+            };
+            let bytes = u32::try_from(*len).unwrap_or(u32::MAX);
+            self.journal.add(&Placement { branch: 0, end: 0, total: 0, bytes, treatment }, end);
+        }
     }
 
     /// Writes the journal, if it is due.

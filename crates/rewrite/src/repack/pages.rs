@@ -1,7 +1,9 @@
 //! Copies RNTuples: pages, as they are or compressed otherwise, where whole clusters are wanted; otherwise the values of
 //! columns.
 
+use super::attribute_sets;
 use super::inputs::Inputs;
+use super::journal::Placement;
 use super::options::{RepackOptions, RepackReport, TreeSelection};
 use super::output::OutputFile;
 use super::plan::TreePlan;
@@ -39,12 +41,16 @@ struct RNTupleCopy<'a> {
     /// Pages that were copied, and those that were compressed otherwise.
     copied: u64,
     recompressed: u64,
+    /// Index of the RNTuple in the plan, and the number of steps that copied pages so far.
+    number: usize,
+    steps: usize,
     options: &'a RepackOptions,
 }
 
-/// Writes an RNTuple with the wanted fields and the chosen entries of all inputs; its number of entries.
+/// Writes an RNTuple, and its index in the plan, with the wanted fields and the chosen entries of all inputs; its number of
+/// entries.
 pub(super) fn copy(
-    tree: &TreePlan,
+    (number, tree): (usize, &TreePlan),
     inputs: &mut Inputs<'_>,
     output: &mut OutputFile,
     options: &RepackOptions,
@@ -57,16 +63,15 @@ pub(super) fn copy(
     let wanted = tree.wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
     let wanted: Vec<usize> = wanted.map(|(column, _)| column).collect();
     let names: Vec<&str> = wanted.iter().filter_map(|column| Some(first.schema(*column)?.name)).collect();
-    let mut copy = RNTupleCopy::begin(&first, &wanted, tree, output, options)?;
+    let mut copy = RNTupleCopy::begin(&first, &wanted, (number, tree), output, options)?;
     for position in 0..tree.inputs.len() {
         let table = rntuple(tree, position, inputs, call)?;
-        for set in table.attribute_sets() {
-            let (url, path, name) = (table.url(), &tree.path, set.name());
-            report.notes.push(format!("{url}: the attribute set '{name}' of '{path}' is not copied"));
-        }
         let chosen = tree.chosen(position, ranges);
         let chosen: Vec<Range<u64>> = chosen.within(0..table.entries()).collect();
         copy.add(&table, &names, &chosen, output, call).map_err(|error| error.url(table.url()))?;
+    }
+    for set in attribute_sets::copy(tree, ranges, inputs, output, options, report, call)? {
+        copy.target.link(set);
     }
     let pool = computing(options.threads)?;
     let (file, sink) = output.both();
@@ -89,29 +94,41 @@ fn rntuple(
     Ok(Arc::new(table.with_objects_as_bytes()))
 }
 
+/// An RNTuple without entries at a path, which has fields of another one.
+pub(super) fn like(
+    first: &RNTuple,
+    fields: &CopiedFields,
+    path: &str,
+    output: &mut OutputFile,
+    options: &RepackOptions,
+) -> Result<NewTable> {
+    let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let directory = output.directory(above, None)?;
+    let compression = options.compression.unwrap_or_else(|| output.file.compression());
+    let mut sizes = RNTupleOptions { compression, ..RNTupleOptions::default() };
+    sizes.cluster = options.cluster.unwrap_or(sizes.cluster);
+    sizes.page_size = options.basket_size.map_or(sizes.page_size, |size| size as usize);
+    let (file, sink) = output.both();
+    let mut place = |parts| file.blob(directory, parts);
+    let builder = RNTupleBuilder::like(first.name(), first.description(), fields, sizes, &mut place)?;
+    new_file::flush(file, sink)?;
+    let format = Format::RNTuple(Box::new(builder));
+    Ok(NewTable { format, directory, name: name.to_owned(), title: String::new() })
+}
+
 impl<'a> RNTupleCopy<'a> {
     fn begin(
         first: &RNTuple,
         wanted: &[usize],
-        tree: &TreePlan,
+        (number, tree): (usize, &TreePlan),
         output: &mut OutputFile,
         options: &'a RepackOptions,
     ) -> Result<RNTupleCopy<'a>> {
-        let (above, name) = tree.path.rsplit_once('/').unwrap_or(("", &tree.path));
-        let directory = output.directory(above, None)?;
         let usual = options.compression.unwrap_or_else(|| output.file.compression());
         let mut fields = CopiedFields::new(first, wanted, options.compression, usual)?;
         fields.add_types(&tree.types);
-        let mut sizes = RNTupleOptions { compression: usual, ..RNTupleOptions::default() };
-        sizes.cluster = options.cluster.unwrap_or(sizes.cluster);
-        sizes.page_size = options.basket_size.map_or(sizes.page_size, |size| size as usize);
-        let (file, sink) = output.both();
-        let mut place = |parts| file.blob(directory, parts);
-        let builder = RNTupleBuilder::like(first.name(), first.description(), &fields, sizes, &mut place)?;
-        new_file::flush(file, sink)?;
-        let format = Format::RNTuple(Box::new(builder));
-        let target = NewTable { format, directory, name: name.to_owned(), title: String::new() };
-        Ok(RNTupleCopy { fields, target, copied: 0, recompressed: 0, options })
+        let target = like(first, &fields, &tree.path, output, options)?;
+        Ok(RNTupleCopy { fields, target, copied: 0, recompressed: 0, number, steps: 0, options })
     }
 
     /// Pages that were made from values.
@@ -189,36 +206,64 @@ impl<'a> RNTupleCopy<'a> {
         output: &mut OutputFile,
         call: &mut Call<'_>,
     ) -> Result<()> {
-        let (pool, directory) = (computing(self.options.threads)?, self.target.directory);
+        let pool = computing(self.options.threads)?;
         let (file, sink) = output.both();
         compute(&pool, call, |_| self.target.end_cluster(file, sink))?;
+        let stage = (self.steps, self.number);
+        self.steps += 1;
+        let mut earlier = output.journal.stage(stage, output.file.end())?.into_iter();
+        let mut placed = HashMap::new();
+        let mut left = batches(clusters).into_iter().peekable();
+        while let Some(Job { tag: batch, .. }) =
+            left.next_if(|job| earlier.len() > 0 || job.tag.pages.is_empty())
+        {
+            let placements: Vec<Placement> = earlier.by_ref().take(batch.pages.len()).collect();
+            let lens: Vec<u64> = placements.iter().map(|placement| placement.bytes.into()).collect();
+            let start = if lens.is_empty() { 0 } else { output.file.pass_blob(lens.iter().sum())? };
+            self.add_batch(batch, start, &lens, &mut placed, output)?;
+        }
         let fetcher = table.fetcher(0);
         let ahead = Ahead { jobs: 2, bytes: 2 * BATCH };
-        let mut batches = read_ahead(batches(clusters), move |_| fetcher.clone(), ahead)?;
-        let mut placed = HashMap::new();
+        let mut batches = read_ahead(left, move |_| fetcher.clone(), ahead)?;
         while let Some(batch) = batches.next(call) {
-            let (Batch { pages, ends }, stored) = batch?;
+            let (batch, stored) = batch?;
             let written = |(page, stored): (&StoredPage, Bytes)| page.written(&stored);
-            let parts: Vec<Bytes> =
-                compute(&pool, call, |_| pages.par_iter().zip(stored).map(written).collect())?;
-            let recompressed = pages.iter().filter(|page| page.is_recompressed()).count() as u64;
-            self.recompressed += recompressed;
-            self.copied += pages.len() as u64 - recompressed;
+            // A column's pages may all be slow to compress: they are not divided among threads in advance.
+            let parts: Vec<Bytes> = compute(&pool, call, |_| {
+                batch.pages.par_iter().zip(stored).with_max_len(1).map(written).collect()
+            })?;
             let lens: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
-            if !parts.is_empty() {
-                let mut start = output.file.blob(directory, parts)?;
-                for (page, len) in pages.iter().zip(lens) {
-                    placed.insert(page.stored.start, ByteRange { start, len });
-                    start += len;
-                }
-            }
-            if let (Some(cluster), Format::RNTuple(builder)) = (ends, &mut self.target.format) {
-                let file = &mut output.file;
-                builder.add_cluster(cluster, &placed, &mut |parts| file.blob(directory, parts))?;
-            }
+            let start = if lens.is_empty() { 0 } else { output.file.blob(self.target.directory, parts)? };
             output.flush()?;
+            output.placed_pages(&batch.pages, &lens);
+            self.add_batch(batch, start, &lens, &mut placed, output)?;
+            output.keep();
         }
         Ok(())
+    }
+
+    /// Adds pages that are in the file from `start` on, with these lengths, and the cluster that they complete.
+    fn add_batch(
+        &mut self,
+        Batch { pages, ends }: Batch,
+        start: u64,
+        lens: &[u64],
+        placed: &mut HashMap<u64, ByteRange>,
+        output: &mut OutputFile,
+    ) -> Result<()> {
+        let recompressed = pages.iter().filter(|page| page.is_recompressed()).count() as u64;
+        self.recompressed += recompressed;
+        self.copied += pages.len() as u64 - recompressed;
+        let mut at = start;
+        for (page, len) in pages.iter().zip(lens) {
+            placed.insert(page.stored.start, ByteRange { start: at, len: *len });
+            at += len;
+        }
+        if let (Some(cluster), Format::RNTuple(builder)) = (ends, &mut self.target.format) {
+            let (file, directory) = (&mut output.file, self.target.directory);
+            builder.add_cluster(cluster, placed, &mut |parts| file.blob(directory, parts))?;
+        }
+        output.flush()
     }
 
     /// Reads the values of entries, and writes them.

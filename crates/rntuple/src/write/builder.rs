@@ -4,7 +4,9 @@ use super::clusters::Clusters;
 use super::column::{Column, SealedPage, Sealing};
 use super::copied::{CopiedFields, StoredCluster, StoredColumn, StoredPage};
 use super::layout::{FieldSpec, Layout, NewColumn, Projection};
-use super::metadata::{self, MAX_BLOB, PlacedCluster, PlacedColumn, PlacedGroup, PlacedPage};
+use super::metadata::{
+    self, AttributeSetLink, MAX_BLOB, PlacedCluster, PlacedColumn, PlacedGroup, PlacedPage,
+};
 use crate::Anchor;
 use bytes::Bytes;
 use rayon::prelude::*;
@@ -68,6 +70,7 @@ pub struct RNTupleBuilder {
     /// Elements of each column, and of those that store the same values, in the finished clusters.
     elements: Vec<u64>,
     filled_pages: u64,
+    attribute_sets: Vec<AttributeSetLink>,
 }
 
 impl RNTupleBuilder {
@@ -134,6 +137,7 @@ impl RNTupleBuilder {
             groups: Vec::new(),
             elements: vec![0; columns.len()],
             filled_pages: 0,
+            attribute_sets: Vec::new(),
             columns,
         })
     }
@@ -165,6 +169,11 @@ impl RNTupleBuilder {
     /// Entries filled so far.
     pub fn entries(&self) -> u64 {
         self.clusters.entries()
+    }
+
+    /// Adds an attribute set that is in the file.
+    pub fn link(&mut self, set: AttributeSetLink) {
+        self.attribute_sets.push(set);
     }
 
     /// Pages of filled entries that were placed so far.
@@ -363,7 +372,7 @@ impl RNTupleBuilder {
         self.end_cluster(place)?;
         self.end_group(place)?;
         let late = self.layout.behind(self.in_header);
-        let footer = metadata::footer(self.header_checksum, &late, &self.groups);
+        let footer = metadata::footer(self.header_checksum, &late, &self.groups, &self.attribute_sets);
         let anchor = Anchor {
             header: self.header,
             header_len: self.header_len,

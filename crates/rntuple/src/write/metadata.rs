@@ -2,6 +2,7 @@
 
 use super::envelope::Out;
 use super::layout::{Layout, NewColumn};
+use crate::attributes::MAJOR;
 use crate::schema::{FieldRecord, Role};
 use crate::wire::EnvelopeType;
 use sapwood_core::ByteRange;
@@ -47,6 +48,15 @@ pub(super) struct PlacedGroup {
     pub(super) clusters: usize,
     pub(super) list: ByteRange,
     pub(super) list_len: u64,
+}
+
+/// An attribute set that is in the file.
+#[derive(Debug)]
+pub struct AttributeSetLink {
+    /// The name that its writer gave it.
+    pub name: String,
+    /// Where its anchor is, uncompressed.
+    pub anchor: ByteRange,
 }
 
 /// The header, and its checksum.
@@ -153,7 +163,12 @@ fn pages(out: &mut Out, column: &PlacedColumn, checksums: bool) {
 }
 
 /// The footer, with the `late` fields and columns that the header lacks.
-pub(super) fn footer(header_checksum: u64, late: &Layout, groups: &[PlacedGroup]) -> Vec<u8> {
+pub(super) fn footer(
+    header_checksum: u64,
+    late: &Layout,
+    groups: &[PlacedGroup],
+    attribute_sets: &[AttributeSetLink],
+) -> Vec<u8> {
     let envelope = Out::envelope(EnvelopeType::Footer, |out| {
         out.u64(0);
         out.u64(header_checksum);
@@ -165,8 +180,13 @@ pub(super) fn footer(header_checksum: u64, late: &Layout, groups: &[PlacedGroup]
             out.u64(group.list_len);
             out.locator(group.list);
         });
-        // Attribute sets.
-        out.list(0, |_| ());
+        out.records(attribute_sets, |out, set| {
+            out.u16(MAJOR);
+            out.u16(0);
+            out.u32(u32::try_from(set.anchor.len).unwrap_or(u32::MAX));
+            out.locator(set.anchor);
+            out.string(&set.name);
+        });
     });
     envelope.0
 }
@@ -205,6 +225,6 @@ mod tests {
             "0200700000000000 0000000000000000 b47d90d8adf8b261 3800000000000000 {} 631756090b6cf1ff",
             [empty; 6].concat()
         );
-        assert_eq!(footer(checksum, &Layout::default(), &[]), bytes(&expected));
+        assert_eq!(footer(checksum, &Layout::default(), &[], &[]), bytes(&expected));
     }
 }

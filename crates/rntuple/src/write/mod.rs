@@ -18,4 +18,4 @@ mod recompressed;
 pub use builder::{PAGE_SIZES, PlaceBlob, RNTupleBuilder, RNTupleOptions};
 pub use copied::{CopiedFields, StoredCluster, StoredColumn, StoredPage};
 pub use layout::{FieldSpec, Projection};
-pub use metadata::MAX_BLOB;
+pub use metadata::{AttributeSetLink, MAX_BLOB};

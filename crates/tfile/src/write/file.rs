@@ -263,6 +263,18 @@ impl FileWriter {
         offset
     }
 
+    /// Reserves the range of a [`blob`](FileWriter::blob) of so many bytes that an earlier writer of the same file
+    /// placed here; returns the offset of the first of them.
+    ///
+    /// # Errors
+    /// `Limit` if it is too long.
+    pub fn pass_blob(&mut self, bytes: u64) -> Result<u64> {
+        let key_len = NewKey::new("RBlob", "", "", true).len();
+        let len = u32::try_from(bytes).ok().and_then(|bytes| bytes.checked_add(key_len));
+        let len = len.ok_or_else(|| Error::new(ErrorKind::Limit, "a record is too long"))?;
+        Ok(self.pass(len) + u64::from(key_len))
+    }
+
     /// Removes a key from a directory's list; its record becomes a free segment.
     ///
     /// # Errors
