@@ -60,8 +60,9 @@ impl LocalSource {
 
     /// The same file, whose pages are kept or dropped after they are read.
     #[must_use]
-    pub fn with_page_cache(self, page_cache: PageCache) -> Self {
-        LocalSource { page_cache, ..self }
+    pub fn with_page_cache(mut self, page_cache: PageCache) -> Self {
+        self.page_cache = page_cache;
+        self
     }
 
     /// Asks the kernel to fetch these ranges, all at the same time; it may ignore that.
@@ -99,6 +100,15 @@ impl LocalSource {
 
     fn changed(&self, what: &str) -> Error {
         Error::new(ErrorKind::Changed, what).url(&self.identity.url).hint("open it again")
+    }
+}
+
+impl Drop for LocalSource {
+    fn drop(&mut self) {
+        if self.page_cache == PageCache::Drop {
+            // The kernel reads on after most ranges, also what nothing asks for.
+            self.file.forget(0, self.identity.size);
+        }
     }
 }
 
