@@ -5,8 +5,10 @@
 Loops over a local NanoAOD-like file in clusters of 5,000 events, in the page cache, with nothing decoded
 ahead, with a fixed number of windows (here clusters) of the columns in use, and with as many as sapwood
 chooses. Each run is a process of its own, in turns; figures are the time of the fastest run and the median of
-the peaks of memory. The gain is the share of the time with nothing ahead that is saved; more memory is the
-difference of the peaks.
+the peaks of memory. The gain is the share of the time with nothing ahead that is saved.
+
+Readers may keep 64 MB of windows, a quarter of the default: what they keep of windows that were used would
+otherwise hide what those ahead take. sapwood decodes ahead in at most a quarter of that.
 
 8 columns: `sapwood.events()`, event by event.
 200 columns: chunks of `sapwood.events()`, as arrays.
@@ -41,8 +43,9 @@ WORK = [0.0, 1e-5]
 DEPTHS: list[int | None] = [0, 1, 2, 4, 8, None]
 MANY = 200
 DEADLINE = 120.0
-# The time with sapwood's choice over that with the best fixed number, and the memory that its choice costs.
-MOST_TIME, MOST_MB = 1.05, 64
+MEMORY = "64 MB"
+# The time with sapwood's choice over that with the best fixed number, and its memory beyond one window ahead.
+MOST_TIME, MOST_MB = 1.05, 16
 
 Record = dict[str, Any]
 
@@ -59,7 +62,7 @@ def loops(path: Path) -> dict[str, tuple[str, list[str]]]:
 def run(way: str, columns: list[str], work: float, depth: int | None, path: Path) -> Record:
     """One loop, in a process of its own."""
     task = {"tree": TREE, "always": columns, "sometimes": [], "every": 0, "offset": 0}
-    task |= {"work": work, "caching": {"ahead": depth}}
+    task |= {"work": work, "caching": {"ahead": depth, "memory": MEMORY}}
     program = HERE / "readers" / "python_loops.py"
     command = [sys.executable, str(program), way, json.dumps(task), str(path)]
     return must_be_measured(command, os.environ, DEADLINE)
@@ -100,30 +103,27 @@ def case(one: Record) -> str:
 
 
 def cases(records: list[Record]) -> dict[str, dict[int | None, Record]]:
-    """The records by case and depth, with the gain and the memory that it costs."""
+    """The records by case and depth, with the gain."""
     found: dict[str, dict[int | None, Record]] = {}
     for one in records:
         found.setdefault(case(one), {})[one["ahead"]] = one
     for members in found.values():
-        none = members[0]
         for one in members.values():
-            one["gain"] = 1 - one["seconds"] / none["seconds"]
-            one["more_mb"] = one["peak_mb"] - none["peak_mb"]
+            one["gain"] = 1 - one["seconds"] / members[0]["seconds"]
     return found
 
 
 def checks(records: list[Record]) -> list[Check]:
-    """The choice of sapwood against the best fixed number."""
+    """The choice of sapwood against fixed numbers."""
     asked: list[Check] = []
     for what, members in cases(records).items():
         best = min(one["seconds"] for depth, one in members.items() if depth is not None)
-        own = members[None]
-        ratio, more = own["seconds"] / best, own["more_mb"]
-        name = f"{what}: sapwood's choice"
-        asked.append(
-            (f"{name} / best fixed number", f"{ratio:.2f}", f"at most {MOST_TIME}", ratio <= MOST_TIME)
-        )
-        asked.append((f"{name}: more memory", f"{more:.0f} MB", f"at most {MOST_MB} MB", more <= MOST_MB))
+        ratio = members[None]["seconds"] / best
+        more = members[None]["peak_mb"] - members[1]["peak_mb"]
+        time = f"{what}: time of sapwood's choice / best fixed number"
+        asked.append((time, f"{ratio:.2f}", f"at most {MOST_TIME}", ratio <= MOST_TIME))
+        memory = f"{what}: memory of sapwood's choice beyond one window ahead"
+        asked.append((memory, f"{more:.0f} MB", f"at most {MOST_MB} MB", more <= MOST_MB))
     return asked
 
 
@@ -131,33 +131,25 @@ def tables(records: list[Record]) -> dict[str, str]:
     found = {"Required": required(checks(records))}
     for what, members in cases(records).items():
         rows = [
-            [
-                chosen(one),
-                f"{one['seconds']:.3f}",
-                f"{one['gain']:.1%}",
-                f"{one['peak_mb']:.0f}",
-                f"{one['more_mb']:.0f}",
-            ]
+            [chosen(one), f"{one['seconds']:.3f}", f"{100 * one['gain']:.0f} %", f"{one['peak_mb']:.0f}"]
             for one in members.values()
         ]
-        found[what] = table(["windows ahead", "s", "gain", "peak MB", "more MB"], rows)
+        found[what] = table(["windows ahead", "s", "gain", "peak MB"], rows)
     return found
 
 
 def drawn(records: list[Record]) -> str:
-    """The gain against the memory that it costs; what sapwood chooses is hollow."""
+    """The gain against the peak of memory; what sapwood chooses is hollow."""
     series = []
     for what, members in cases(records).items():
         marks = []
         for depth, one in members.items():
             gain, title = 100 * one["gain"], f"{what}, {chosen(one)}: {one['seconds']:.3f} s"
             label = "" if depth is None else str(depth)
-            marks.append(Mark(max(one["more_mb"], 0), gain, gain, gain, title, label, depth is None))
+            marks.append(Mark(one["peak_mb"], gain, gain, gain, title, label, depth is None))
         series.append(Series(what, marks))
-    svg = chart(Axis("more memory, MB"), Axis("time saved, %"), series)
-    return titled(
-        svg, "Decoding ahead: time saved against memory, by windows ahead (hollow: sapwood's choice)"
-    )
+    svg = chart(Axis("peak memory of the process, MB"), Axis("time saved, %"), series)
+    return titled(svg, "Decoding ahead: time saved by windows ahead (hollow: sapwood's choice)")
 
 
 def main() -> None:

@@ -194,9 +194,13 @@ def main() -> None:
     parser = results.parser(__doc__, check=True)
     parser.add_argument("--only", default=",".join(PLACES), help="places")
     parser.add_argument("--runs", type=int, default=3, help="runs of each reader")
+    parser.add_argument(
+        "--earlier", type=Path, nargs="*", default=[], help="files of --json whose records are published, too"
+    )
     options = parser.parse_args()
-    options.only = options.only.split(",")
-    records = results.collect(measure(options), line)
+    options.only = [place for place in options.only.split(",") if place]
+    records = [one for path in options.earlier for one in json.loads(path.read_text())["records"]]
+    records += results.collect(measure(options), line)
     results.publish(options, tables(records), results.document(records), results.missed(checks(records)))
 
 
