@@ -1,6 +1,6 @@
 """Makes the inputs of the benchmarks with real ROOT: NanoAOD-like (four compressions, also as RNTuples, and
-20 small files), H1-like (two layouts), trees of many branches (`wide_…`), MiniAOD-like (`edm_…`) and
-xAOD-like, and a pool of background events (`minbias_…`) with signal for them.
+20 small files, and a shorter one in LZMA-9), H1-like (two layouts), trees of many branches (`wide_…`),
+MiniAOD-like (`edm_…`) and xAOD-like, and a pool of background events (`minbias_…`) with signal for them.
 
     python bench/generate.py --out DIR [--events 100000] [--only nano_zstd5,h1_new]
 
@@ -24,6 +24,8 @@ COMPRESSIONS = {"nano_zstd5": 505, "nano_lz4": 404, "nano_zlib1": 101, "nano_lzm
 RNTUPLES = {name.replace("nano", "rntuple"): number for name, number in COMPRESSIONS.items()}
 # Files of a loop, of one cluster each.
 LOOPS = {f"loops_{number:02}": 5000 for number in range(20)}
+# For decoding ahead: fewer events, because LZMA-9 takes so long to write.
+SHORT = {"short_lzma9": (209, 40_000)}
 # Wide trees, and a file of many: the branches of a tree, the trees, and the entries of each.
 WIDE = {
     "wide_small": (40, 1, 1000),
@@ -55,9 +57,10 @@ POOL = {"signal": (8, 2000, 400), **{f"minbias_{number}": (number, 10_000, 150) 
 def command_for(name: str, out: Path, events: int, build: Path) -> list[str]:
     """The command that writes the input `name` to `out`."""
     generators = HERE / "generators"
-    if name in COMPRESSIONS or name in LOOPS:
+    if name in COMPRESSIONS or name in LOOPS or name in SHORT:
         program, schema = compiled(generators / "nano.cpp", build), generators / "nano.schema"
-        compression, entries = COMPRESSIONS.get(name, 505), LOOPS.get(name, events)
+        usual = COMPRESSIONS.get(name, 505), LOOPS.get(name, events)
+        compression, entries = SHORT.get(name, usual)
         return [str(program), str(out), str(schema), str(compression), str(entries)]
     if name in RNTUPLES:
         source = out.with_name("nano_zstd5.root")
@@ -87,7 +90,7 @@ def object_program(name: str, classes: str, build: Path) -> Path:
 
 
 def main() -> None:
-    names = [*COMPRESSIONS, *RNTUPLES, *LOOPS, *LAYOUTS, *OBJECTS, *POOL, *WIDE]
+    names = [*COMPRESSIONS, *RNTUPLES, *LOOPS, *SHORT, *LAYOUTS, *OBJECTS, *POOL, *WIDE]
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     default = os.environ.get("SAPWOOD_BENCH_DATA")

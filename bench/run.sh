@@ -55,7 +55,7 @@ for part in $parts; do
         install matplotlib matplotlib
         ;;
     loops)
-        inputs=$inputs,nano_zstd5,$(seq -f loops_%02g -s , 0 19)
+        inputs=$inputs,nano_zstd5,short_lzma9,$(seq -f loops_%02g -s , 0 19)
         install XRootD xrootd fsspec-xrootd
         install s3fs s3fs
         ;;
@@ -92,6 +92,12 @@ case " $parts " in
         "$python" "bench/stripe_$more.py" --markdown "$tables/stripe_$more.md" --json "$results/stripe_$more.json"
     done
     "$python" bench/chain.py --markdown "$tables/chain.md" --json "$results/chain.json" --plot docs/images/chain.svg
+    ;;
+esac
+case " $parts " in
+*" loops "*)
+    "$python" bench/ahead.py --markdown "$tables/ahead.md" --json "$results/ahead.json" --plot docs/images/ahead.svg
+    "$python" bench/together.py --markdown "$tables/together.md" --json "$results/together.json"
     ;;
 esac
 case " $parts " in

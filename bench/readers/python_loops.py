@@ -4,9 +4,11 @@
 
 WAY is events, chunks, lazy, iterate, scalars, uproot, uproot_events or root_entries; the last two go event by
 event, and root_entries reads the RNTuple of one file. TASK is JSON: "tree", "always" and "sometimes", the
-columns, and "every" and "offset": in which entries the latter are read; for events, optionally "work":
-seconds that the loop computes per event. All touch the same columns of the same entries; the sum of the first
-column shows it.
+columns, and "every" and "offset": in which entries the latter are read; for events and chunks, optionally
+"work": seconds that the loop computes per event, and "caching": options of sapwood.Caching. All touch the
+same columns of the same entries; the sum of the first column shows it.
+
+When everything is imported, it says so on a line, and begins after a line, or the end, of its input.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import awkward as ak
@@ -33,7 +36,7 @@ def by_events(task: Task, urls: list[str]) -> Result:
     always, others = attrgetter(*task["always"]), attrgetter(*(task["sometimes"] or ["entry", "entry"]))
     every, offset = task["every"], task["offset"]
     total, entries, work = 0, 0, task.get("work", 0.0)
-    loop = sapwood.events(urls)
+    loop = sapwood.events(urls, caching=sapwood.Caching(**task.get("caching", {})))
     for event in loop:
         total += int(always(event)[0])
         entries += 1
@@ -54,12 +57,14 @@ def compute(seconds: float) -> None:
 def by_chunks(task: Task, urls: list[str]) -> Result:
     import sapwood
 
-    total, entries = 0, 0
-    loop = sapwood.events(urls)
+    total, entries, work = 0, 0, task.get("work", 0.0)
+    loop = sapwood.events(urls, caching=sapwood.Caching(**task.get("caching", {})))
     for chunk in loop.chunks():
         columns = [chunk[name] for name in (*task["always"], *task["sometimes"])]
         total += int(np.sum(columns[0]))
         entries += len(chunk)
+        if work:
+            compute(work * len(chunk))
     return {"entries": entries, "sum": total, **reported(loop)}
 
 
@@ -182,9 +187,17 @@ def main() -> None:
     way, document, *urls = sys.argv[1:]
     task = json.loads(document)
     importlib.import_module(LIBRARIES.get(way, "sapwood.opening.touched"))
+    print("ready", flush=True)
+    sys.stdin.readline()
     begin = time.perf_counter()
     found = WAYS[way](task, [f"{url}:{task['tree']}" for url in urls])
-    print(json.dumps({"seconds": time.perf_counter() - begin, **found}), flush=True)
+    print(json.dumps({"seconds": time.perf_counter() - begin, **found, "peak_mb": peak_mb()}), flush=True)
+
+
+def peak_mb() -> float:
+    """The most memory that this process has had resident."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split("VmHWM:")[1].split()[0]) / 1e6
 
 
 if __name__ == "__main__":

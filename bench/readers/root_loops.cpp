@@ -3,6 +3,7 @@
 // root_loops TREE EVERY OFFSET COLUMN... -- [COLUMN...] -- URL...
 //
 // The columns behind the first "--" are read for every EVERY-th entry only. The cache is the one that ROOT takes by itself.
+// When ROOT has started, it says so on a line, and begins after a line, or the end, of its input.
 #include <TBranch.h>
 #include <TChain.h>
 #include <TClass.h>
@@ -57,6 +58,10 @@ int main(int argc, char **argv)
    const Long64_t every = std::atol(argv[2]), offset = std::atol(argv[3]);
    int next = 4;
    auto always = Columns(argc, argv, next), sometimes = Columns(argc, argv, next);
+   std::puts("ready");
+   std::fflush(stdout);
+   for (int read = std::getchar(); read != '\n' && read != EOF;)
+      read = std::getchar();
    const auto begin = Clock::now();
    TChain chain(argv[1]);
    for (; next < argc; next++)

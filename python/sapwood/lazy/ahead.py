@@ -1,8 +1,11 @@
-"""Loops over windows: while the caller uses one, the next is read in the background."""
+"""Loops over windows: while the caller uses one, the next ones are read in the background."""
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from .reader import HeldWindow, LazyReader
@@ -27,21 +30,26 @@ def visits_of(
 ) -> Iterator[Visit]:
     """The visits to windows, given by index and positions. ``at_last`` reads what follows the last."""
     remaining = iter(visits)
-    following = next(remaining, None)
-    # Holds the next window, and no other: what the caller has left must not stay in memory.
-    ahead: list[HeldWindow] = []
-    while following is not None:
-        (index, positions), following = following, next(remaining, None)
+    following = deque(islice(remaining, 1))
+    # Holds the first of these windows, and no others: what the caller has left must not stay in memory.
+    ahead: deque[HeldWindow] = deque()
+
+    def read_next() -> None:
+        depth = reader.depth
+        following.extend(islice(remaining, max(0, depth - len(following))))
+        for index, _ in islice(following, len(ahead), depth):
+            ahead.append(reader.read_ahead(index))
+        if len(following) < max(1, depth):
+            at_last()
+
+    while following:
+        index, positions = following.popleft()
+        following.extend(islice(remaining, 1))
         window = reader.hold(index)
-        ahead.clear()
-        after = None if following is None else following[0]
-
-        def read_next(after: int | None = after) -> None:
-            if after is None:
-                at_last()
-            elif not ahead:
-                ahead.append(reader.read_ahead(after))
-
+        if ahead:
+            ahead.popleft()
         visit = [Visit(window, positions, read_next)]
         del window
+        begin, waited = time.perf_counter(), reader.waited
         yield visit.pop()
+        reader.note_use(index, time.perf_counter() - begin - (reader.waited - waited))

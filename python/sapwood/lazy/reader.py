@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import os
 import threading
 import time
 import weakref
@@ -23,11 +24,10 @@ from ..query.select import require_readable, select
 from ..query.steps import entry_range
 from ..report.lazy_use import LazyUse
 from .background import in_background
+from .depth import Depth
 from .profile import Profile, profile_of
 
 if TYPE_CHECKING:
-    import os
-
     from .. import _core
     from ..model.branch import Branch
     from ..model.branches import HasBranches
@@ -39,7 +39,8 @@ class Caching:
     """Settings for what lazy readers prefetch and how much they keep in memory.
 
     Lazy readers prefetch only from remote files. From a local file, they read exactly the columns you touch
-    and, in loops, decode those of the next entries that you have touched in most windows.
+    and, in loops, decode ahead those of the next windows that you have touched in most windows. A window is
+    what is read together: one or more whole clusters.
 
     Attributes:
         startup: whether to fetch all columns of the first entries together while no usage is known. Default:
@@ -52,6 +53,9 @@ class Caching:
             16 MiB.
         startup_entries: maximum number of entries in the first window. Default: 1000.
         memory: number of bytes of windows to keep, or a size such as ``"500 MB"``. Default: 256 MiB.
+        ahead: number of windows that loops over local files decode ahead, 0 for none. By default, loops set
+            it themselves: so many that you need not wait, by the measured times of decoding a window and of
+            using one, in at most a quarter of ``memory``.
     """
 
     startup: bool = True
@@ -60,12 +64,18 @@ class Caching:
     startup_size: int | str | None = None
     startup_entries: int | None = None
     memory: int | str | None = None
+    ahead: int | None = None
+
+    @property
+    def memory_bytes(self) -> int:
+        """The number of bytes of windows to keep."""
+        return 256 << 20 if self.memory is None else memory_size(self.memory)
 
     def for_core(self) -> dict[str, Any]:
         """The options for the core, without those that are not set.
 
         Raises:
-            UsageError: if a size or a number of entries is less than 1.
+            UsageError: if a size or a number of entries is less than 1, or ``ahead`` less than 0.
         """
         sizes = {"startup_bytes": self.startup_size, "memory_bytes": self.memory}
         limits = {name: memory_size(size) for name, size in sizes.items() if size is not None}
@@ -73,6 +83,8 @@ class Caching:
             limits["startup_entries"] = self.startup_entries
         if any(limit < 1 for limit in limits.values()):
             raise UsageError(f"sizes and numbers of entries must be at least 1, in {self}")
+        if self.ahead is not None and self.ahead < 0:
+            raise UsageError(f"'ahead' must be at least 0, in {self}")
         return {"startup": self.startup, "learn": self.learn, "trigger": self.trigger, **limits}
 
 
@@ -110,6 +122,9 @@ class LazyReader:
         self._request_index = {leaf.key: index for index, leaf in enumerate(self.leaves)}
         # Without learning, exactly what is touched is read.
         self._learns = options.caching.learn
+        threads = tree.file.options.threads_or(options.threads)
+        self._ahead = options.caching.ahead
+        self._depth = Depth(threads or os.cpu_count() or 1, options.caching.memory_bytes // 4)
         self.waited = 0.0
         """The time that touches took, in seconds."""
         self._used: dict[str, set[int]] = {}
@@ -120,7 +135,7 @@ class LazyReader:
                 entry_start=start,
                 entry_stop=stop,
                 trained=self._trained(options),
-                threads=tree.file.options.threads_or(options.threads),
+                threads=threads,
                 deadline=self._deadline,
                 **options.caching.for_core(),
             )
@@ -194,9 +209,37 @@ class LazyReader:
         Nothing is raised: a column that cannot be read says so when it is touched.
         """
         held, names = self.hold(window), self.in_use
-        if names and self._learns and (is_first or not self.tree.core.is_distant):
-            in_background(lambda: self.touch(names, window))
+        if names and self._learns and (is_first if self.tree.core.is_distant else self._ahead != 0):
+            in_background(lambda: self._decode(names, window))
         return held
+
+    @property
+    def depth(self) -> int:
+        """How many windows to hold ahead, none while no field is in use. The core reads those of servers."""
+        if not self.in_use:
+            return 0
+        if self.tree.core.is_distant:
+            return 1
+        return self._depth.windows(self._window_bytes) if self._ahead is None else self._ahead
+
+    def note_use(self, window: int, seconds: float) -> None:
+        """Takes note of the time that a window was in use, without waiting for columns."""
+        self._depth.note_use(seconds / self._entries(window))
+
+    def _decode(self, names: Sequence[str], window: int) -> None:
+        begin = time.perf_counter()
+        self.touch(names, window)
+        self._depth.note_decoding((time.perf_counter() - begin) / self._entries(window))
+
+    def _window_bytes(self) -> float:
+        """The mean size of the columns in use of a window."""
+        leaves = {leaf.key: leaf for name in self.in_use for leaf in self._branch(name)[1]}
+        decoded = sum(leaf.uncompressed_bytes for leaf in leaves.values())
+        return decoded / max(1, self.tree.num_entries) * (self.stop - self.start) / len(self.windows)
+
+    def _entries(self, window: int) -> int:
+        start, stop = self.windows[window]
+        return stop - start
 
     def release(self, window: int) -> None:
         """Allows the data of a window to be dropped."""
