@@ -46,6 +46,12 @@ OBJECTS = {
     "edm_test": ("edm", 209, 6),
     "xaod_test": ("xaod", 209, 8),
 }
+# The same for data tiers of CMS: the compression that each has there.
+TIERS = {
+    "raw_like": ("tiers", 204, 300, "raw"),
+}
+# With a few events, to compare values.
+OBJECTS |= TIERS | {f"{name}_small": (*made[:2], 4, made[3]) for name, made in TIERS.items()}
 
 
 # Name: the seed, the events, and the mean number of hits of an event.
