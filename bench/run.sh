@@ -59,7 +59,10 @@ for part in $parts; do
         install XRootD xrootd fsspec-xrootd
         install s3fs s3fs
         ;;
-    wide) inputs=$inputs,nano_zstd5,wide_small,wide_3500,wide_10000,wide_20000,wide_trees ;;
+    wide)
+        inputs=$inputs,nano_zstd5,wide_small,wide_3500,wide_10000,wide_20000,wide_trees
+        for tier in raw gensim reco aod; do inputs=$inputs,${tier}_like,${tier}_like_small; done
+        ;;
     mix)
         inputs=$inputs,signal,minbias_0,minbias_1,minbias_2,minbias_3,minbias_4,minbias_5,minbias_6,minbias_7
         install matplotlib matplotlib
@@ -93,6 +96,9 @@ case " $parts " in
     done
     "$python" bench/chain.py --markdown "$tables/chain.md" --json "$results/chain.json" --plot docs/images/chain.svg
     ;;
+esac
+case " $parts " in
+*" wide "*) "$python" bench/tiers.py --markdown "$tables/tiers.md" --json "$results/tiers.json" ;;
 esac
 case " $parts " in
 *" rntuple "*) "$python" bench/formats.py --markdown "$tables/formats.md" --json "$results/formats.json" ;;

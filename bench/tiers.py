@@ -35,8 +35,33 @@ TREE, HEADER = "Events", "tiers"
 # Products of the loops.
 LOOPS = {
     "raw_like": ["FEDRawDataCollection_strips__LHC.", "FEDRawDataCollection_hcal__LHC."],
+    "gensim_like": [
+        "SimTracks_g4SimHits__SIM.",
+        "PSimHits_g4SimHits_TrackerHitsTIBLowTof_SIM.",
+        "PCaloHits_g4SimHits_EcalHitsEB_SIM.",
+        "recoGenParticles_genParticles__SIM.",
+    ],
+    "reco_like": [
+        "recoTracks_generalTracks__RECO.",
+        "recoVertexs_offlinePrimaryVertices__RECO.",
+        "recoPFJets_ak4PFJetsCHS__RECO.",
+        "recoMuons_muons__RECO.",
+        "EcalRecHitsSorted_EcalRecHitsEB__RECO.",
+    ],
+    "aod_like": [
+        "recoTracks_generalTracks__RECO.",
+        "recoVertexs_offlinePrimaryVertices__RECO.",
+        "recoPFJets_ak4PFJetsCHS__RECO.",
+        "recoMuons_muons__RECO.",
+        "recoPFCandidates_particleFlow__RECO.",
+    ],
 }
-TITLES = {"raw_like": "RAW-like"}
+TITLES = {
+    "raw_like": "RAW-like: 10 products of blobs, LZMA-4",
+    "gensim_like": "GEN-SIM-like: 34 unsplit products, LZMA-1",
+    "reco_like": "RECO-like: 264 products, split level 1, ZSTD-4",
+    "aod_like": "AOD-like: 213 products, fully split, LZMA-4",
+}
 # Bunch crossings are evenly distributed from 0 to 3,563.
 COLUMN, BOUND = "bunchCrossing_", 356
 TASKS = ["read", "loop", "skim"]

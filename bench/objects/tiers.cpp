@@ -1,6 +1,6 @@
 // Writes a file like those of CMS's other data tiers: tiers OUT.root COMPRESSION EVENTS raw|gensim|reco|aod
-// raw: 10 products of blobs, unsplit, 300 kB an event; gensim: hits of the simulation and generated particles, unsplit; reco: just under 300
-// products, at split level 1, 1 MB an event; aod: those without the hits of the tracker and the calorimeters, fully split.
+// raw: 10 products of blobs, unsplit, 300 kB an event; gensim: hits of the simulation and generated particles, unsplit; reco:
+// under 300 products, at split level 1, 1 MB an event; aod: those without the hits of tracker and calorimeters, fully split.
 #include "events.h"
 #include "tiers.h"
 
@@ -90,7 +90,8 @@ void GenSim()
       gFill.Resize(tracks, 700);
       unsigned id = 1;
       for (auto &track : tracks) {
-         track = {id += 1 + gFill.Below(8), 0, gFill.Chance(.5f) ? 22 : 211, gFill.Below(400), gFill.Chance(.6f) ? -1 : gFill.Below(300)};
+         track = {id += 1 + gFill.Below(8), 0, gFill.Chance(.5f) ? 22 : 211, gFill.Below(400),
+                  gFill.Chance(.6f) ? -1 : gFill.Below(300)};
          track.momentum_ = {gFill.Exponential(2), gFill.Gauss(2), (gFill.Uniform() - .5f) * 6.28f, .1396f};
          track.atCalorimeter_ = gFill.Chance(.5f) ? math::Point() : gFill.Somewhere(100, 150);
       }
@@ -139,8 +140,9 @@ void Reconstructed(float scale)
    using std::to_string;
    auto track = [](auto &item) { gFill.Track(item); };
    auto cluster = [](auto &item) { gFill.Cluster(item); };
-   for (auto [label, mean] : {std::pair{"generalTracks", 550}, {"globalMuons", 3}, {"standAloneMuons", 4}, {"electronGsfTracks", 12},
-                              {"conversionTracks", 20}, {"tevMuons", 3}, {"displacedTracks", 15}, {"cosmicMuons", 1}})
+   for (auto [label, mean] : {std::pair{"generalTracks", 550}, {"globalMuons", 3}, {"standAloneMuons", 4},
+                              {"electronGsfTracks", 12}, {"conversionTracks", 20}, {"tevMuons", 3},
+                              {"displacedTracks", 15}, {"cosmicMuons", 1}})
       Collection<reco::Track>("recoTracks", label, kUnsplit, mean * scale, track);
    for (auto [label, mean] : {std::pair{"particleFlow", 900.f}, {"particleFlowTmp", 250}, {"pfIsolated", 40}, {"pfPileUp", 90}})
       Collection<reco::PFCandidate>("recoPFCandidates", label, kUnsplit, mean * scale, [](auto &item) {
@@ -154,7 +156,8 @@ void Reconstructed(float scale)
          item.rawHcal_ = item.hcal_;
          item.flags_ = gFill.Below(8);
       });
-   for (const char *label : {"ak4PFJets", "ak4PFJetsCHS", "ak4PFJetsPuppi", "ak8PFJets", "ak8PFJetsPuppi", "ak4CaloJets", "ak4TrackJets"})
+   for (const char *label : {"ak4PFJets", "ak4PFJetsCHS", "ak4PFJetsPuppi", "ak8PFJets", "ak8PFJetsPuppi", "ak4CaloJets",
+                             "ak4TrackJets"})
       Collection<reco::PFJet>("recoPFJets", label, kUnsplit, 18, [](auto &jet) {
          gFill.Candidate(jet, 5 + gFill.Exponential(30));
          jet.area_ = gFill.Cut(.5f + gFill.Gauss(.02f), 10);
@@ -164,11 +167,12 @@ void Reconstructed(float scale)
             multiplicity = gFill.Below(12);
          gFill.Pointers(jet.constituents_, gFill.Count(18), 41, 30);
       });
-   for (auto [label, mean] : {std::pair{"offlinePrimaryVertices", 28}, {"offlinePrimaryVerticesWithBS", 28}, {"inclusiveSecondaryVertices", 3},
-                              {"generalV0Kshort", 4}, {"generalV0Lambda", 3}})
+   for (auto [label, mean] : {std::pair{"offlinePrimaryVertices", 28}, {"offlinePrimaryVerticesWithBS", 28},
+                              {"inclusiveSecondaryVertices", 3}, {"generalV0Kshort", 4}, {"generalV0Lambda", 3}})
       Collection<reco::Vertex>("recoVertexs", label, kUnsplit, mean, [](auto &item) { gFill.Vertex(item, 30, 50, 18); });
-   for (const char *label : {"particleFlowSuperClusterBarrel", "particleFlowSuperClusterEndcap", "hybridSuperClusters", "multi5x5Clusters",
-                             "particleFlowEGamma", "particleFlowClusterHCAL", "particleFlowClusterHO", "particleFlowClusterPS"})
+   for (const char *label : {"particleFlowSuperClusterBarrel", "particleFlowSuperClusterEndcap", "hybridSuperClusters",
+                             "multi5x5Clusters", "particleFlowEGamma", "particleFlowClusterHCAL", "particleFlowClusterHO",
+                             "particleFlowClusterPS"})
       Collection<reco::CaloCluster>("recoCaloClusters", label, kUnsplit, 25 * scale, cluster);
    Collection<pat::Electron>("recoGsfElectrons", "gedGsfElectrons", kUnsplit, 3, [](auto &item) { gFill.Electron(item); });
    Collection<pat::Photon>("recoPhotons", "gedPhotons", kUnsplit, 5, [](auto &item) { gFill.Photon(item); });
@@ -220,6 +224,7 @@ void Reconstructed(float scale)
       results.paths_.resize(650);
       for (auto &path : results.paths_)
          path = gFill.Chance(.05f) ? 1 : 256 + int(gFill.Uniform() * gFill.Uniform() * 60);
+      results.psetid_.hash_ = "0123456789abcdef";
    });
 }
 
