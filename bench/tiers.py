@@ -25,7 +25,7 @@ from typing import Any
 import objects_values
 import results
 from generate import TIERS
-from machine import load_file
+from machine import load_file, touch_memory
 from measured import measured
 from objects import Reader
 from results import table
@@ -96,7 +96,7 @@ def measure(options: argparse.Namespace) -> Iterator[Record]:
         for task in TASKS:
             for threads in (1, 2):
                 yield from runs(name, task, threads, options)
-        yield {"input": name, "task": "skims", "equal": same_skims(name, options)}
+        yield {"input": name, "task": "skims", **same_skims(name, options)}
 
 
 def runs(name: str, task: str, threads: int, options: argparse.Namespace) -> Iterator[Record]:
@@ -104,6 +104,7 @@ def runs(name: str, task: str, threads: int, options: argparse.Namespace) -> Ite
     found: dict[str, list[Record]] = {SAPWOOD: [], ROOT: []}
     environment = {**os.environ, "SAPWOOD_THREADS": str(threads)}
     for _ in range(options.runs):
+        touch_memory()
         for client, records in found.items():
             records.append(measured(command(client, task, name, threads, options), environment, RUN_SECONDS))
     if len({one.get("found") for records in found.values() for one in records if "error" not in one}) > 1:
@@ -121,16 +122,16 @@ def compared(name: str, options: argparse.Namespace) -> dict[str, str]:
     return objects_values.compare(small, TREE, expected)
 
 
-def same_skims(name: str, options: argparse.Namespace) -> bool:
-    """Whether ROOT reads the same from both skims, which are then removed."""
-    files = [skimmed(client, name, options) for client in (SAPWOOD, ROOT)]
-    values = [
-        objects_values.of_root(file, TREE, HEADER, options.data / "build") if file.exists() else None
-        for file in files
-    ]
-    for file in files:
-        file.unlink(missing_ok=True)
-    return values[0] is not None and values[0] == values[1]
+def same_skims(name: str, options: argparse.Namespace) -> Record:
+    """Whether ROOT reads the same from both skims, and their sizes. Removes them."""
+    values, sizes = [], []
+    for client in (SAPWOOD, ROOT):
+        file = skimmed(client, name, options)
+        if file.exists():
+            values.append(objects_values.of_root(file, TREE, HEADER, options.data / "build"))
+            sizes.append(file.stat().st_size)
+            file.unlink()
+    return {"equal": len(values) == 2 and values[0] == values[1], "sizes": sizes}
 
 
 def line(record: Record) -> str:
@@ -166,12 +167,14 @@ def tables(records: list[Record]) -> tuple[dict[str, str], list[str]]:
         head += [f"sapwood: {clock} s", f"ROOT: {clock} s", "ROOT / sapwood"]
     for name in dict.fromkeys(one["input"] for one in records):
         here = [one for one in records if one["input"] == name]
-        wrong, equal = (next(one[key] for one in here if key in one) for key in ("wrong", "equal"))
+        said = ("wrong", "equal", "sizes")
+        wrong, equal, sizes = (next(one[key] for one in here if key in one) for key in said)
         problems = [f"{one['client']}, {one['task']}: {one['error']}" for one in here if "error" in one]
         problems += [f"`{product}`: {what}" for product, what in wrong.items() if what]
         shown = rows(here)
         text = f"{len(wrong) - sum(map(bool, wrong.values()))} of {len(wrong)} products equal those of ROOT. "
-        text += f"The skims are {'equal' if equal else 'not equal'}."
+        text += f"The skims are {'equal' if equal else 'not equal'}"
+        text += f", and take {' and '.join(f'{size / 1e6:.1f}' for size in sizes)} MB."
         parts = [table([*head, f"both at least {LEAST:g}"], shown), text, *dict.fromkeys(problems)]
         found[TITLES[name]] = "\n\n".join(parts)
         missed += [f"{name}: {' '.join(row)}" for row in shown if row[-1] == results.VERDICTS[False]]
