@@ -81,7 +81,7 @@ bench-objects: build ## only objects: products of MiniAOD-like and xAOD-like fil
 bench-remote bench-links: build servers ## only root://, http:// and s3://, at low and high latency, or slow lines
 bench-rntuple bench-learned: build servers ## only RNTuples, or lazy reading of columns that are not declared
 bench-loops: build servers ## only loops over many files
-bench-wide bench-columns bench-mounts: build ## only wide trees, second runs, a mount
+bench-wide bench-columns bench-mounts: build ## only wide trees and data tiers, second runs, a mount
 bench-mix: build servers ## only background events of a pool, next to ROOT
 bench-sources: build servers ## only reading one file from several replicas
 bench-write: build ## only writing files

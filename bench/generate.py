@@ -1,6 +1,7 @@
 """Makes the inputs of the benchmarks with real ROOT: NanoAOD-like (four compressions, also as RNTuples, and
 20 small files, and a shorter one in LZMA-9), H1-like (two layouts), trees of many branches (`wide_…`),
-MiniAOD-like (`edm_…`) and xAOD-like, and a pool of background events (`minbias_…`) with signal for them.
+MiniAOD-like (`edm_…`) and xAOD-like, RAW- to AOD-like (`…_like`), and a pool of background events
+(`minbias_…`) with signal for them.
 
     python bench/generate.py --out DIR [--events 100000] [--only nano_zstd5,h1_new]
 
@@ -48,6 +49,15 @@ OBJECTS = {
     "edm_test": ("edm", 209, 6),
     "xaod_test": ("xaod", 209, 8),
 }
+# The same for data tiers of CMS: the compression that each has there.
+TIERS = {
+    "raw_like": ("tiers", 204, 300, "raw"),
+    "gensim_like": ("tiers", 201, 250, "gensim"),
+    "reco_like": ("tiers", 504, 250, "reco"),
+    "aod_like": ("tiers", 204, 300, "aod"),
+}
+# With a few events, to compare values.
+OBJECTS |= TIERS | {f"{name}_small": (*made[:2], 4, made[3]) for name, made in TIERS.items()}
 
 
 # Name: the seed, the events, and the mean number of hits of an event.

@@ -59,7 +59,10 @@ for part in $parts; do
         install XRootD xrootd fsspec-xrootd
         install s3fs s3fs
         ;;
-    wide) inputs=$inputs,nano_zstd5,wide_small,wide_3500,wide_10000,wide_20000,wide_trees ;;
+    wide)
+        inputs=$inputs,nano_zstd5,wide_small,wide_3500,wide_10000,wide_20000,wide_trees
+        for tier in raw gensim reco aod; do inputs=$inputs,${tier}_like,${tier}_like_small; done
+        ;;
     mix)
         inputs=$inputs,signal,minbias_0,minbias_1,minbias_2,minbias_3,minbias_4,minbias_5,minbias_6,minbias_7
         install matplotlib matplotlib
@@ -99,6 +102,9 @@ case " $parts " in
     "$python" bench/ahead.py --markdown "$tables/ahead.md" --json "$results/ahead.json" --plot docs/images/ahead.svg
     "$python" bench/together.py --markdown "$tables/together.md" --json "$results/together.json"
     ;;
+esac
+case " $parts " in
+*" wide "*) "$python" bench/tiers.py --markdown "$tables/tiers.md" --json "$results/tiers.json" ;;
 esac
 case " $parts " in
 *" rntuple "*) "$python" bench/formats.py --markdown "$tables/formats.md" --json "$results/formats.json" ;;

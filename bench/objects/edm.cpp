@@ -1,49 +1,9 @@
 // Writes a MiniAOD-like file: edm OUT.root COMPRESSION EVENTS [split]
 // About 110 products, most of them unsplit, and the trees for lumis, runs and metadata; with `split`, all products that ROOT
 // can split are split.
-#include "fill.h"
-#include <TBranch.h>
-#include <TFile.h>
-#include <TROOT.h>
-#include <TTree.h>
-#include <cstdio>
-#include <cstdlib>
-#include <functional>
+#include "events.h"
 
 namespace {
-constexpr int kBasketSize = 16384;
-enum Split { kUnsplit = 0, kSplit = 99 };
-
-Filler gFill;
-TTree *gEvents;
-bool gSplitAll;
-std::vector<std::function<void()>> gProducts;
-
-template <class T>
-void Product(const char *type, const std::string &label, Split split, std::function<void(T &)> fill,
-             const char *instance = "", const char *process = "PAT")
-{
-   auto **wrapper = new edm::Wrapper<T> *(new edm::Wrapper<T>);
-   const std::string name = std::string(type) + "_" + label + "_" + instance + "_" + process + ".";
-   if (!gEvents->Branch(name.c_str(), wrapper, kBasketSize, gSplitAll ? kSplit : split)) {
-      std::fprintf(stderr, "no branch %s\n", name.c_str());
-      std::exit(1);
-   }
-   gProducts.push_back([wrapper, fill] { fill((*wrapper)->obj); });
-}
-
-// A collection: `mean` items per event, each filled on its own.
-template <class T>
-void Collection(const char *type, const std::string &label, Split split, float mean, std::function<void(T &)> fill,
-                const char *instance = "")
-{
-   Product<std::vector<T>>(type, label, split, [mean, fill](auto &items) {
-      gFill.Resize(items, mean);
-      for (auto &item : items)
-         fill(item);
-   }, instance);
-}
-
 void Candidates()
 {
    auto packed = [](auto &candidate) { gFill.Packed(candidate); };
@@ -300,28 +260,9 @@ void SmallProducts()
       Product<std::vector<std::string>>("Strings", "names" + std::to_string(i), kUnsplit,
                                         [](auto &names) { names = {"hltL3MuonCandidates", "hltEgamma"}; });
 }
-} // namespace
 
-int main(int argc, char **argv)
+void Products()
 {
-   if (argc < 4) {
-      std::fprintf(stderr, "usage: edm OUT.root COMPRESSION EVENTS [split]\n");
-      return 2;
-   }
-   const long events = std::atol(argv[3]);
-   gSplitAll = argc > 4 && std::string(argv[4]) == "split";
-   constexpr int kEventsPerLumi = 500;
-
-   ROOT::EnableImplicitMT(2);
-   TFile file(argv[1], "RECREATE", "", std::atoi(argv[2]));
-   gEvents = new TTree("Events", "Events");
-   gEvents->SetAutoFlush(-20 * 1024 * 1024);
-   edm::EventAuxiliary auxiliary;
-   std::vector<edm::StoredProductProvenance> provenance;
-   std::vector<std::uint16_t> lists = {0, 1, 2};
-   gEvents->Branch("EventAuxiliary", &auxiliary, kBasketSize, kSplit);
-   gEvents->Branch("BranchListIndexes", &lists, kBasketSize, kSplit);
-   gEvents->Branch("EventProductProvenance", &provenance, kBasketSize, kSplit);
    Candidates();
    Jets();
    Leptons();
@@ -330,37 +271,17 @@ int main(int argc, char **argv)
    Trigger();
    Generator();
    SmallProducts();
-   for (unsigned i = 0; i < 40; i++)
-      provenance.push_back({1000 + i * 77, i});
+}
+} // namespace
 
-   auto *lumis = new TTree("LuminosityBlocks", "LuminosityBlocks");
-   edm::LuminosityBlockAuxiliary lumi;
-   lumis->Branch("LuminosityBlockAuxiliary", &lumi, kBasketSize, kSplit);
-   for (long event = 0; event < events; event++) {
-      auxiliary.processHistoryID_.hash_ = "0123456789abcdef";
-      auxiliary.processGUID_ = "ABCDEFGHIJKLMNOP";
-      auxiliary.luminosityBlock_ = 1 + event / kEventsPerLumi;
-      auxiliary.id_ = {1, auxiliary.luminosityBlock_, ULong64_t(event + 1)};
-      auxiliary.time_ = {unsigned(event), 1700000000u};
-      auxiliary.bunchCrossing_ = gFill.Below(3564);
-      for (auto &product : gProducts)
-         product();
-      gEvents->Fill();
-      if (event % kEventsPerLumi == 0) {
-         lumi.run_ = 1;
-         lumi.lumi_ = auxiliary.luminosityBlock_;
-         lumis->Fill();
-      }
+int main(int argc, char **argv)
+{
+   if (argc < 4) {
+      std::fprintf(stderr, "usage: edm OUT.root COMPRESSION EVENTS [split]\n");
+      return 2;
    }
-   auto *runs = new TTree("Runs", "Runs"), *metadata = new TTree("MetaData", "MetaData");
-   edm::RunAuxiliary run;
-   edm::FileFormatVersion version{35};
-   runs->Branch("RunAuxiliary", &run, kBasketSize, kSplit);
-   metadata->Branch("FileFormatVersion", &version, kBasketSize, kSplit);
-   runs->Fill();
-   metadata->Fill();
-   file.Write();
-   std::printf("%zu products, %lld entries, %.0f MB of baskets, %.0f MB compressed\n", gProducts.size(),
-               gEvents->GetEntries(), gEvents->GetTotBytes() / 1e6, gEvents->GetZipBytes() / 1e6);
+   if (argc > 4 && std::string(argv[4]) == "split")
+      gSplitAll = kSplit;
+   WriteFile(argv[1], std::atoi(argv[2]), std::atol(argv[3]), Products);
    return 0;
 }

@@ -1,16 +1,25 @@
 // Reads a tree with ROOT and its dictionaries, and prints the cost as a line of JSON:
-//    read FILE TREE total|products THREADS [DICTIONARY]
+//    read FILE TREE total|products|loop|skim THREADS [DICTIONARY [ARGUMENT...]]
 // total: TTree::GetEntry over all entries; products: one top-level branch after the other. Objects are discarded.
+// loop PRODUCT...: the same over these collections, whose items it counts, with a TTreeCache.
+// skim OUT COLUMN BOUND: writes the entries with COLUMN < BOUND to OUT, compressed as in FILE. Of the others, it reads only
+// COLUMN.
 #include <TBranchElement.h>
+#include <TClass.h>
+#include <TDataMember.h>
 #include <TFile.h>
+#include <TLeaf.h>
 #include <TROOT.h>
 #include <TSystem.h>
 #include <TTree.h>
+#include <TVirtualCollectionProxy.h>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string>
+#include <vector>
 
 namespace {
 struct Clock {
@@ -46,12 +55,66 @@ bool ReadProduct(TTree *tree, TBranch *branch)
          return false;
    return true;
 }
+// A collection in a wrapper.
+struct Collection {
+   TBranchElement *fBranch;
+   Long_t fOffset;
+   TVirtualCollectionProxy *fProxy;
+
+   Collection(TTree *tree, const std::string &name) : fBranch{dynamic_cast<TBranchElement *>(tree->GetBranch(name.c_str()))}
+   {
+      auto *wrapper = TClass::GetClass(fBranch->GetClassName());
+      fOffset = wrapper->GetDataMemberOffset("obj");
+      fProxy = TClass::GetClass(wrapper->GetDataMember("obj")->GetFullTypeName())->GetCollectionProxy();
+      tree->SetBranchStatus((name + "*").c_str(), true);
+      tree->AddBranchToCache(fBranch, true);
+   }
+   unsigned Size() const
+   {
+      TVirtualCollectionProxy::TPushPop push(fProxy, fBranch->GetObject() + fOffset);
+      return fProxy->Size();
+   }
+};
+
+long long Loop(TTree *tree, int count, char **names)
+{
+   tree->SetCacheSize(-1);
+   tree->SetBranchStatus("*", false);
+   std::vector<Collection> products;
+   for (int i = 0; i < count; i++)
+      products.emplace_back(tree, names[i]);
+   tree->StopCacheLearningPhase();
+   long long items = 0;
+   for (Long64_t entry = 0; entry < tree->GetEntries(); entry++) {
+      tree->GetEntry(entry);
+      for (auto &product : products)
+         items += product.Size();
+   }
+   return items;
+}
+
+long long Skim(TTree *tree, const char *target, const char *column, double bound)
+{
+   TFile out(target, "RECREATE", "", tree->GetCurrentFile()->GetCompressionSettings());
+   auto *copy = tree->CloneTree(0);
+   auto *leaf = tree->GetLeaf(column);
+   for (Long64_t entry = 0; entry < tree->GetEntries(); entry++) {
+      leaf->GetBranch()->GetEntry(tree->LoadTree(entry));
+      if (leaf->GetValue() < bound) {
+         tree->GetEntry(entry);
+         copy->Fill();
+      }
+   }
+   const auto entries = copy->GetEntries();
+   out.Write();
+   return entries;
+}
 } // namespace
 
 int main(int argc, char **argv)
 {
    if (argc < 5) {
-      std::fprintf(stderr, "usage: read FILE TREE total|products THREADS [DICTIONARY]\n");
+      std::fprintf(stderr, "usage: read FILE TREE total|products|loop|skim THREADS [DICTIONARY [ARGUMENT...]]\n");
       return 2;
    }
    if (argc > 5 && gSystem->Load(argv[5]) < 0)
@@ -70,6 +133,14 @@ int main(int argc, char **argv)
       clock.Print();
       std::printf("}\n");
       return whole ? 0 : 1;
+   }
+   if (const bool loop = !std::strcmp(argv[3], "loop"); loop || !std::strcmp(argv[3], "skim")) {
+      const Clock clock;
+      const auto found = loop ? Loop(tree, argc - 6, argv + 6) : Skim(tree, argv[6], argv[7], std::atof(argv[8]));
+      std::printf("{\"found\": %lld, ", found);
+      clock.Print();
+      std::printf("}\n");
+      return 0;
    }
    std::printf("{");
    const char *separator = "";

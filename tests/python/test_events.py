@@ -18,6 +18,7 @@ from numpy.testing import assert_array_equal
 import sapwood
 from sapwood import Caching, errors
 
+OBJECTS = Path(__file__).parents[1] / "conformance" / "objects" / "edm.root"
 TWO_WINDOWS = Caching(startup_entries=300)
 
 
@@ -62,6 +63,19 @@ def test_lists_of_text_are_awkward(corpus: Path) -> None:
         found = [event.x for event in tree.events()]
     assert isinstance(found[0], ak.Array)
     assert [one.tolist() for one in found] == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["patPackedCandidates_lostTracks__PAT.obj", "EcalRecHitsSorted_reducedEgamma_reducedEBRecHits_PAT.obj"],
+)
+def test_lists_of_objects_are_those_of_the_array(label: str) -> None:
+    with sapwood.open({str(OBJECTS): "Events"}) as tree:
+        array = tree[label].array()
+        for event in tree.events():
+            found, expected = event[label], array[event.entry]
+            assert found.type == expected.type and ak.array_equal(found, expected)
+            assert all(ak.array_equal(found[name], expected[name]) for name in expected.fields)
 
 
 def test_events_outlive_the_loop_and_the_file(events_file: Path, arrays: Any) -> None:

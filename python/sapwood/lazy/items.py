@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, starmap
 from typing import Any
 
+import numpy as np
+
 from ..arrays.awkward import column_to_awkward
 from ..arrays.column import BuiltColumn, Column, is_flat
 from ..arrays.libraries import library_named
@@ -34,6 +36,8 @@ def items_of(column: Column) -> Items:
         return _lists(column)
     if kind == "string":
         return Items(_texts(column))
+    if kind == "list" and column.form[1][0] == "record":
+        return Items(_objects(column))
     return Items(array_of(column).__getitem__)
 
 
@@ -74,6 +78,21 @@ def _lists(column: Column) -> Items:
         return map(content.__getitem__, starmap(slice, pairwise(here)))
 
     return Items(at, over)
+
+
+def _objects(column: Column) -> Getter:
+    """Lists of records, behind an index: to cut that takes a tenth of the time of cutting every member."""
+    import awkward as ak
+
+    layout = array_of(column).layout
+    index, records = np.arange(len(layout.content)), layout.content
+    edges = memoryview(layout.offsets.data)
+
+    def at(position: int) -> Any:
+        here = ak.index.Index64(index[edges[position] : edges[position + 1]])
+        return ak.Array(ak.contents.IndexedArray(here, records))
+
+    return at
 
 
 def _texts(column: Column) -> Getter:

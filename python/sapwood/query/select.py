@@ -164,16 +164,18 @@ def _filtered(source: HasBranches, filters: Filters) -> dict[str, Output]:
     """All readable branches that pass the filters, by name.
 
     A group becomes one output only if some of its leaves do not pass the filters; otherwise, its leaves
-    become outputs. If branches share a name, only the first keeps it, and the others go by their paths.
+    become outputs, so without filters no group is looked at. If branches share a name, only the first keeps
+    it, and the others go by their paths.
     """
     passed = source.values(
         filter_name=filters.name, filter_typename=filters.typename, filter_branch=filters.branch
     )
     indices = {branch.index for branch in passed}
+    narrowed = filters != ALL
     groups: list[Branch] = []
     inside: set[int] = set()
     for branch in passed:
-        leaves = {leaf.index for leaf in readable_leaves(branch)} if branch.is_group else set()
+        leaves = {leaf.index for leaf in readable_leaves(branch)} if narrowed and branch.is_group else set()
         if leaves and not leaves <= indices and branch.index not in inside:
             groups.append(branch)
             inside |= leaves | {descendant.index for descendant in branch.values()}
