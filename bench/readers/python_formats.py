@@ -1,10 +1,11 @@
 """Reads or rewrites the events of a file in one of several formats, and prints JSON: for chain_formats.py.
 
-    python python_formats.py convert|read|chain FORMAT SOURCE TARGET THREADS COLUMNS
+    python python_formats.py convert|read|columns|chain FORMAT SOURCE TARGET THREADS COLUMNS
 
-convert writes the tree Events of SOURCE in the format. read reads the columns in the file COLUMNS as arrays,
-all of them if it is empty. chain reads all columns of SOURCE, STEP events at a time, and writes them to
-TARGET in the same format. The clock starts after imports. Each library is used as its manual says.
+convert writes the tree Events of SOURCE in the format. read reads all columns, STEP events at a time, and
+discards them. columns reads those in COLUMNS, separated by commas, as arrays. chain reads all columns of
+SOURCE, STEP events at a time, and writes them to TARGET in the same format. The clock starts after imports.
+Each library is used as its manual says.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import awkward as ak
@@ -47,9 +47,13 @@ class Tree:
             for step in steps:
                 tree.extend(step)
 
-    def read(self, source: str, columns: list[str]) -> dict[str, Any]:
+    def read(self, source: str) -> None:
+        for _ in self.steps(source):
+            pass
+
+    def columns(self, source: str, columns: list[str]) -> dict[str, Any]:
         with sapwood.open(f"{source}:{TREE}", threads=self.threads) as tree:
-            return dict(tree.arrays(columns or None, how=dict))
+            return dict(tree.arrays(columns, how=dict))
 
     def chain(self, source: str, target: str) -> None:
         self.write(self.steps(source), target)
@@ -71,32 +75,31 @@ class RNTuple(Tree):
 class TreeChain(Tree):
     """A tree: sapwood's chain."""
 
+    def read(self, source: str) -> None:
+        self.run(f"{source}:{TREE}", "none", chain="read")
+
     def chain(self, source: str, target: str) -> None:
         self.run(f"{source}:{TREE}", target)
 
     def run(self, source: str, target: str, **how: Any) -> None:
-        chain.run(source, target, threads=self.threads, batch=STEP, compression=COMPRESSION, **how)
+        how |= {"threads": self.threads, "lanes": self.threads, "batch": STEP}
+        chain.run(source, target, compression=COMPRESSION, **how)
 
 
 class Stripes(TreeChain):
-    """A dataset of stripes: sapwood's chain; read like a tree."""
+    """A dataset of stripes: sapwood's chain. So are flat files, of which all columns must be read."""
 
     def convert(self, source: str, target: str) -> None:
         self.run(f"{source}:{TREE}", target)
 
-    def read(self, source: str, columns: list[str]) -> dict[str, Any]:
-        return dict(sapwood.open(source, threads=self.threads).arrays(columns or None, how=dict))
+    def read(self, source: str) -> None:
+        self.run(source, "none", chain="read")
+
+    def columns(self, source: str, columns: list[str]) -> dict[str, Any]:
+        return dict(sapwood.open(source, threads=self.threads).arrays(columns, how=dict))
 
     def chain(self, source: str, target: str) -> None:
         self.run(source, target)
-
-
-class Flat(Stripes):
-    """A flat file of serialised events: sapwood's chain, which always reads all columns."""
-
-    def read(self, source: str, columns: list[str]) -> dict[str, Any]:
-        self.run(source, "none", chain="read")
-        return {}
 
 
 class Parquet:
@@ -107,11 +110,14 @@ class Parquet:
         import pyarrow.parquet
 
         pyarrow.set_cpu_count(threads)
-        self.module, self.arrow, self.parallel = pyarrow.parquet, pyarrow, threads > 1
+        self.module, self.parallel = pyarrow.parquet, threads > 1
 
     def convert(self, source: str, target: str) -> None:
         with sapwood.open(f"{source}:{TREE}") as tree:
             self.write(tree.iterate(without_counters(source), step_size=STEP, library="arrow"), target)
+
+    def steps(self, source: str) -> Steps:
+        return self.module.ParquetFile(source).iter_batches(batch_size=STEP, use_threads=self.parallel)
 
     def write(self, steps: Steps, target: str) -> None:
         first = next(steps)
@@ -121,19 +127,22 @@ class Parquet:
             for step in steps:
                 writer.write(step)
 
-    def read(self, source: str, columns: list[str]) -> dict[str, Any]:
-        table = self.module.read_table(source, columns=columns or None, use_threads=self.parallel)
-        return {name: table[name] for name in table.column_names}
+    def read(self, source: str) -> None:
+        for _ in self.steps(source):
+            pass
+
+    def columns(self, source: str, columns: list[str]) -> dict[str, Any]:
+        table = self.module.read_table(source, columns=columns, use_threads=self.parallel)
+        return {name: table[name] for name in columns}
 
     def chain(self, source: str, target: str) -> None:
-        file = self.module.ParquetFile(source)
-        self.write(file.iter_batches(batch_size=STEP, use_threads=self.parallel), target)
+        self.write(self.steps(source), target)
 
 
 class Hdf5:
     """HDF5: h5py, a dataset per column, with gzip and shuffle, which every HDF5 library has.
 
-    Lists are stored one after the other; an attribute names the column with their lengths.
+    The values of all lists of a column are one dataset; an attribute names the column with their lengths.
     """
 
     def __init__(self, threads: int) -> None:
@@ -162,36 +171,38 @@ class Hdf5:
             for name, counter in counters.items():
                 file[name].attrs["counter"] = counter
 
-    def read(self, source: str, columns: list[str]) -> dict[str, Any]:
-        with self.module.File(source) as file:
-            names = columns or list(file)
-            counters = {name: file[name].attrs.get("counter") for name in names}
-            for counter in sorted({counter for counter in counters.values() if counter} - set(names)):
-                names.append(counter)
-            found = {name: file[name][:] for name in names}
-        for name in set(counters.values()) - {None}:
-            found[f"offsets of {name}"] = np.concatenate([[0], np.cumsum(found[name], dtype="i8")])
-        return {name: found[name] for name in (columns or found)}
-
-    def steps(self, file: Any) -> Steps:
-        counters = {name: column.attrs.get("counter") for name, column in file.items()}
-        offsets = {
-            name: np.concatenate([[0], np.cumsum(file[name][:], dtype="i8")])
-            for name in set(counters.values()) - {None}
-        }
-        entries = next(len(file[name]) for name, counter in counters.items() if counter is None)
+    def steps(self, file: Any, counters: dict[str, str]) -> Steps:
+        offsets = {name: self.offsets(file[name]) for name in set(counters.values())}
+        entries = next(len(file[name]) for name in file if name not in counters)
         for start in range(0, entries, STEP):
             stop = min(start + STEP, entries)
             step = {}
-            for name, counter in counters.items():
-                begin, end = (start, stop) if counter is None else offsets[counter][[start, stop]]
-                step[name] = file[name][begin:end]
+            for name, column in file.items():
+                begin, end = offsets[counters[name]][[start, stop]] if name in counters else (start, stop)
+                step[name] = column[begin:end]
             yield step
+
+    def offsets(self, lengths: Any) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(lengths[:], dtype="i8")])
+
+    def counters(self, file: Any) -> dict[str, str]:
+        return {name: column.attrs["counter"] for name, column in file.items() if column.attrs}
+
+    def read(self, source: str) -> None:
+        with self.module.File(source) as file:
+            for _ in self.steps(file, self.counters(file)):
+                pass
+
+    def columns(self, source: str, columns: list[str]) -> dict[str, Any]:
+        with self.module.File(source) as file:
+            found = {name: file[name][:] for name in columns}
+            counters = {file[name].attrs.get("counter") for name in columns} - {None}
+            return {f"offsets: {name}": self.offsets(file[name]) for name in sorted(counters)} | found
 
     def chain(self, source: str, target: str) -> None:
         with self.module.File(source) as file:
-            counters = {name: column.attrs["counter"] for name, column in file.items() if column.attrs}
-            self.write(self.steps(file), target, counters)
+            counters = self.counters(file)
+            self.write(self.steps(file, counters), target, counters)
 
 
 def without_counters(source: str) -> list[str]:
@@ -211,7 +222,7 @@ FORMATS: dict[str, Callable[[int], Any]] = {
     "TTree, chain": TreeChain,
     "RNTuple": RNTuple,
     "stripes, chain": Stripes,
-    "flat, chain": Flat,
+    "flat, chain": Stripes,
     "Parquet": Parquet,
     "HDF5": Hdf5,
 }
@@ -237,17 +248,19 @@ def used() -> float:
 
 def main() -> None:
     action, name, source, target, threads, listed = sys.argv[1:]
-    columns = Path(listed).read_text().split()
-    form, sums = FORMATS[name](int(threads)), {}
+    columns, form = listed.split(","), FORMATS[name](int(threads))
+    work = {
+        "convert": lambda: form.convert(source, target),
+        "read": lambda: form.read(source),
+        "columns": lambda: form.columns(source, columns),
+        "chain": lambda: form.chain(source, target),
+    }[action]
     begin, before = time.perf_counter(), used()
-    if action == "read":
-        arrays = form.read(source, columns)
-    else:
-        getattr(form, action)(source, target)
+    arrays = work()
     found: dict[str, Any] = {"wall": time.perf_counter() - begin, "cpu": used() - before}
-    if action == "read":
-        sums = {column: total(arrays[column]) for column in columns if column in arrays}
-    print(json.dumps(found | {"sums": sums}))
+    if action == "columns":
+        found["sums"] = {column: total(arrays[column]) for column in columns}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":
