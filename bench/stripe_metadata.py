@@ -134,13 +134,10 @@ def law(fit: np.ndarray, record: Record) -> float:
 
 
 def by_layout(records: list[Record]) -> dict[str, list[Record]]:
-    """The records of each layout, from the least events and products to the most."""
+    """The records of each layout of which there are enough for the fit, the largest dataset last."""
     found = {like: [one for one in records if one["like"] == like] for like in LAYOUTS}
-    return {
-        like: sorted(some, key=lambda one: (one["events"], one["products"]))
-        for like, some in found.items()
-        if some
-    }
+    order = {like: sorted(some, key=total) for like, some in found.items()}
+    return {like: some for like, some in order.items() if len(some) > len(terms(some[0]))}
 
 
 def tables(records: list[Record]) -> tuple[dict[str, str], list[results.Check]]:
