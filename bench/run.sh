@@ -45,6 +45,8 @@ for part in $parts; do
         install XRootD xrootd
         install matplotlib matplotlib
         install sqlalchemy 'sqlalchemy>=2' 'psycopg[binary]'
+        install pyarrow pyarrow
+        install h5py h5py
         SAPWOOD_RADOSGW=${SAPWOOD_RADOSGW:-1} sh scripts/radosgw.sh
         ;;
     write | repack | mounts) inputs=$inputs,nano_zstd5 ;;
@@ -91,10 +93,11 @@ for part in $parts; do
 done
 case " $parts " in
 *" stripe "*)
-    for more in races layouts cuts scale; do
+    for more in races layouts cuts scale metadata; do
         "$python" "bench/stripe_$more.py" --markdown "$tables/stripe_$more.md" --json "$results/stripe_$more.json"
     done
     "$python" bench/chain.py --markdown "$tables/chain.md" --json "$results/chain.json" --plot docs/images/chain.svg
+    "$python" bench/chain_formats.py --markdown "$tables/chain_formats.md" --json "$results/chain_formats.json"
     ;;
 esac
 case " $parts " in
