@@ -3,10 +3,16 @@
 use crate::{CostModel, Identity, PageCache, Source, check};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, cannot_read};
+use std::collections::VecDeque;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
+
+/// Bytes whose pages stay although they are to be dropped: threads read near each other, and the kernel reads ahead, so
+/// that pages which were dropped at once would be read again.
+const BEHIND: u64 = 64 << 20;
 
 /// A local file that is read by position: any number of threads may read at the same time.
 ///
@@ -16,7 +22,14 @@ pub struct LocalSource {
     file: positional::File,
     identity: Identity,
     stamp: Stamp,
-    page_cache: PageCache,
+    /// If pages are to be dropped: the ranges that were read last, whose pages stay for now.
+    behind: Option<Mutex<RangesBehind>>,
+}
+
+#[derive(Debug, Default)]
+struct RangesBehind {
+    ranges: VecDeque<ByteRange>,
+    bytes: u64,
 }
 
 /// Attributes that change when an open file is written to. Replacing the file does not matter: the open file stays
@@ -55,14 +68,29 @@ impl LocalSource {
         let stamp = Stamp::of(&metadata);
         let identity = Identity { url: name, size: stamp.size, version: stamp.version() };
         let file = positional::File::new(file);
-        Ok(LocalSource { file, identity, stamp, page_cache: PageCache::Keep })
+        Ok(LocalSource { file, identity, stamp, behind: None })
     }
 
-    /// The same file, whose pages are kept or dropped after they are read.
+    /// The same file, whose pages are kept or dropped after they are read: the latest 64 MB and what the kernel read on
+    /// its own when the source is dropped.
     #[must_use]
     pub fn with_page_cache(mut self, page_cache: PageCache) -> Self {
-        self.page_cache = page_cache;
+        self.behind = (page_cache == PageCache::Drop).then(Mutex::default);
         self
+    }
+
+    /// Drops the pages of what was read long ago.
+    fn forget(&self, read: &[ByteRange]) {
+        let Some(behind) = &self.behind else { return };
+        let mut behind = behind.lock().unwrap_or_else(PoisonError::into_inner);
+        behind.bytes += read.iter().map(|range| range.len).sum::<u64>();
+        behind.ranges.extend(read);
+        while behind.bytes > BEHIND
+            && let Some(range) = behind.ranges.pop_front()
+        {
+            behind.bytes -= range.len;
+            self.file.forget(range.start, range.len);
+        }
     }
 
     /// Asks the kernel to fetch these ranges, all at the same time; it may ignore that.
@@ -86,10 +114,7 @@ impl LocalSource {
             }
             answers.push(Bytes::from(bytes));
         }
-        if self.page_cache == PageCache::Drop {
-            // After all reads: neighbouring ranges share pages.
-            ranges.iter().for_each(|range| self.file.forget(range.start, range.len));
-        }
+        self.forget(ranges);
         // After the reads, so that none of them can have seen a later version.
         let now = self.file.metadata().map_err(|e| io_error(e).url(&self.identity.url))?;
         if Stamp::of(&now) != self.stamp {
@@ -105,8 +130,7 @@ impl LocalSource {
 
 impl Drop for LocalSource {
     fn drop(&mut self) {
-        if self.page_cache == PageCache::Drop {
-            // The kernel reads on after most ranges, also what nothing asks for.
+        if self.behind.is_some() {
             self.file.forget(0, self.identity.size);
         }
     }
