@@ -312,7 +312,7 @@ assert numpy.array_equal(read, numpy.concatenate([values, -values]))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 @pytest.mark.parametrize("opener", ["recreate", "update"])
 def test_a_fork_does_not_affect_a_large_file_of_its_parent(path: Path, opener: str) -> None:
-    # It is written by a thread, which the fork does not have; what that thread locks may be locked there forever.
+    # It is written by a thread, which the fork does not have; what that thread locks may stay locked there.
     call = [sys.executable, "-c", FORK, opener, str(path)]
     done = subprocess.run(call, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

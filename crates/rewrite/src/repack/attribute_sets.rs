@@ -4,7 +4,6 @@ use super::entry_ranges::EntryRanges;
 use super::inputs::Inputs;
 use super::options::{RepackOptions, RepackReport};
 use super::output::OutputFile;
-use super::pages::like;
 use super::plan::TreePlan;
 use super::values::for_each_piece;
 use crate::new_table::NewTable;
@@ -117,8 +116,8 @@ impl SetCopy {
         let usual = output.file.compression();
         let fields = CopiedFields::new(first, &columns, options.compression, usual)?;
         fields.check_readable()?;
-        let target =
-            like(first, &fields, &tree.path, output, &RepackOptions { cluster: None, ..options.clone() })?;
+        let options = RepackOptions { cluster: None, ..options.clone() };
+        let target = output.rntuple_like(first, &fields, &tree.path, &options)?;
         Ok(SetCopy { name: name.to_owned(), signatures, fields, target })
     }
 

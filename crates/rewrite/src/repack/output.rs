@@ -1,11 +1,13 @@
 //! The new file of a repack: its writer, its sink, and the journal that lets a later run resume.
 
 use super::journal::{BasketTreatment, Placement, RepackJournal, Stage};
-use super::options::RepackReport;
+use super::options::{RepackOptions, RepackReport};
 use super::output_tree::OutputTree;
 use crate::new_file;
+use crate::new_table::{Format, NewTable};
 use sapwood_core::{Error, Result};
-use sapwood_rntuple::write::StoredPage;
+use sapwood_rntuple::RNTuple;
+use sapwood_rntuple::write::{CopiedFields, RNTupleBuilder, RNTupleOptions, StoredPage};
 use sapwood_sink::Sink;
 use sapwood_tfile::write::{DirectoryId, FileWriter};
 
@@ -93,6 +95,27 @@ impl OutputFile {
     /// `Usage` if an object has that name.
     pub fn directory(&mut self, path: &str, title: Option<&str>) -> Result<DirectoryId> {
         new_file::directory(&mut self.file, path, title)
+    }
+
+    /// An RNTuple without entries at a path, which has fields of another one.
+    pub(super) fn rntuple_like(
+        &mut self,
+        first: &RNTuple,
+        fields: &CopiedFields,
+        path: &str,
+        options: &RepackOptions,
+    ) -> Result<NewTable> {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let directory = self.directory(above, None)?;
+        let compression = options.compression.unwrap_or_else(|| self.file.compression());
+        let mut sizes = RNTupleOptions { compression, ..RNTupleOptions::default() };
+        sizes.cluster = options.cluster.unwrap_or(sizes.cluster);
+        sizes.page_size = options.basket_size.map_or(sizes.page_size, |size| size as usize);
+        let mut place = |parts| self.file.blob(directory, parts);
+        let builder = RNTupleBuilder::like(first.name(), first.description(), fields, sizes, &mut place)?;
+        self.flush()?;
+        let format = Format::RNTuple(Box::new(builder));
+        Ok(NewTable { format, directory, name: name.to_owned(), title: String::new() })
     }
 
     /// Finishes the file and makes it appear at its target. Returns its size in bytes.

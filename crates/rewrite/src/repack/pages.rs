@@ -8,14 +8,13 @@ use super::options::{RepackOptions, RepackReport, TreeSelection};
 use super::output::OutputFile;
 use super::plan::TreePlan;
 use super::values::for_each_piece;
-use crate::new_file;
 use crate::new_table::{Format, NewTable};
 use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_fetch::{Ahead, Job};
 use sapwood_rntuple::RNTuple;
-use sapwood_rntuple::write::{CopiedFields, RNTupleBuilder, RNTupleOptions, StoredCluster, StoredPage};
+use sapwood_rntuple::write::{CopiedFields, StoredCluster, StoredPage};
 use sapwood_table::Table;
 use sapwood_table::pool::{compute, computing, read_ahead};
 use sapwood_table::write::ColumnView;
@@ -94,28 +93,6 @@ fn rntuple(
     Ok(Arc::new(table.with_objects_as_bytes()))
 }
 
-/// An RNTuple without entries at a path, which has fields of another one.
-pub(super) fn like(
-    first: &RNTuple,
-    fields: &CopiedFields,
-    path: &str,
-    output: &mut OutputFile,
-    options: &RepackOptions,
-) -> Result<NewTable> {
-    let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let directory = output.directory(above, None)?;
-    let compression = options.compression.unwrap_or_else(|| output.file.compression());
-    let mut sizes = RNTupleOptions { compression, ..RNTupleOptions::default() };
-    sizes.cluster = options.cluster.unwrap_or(sizes.cluster);
-    sizes.page_size = options.basket_size.map_or(sizes.page_size, |size| size as usize);
-    let (file, sink) = output.both();
-    let mut place = |parts| file.blob(directory, parts);
-    let builder = RNTupleBuilder::like(first.name(), first.description(), fields, sizes, &mut place)?;
-    new_file::flush(file, sink)?;
-    let format = Format::RNTuple(Box::new(builder));
-    Ok(NewTable { format, directory, name: name.to_owned(), title: String::new() })
-}
-
 impl<'a> RNTupleCopy<'a> {
     fn begin(
         first: &RNTuple,
@@ -127,7 +104,7 @@ impl<'a> RNTupleCopy<'a> {
         let usual = options.compression.unwrap_or_else(|| output.file.compression());
         let mut fields = CopiedFields::new(first, wanted, options.compression, usual)?;
         fields.add_types(&tree.types);
-        let target = like(first, &fields, &tree.path, output, options)?;
+        let target = output.rntuple_like(first, &fields, &tree.path, options)?;
         Ok(RNTupleCopy { fields, target, copied: 0, recompressed: 0, number, steps: 0, options })
     }
 
