@@ -67,8 +67,8 @@ def open(
             keeps decoded columns instead, also those of local files.
 
             Local files: ``page_cache="drop"`` drops their pages from the memory of the system after they are
-            read (the last 64 MB when the file and its trees are no longer used), for jobs that read much, once.
-            Default: the environment variable ``SAPWOOD_PAGE_CACHE``, else ``"keep"``.
+            read (the last 64 MB when the file and its trees are no longer used), for jobs that read much,
+            once. Default: the environment variable ``SAPWOOD_PAGE_CACHE``, else ``"keep"``.
 
             Datasets: ``log``, a :class:`sapwood.catalog.DatabaseLog` or the URL of its database, if the log
             is in a database; ``storage_rules``, options for other object stores that hold parts of the
