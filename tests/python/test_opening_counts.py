@@ -20,10 +20,13 @@ def test_the_documented_round_trips_are_those_measured() -> None:
     if (lack := opening_counts.missing()) is not None:
         pytest.skip(f"openings are not counted: {lack}")
     documented = [line for line in DOCUMENTED.read_text().splitlines() if line.startswith("| ")]
-    lines: list[str] = []
-    # On a machine with much load, an answer may arrive so late that a wait counts twice.
+    # On a machine with much load, an answer may arrive so late that a wait counts twice, now in this row, now
+    # in that one: each row has to be the documented one in one of the attempts.
+    other: dict[str, str] = dict.fromkeys(documented, "")
     for _ in range(ATTEMPTS):
         lines = opening_counts.table(opening_counts.measure()).splitlines()
-        if lines == documented:
+        rows = zip(documented, lines, strict=True)
+        other = {line: found for line, found in rows if line in other and found != line}
+        if not other:
             break
-    assert lines == documented
+    assert not other, other
