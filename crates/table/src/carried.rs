@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Most uncompressed bytes to hold; further chunks are decompressed again. Typical clusters fit.
-const MOST: usize = 64 << 20;
+/// Most uncompressed bytes to hold; further chunks are decompressed again. All pages of a typical cluster of an RNTuple fit.
+const MOST: usize = 512 << 20;
 
 /// The chunks of a range that the next one needs as well.
 #[derive(Debug)]
