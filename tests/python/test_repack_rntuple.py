@@ -66,6 +66,26 @@ def test_branches_become_fields(tree: Path, tmp_path: Path) -> None:
     assert read["types"]["hits"] == "std::vector<std::vector<std::int64_t>>"
 
 
+def test_a_collection_and_its_projections_are_decoded_once(tree: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.root"
+    sapwood.repack(tree, path, format="rntuple")
+
+    def decoded(*names: str) -> int:
+        with sapwood.open(f"{path}:deep/Events") as read:
+            read.arrays(names)
+            return read.file.report().decompressed_bytes
+
+    names = ("Muon_pt", "Muon_charge", "_collection0")
+    assert decoded(*names) == decoded("_collection0") > decoded("Muon_pt") > 0
+    with sapwood.open(f"{path}:deep/Events") as read:
+        every = [read.arrays(names), ak.concatenate(list(read.iterate(names, step_size=40)))]
+        every += [read.arrays(names, entries=range(ENTRIES)), read.arrays(names, "run >= 0")]
+        for arrays in every:
+            for name in names[:2]:
+                assert arrays[name].tolist() == events()[name].tolist()
+                assert arrays["_collection0"][name].tolist() == events()[name].tolist()
+
+
 def test_entries_and_branches_can_be_chosen(tree: Path, tmp_path: Path) -> None:
     path = tmp_path / "out.root"
     sapwood.repack(

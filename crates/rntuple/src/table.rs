@@ -4,7 +4,7 @@ use crate::anchor::Anchor;
 use crate::attributes::AttributeSet;
 use crate::blob::{Split, uncompress};
 use crate::encoding::Encoding;
-use crate::node::{Builder, Node, Representations};
+use crate::node::{Builder, NamedNode, Node, Representations};
 use crate::page_list::{Cluster, parse};
 use crate::pages::Pages;
 use crate::plan::FieldPlan;
@@ -16,7 +16,7 @@ use sapwood_core::{ByteRange, Call, Error, Form, ParseStep, Result, Segments};
 use sapwood_fetch::Fetcher;
 use sapwood_table::pool::wait;
 use sapwood_table::{
-    Chunk, ColumnContent, ColumnPlan, ColumnSchema, FileIndex, Selection, Table, spelled_form,
+    Chunk, ColumnContent, ColumnPlan, ColumnSchema, FileIndex, Query, Selection, Table, spelled_form,
 };
 use std::collections::HashMap;
 use std::ops::Range;
@@ -46,6 +46,8 @@ struct TopField {
     content: FieldContent,
     /// The top-level field with the number of its items.
     count: Option<usize>,
+    /// The member of another top-level field with the same values.
+    same_as: Option<Query>,
 }
 
 /// What a field holds, or why it cannot be read.
@@ -174,9 +176,11 @@ impl RNTuple {
                 typename: typename(&field.type_name, &content),
                 content,
                 count: None,
+                same_as: None,
             });
         }
         find_counts(&mut fields);
+        find_members(&mut fields);
         shift_late_columns(&late, &mut clusters)?;
         let late = late.iter().map(|repetitions| *repetitions > 0).collect();
         Ok(RNTuple {
@@ -283,6 +287,31 @@ fn find_counts(fields: &mut [TopField]) {
     }
 }
 
+/// Finds the fields that are members of others, which are collections of records: how NanoAOD's columns are offered.
+fn find_members(fields: &mut [TopField]) {
+    let nodes = fields.iter().map(|field| field.content.as_ref().map(|(node, _)| &**node));
+    let lists = nodes.map(|node| match node {
+        Ok(Node::List { ends, item }) => Some((ends, &**item)),
+        _ => None,
+    });
+    let lists: Vec<Option<(&Representations, &Node)>> = lists.collect();
+    let mut members = HashMap::new();
+    for (column, list) in lists.iter().enumerate() {
+        let Some((ends, Node::Record { fields, .. })) = list else { continue };
+        for NamedNode { name, node, .. } in fields.iter().filter(|field| !field.name.contains('.')) {
+            if let Node::Number { columns, primitive } = node {
+                members.insert((*ends, columns, *primitive), Query::from((column, name.as_str())));
+            }
+        }
+    }
+    let found = lists.iter().map(|list| match list {
+        Some((ends, Node::Number { columns, primitive })) => members.get(&(*ends, columns, *primitive)).cloned(),
+        _ => None,
+    });
+    let found: Vec<Option<Query>> = found.collect();
+    fields.iter_mut().zip(found).for_each(|(field, found)| field.same_as = found);
+}
+
 /// Notes the columns of a field that may begin after the first entry, with the number of their elements in an entry.
 fn find_late_columns(node: &Node, schema: &Schema, late: &mut [u64]) -> Result<()> {
     node.visit(Some(1), &mut |columns, _, repetitions| {
@@ -336,6 +365,10 @@ impl Table for RNTuple {
             Err(why) => ColumnContent::Unreadable(why),
         };
         Some(ColumnSchema { name, title, typename, group: None, content, count_column: *count })
+    }
+
+    fn same_as(&self, column: usize) -> Option<Query> {
+        self.fields.get(column)?.same_as.clone()
     }
 
     fn fetcher(&self, _: FileIndex) -> Fetcher {

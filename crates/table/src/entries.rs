@@ -77,7 +77,7 @@ impl EntryRead {
             let message = format!("entry {outside} is not among the entries {within:?}");
             return Err(Error::usage(message).url(table.url()));
         }
-        let columns = Queries::new(queries);
+        let columns = Queries::new(&*table, queries);
         table.locate(&columns.selections, call)?;
         let recorded = recording::begin("entries", &*table, queries);
         let (entries, order) = in_order(entries);

@@ -4,7 +4,7 @@ use crate::members::{member, names};
 use crate::selection::{Query, Selection};
 use crate::table::Table;
 use sapwood_core::{Column, Error, Result};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The queries of a read.
 #[derive(Debug, Clone)]
@@ -16,12 +16,19 @@ pub(crate) struct Queries {
 }
 
 impl Queries {
-    pub(crate) fn new<Q: Into<Query> + Clone>(queries: &[Q]) -> Queries {
+    pub(crate) fn new<Q: Into<Query> + Clone>(table: &dyn Table, queries: &[Q]) -> Queries {
+        let queries: Vec<Query> = queries.iter().map(|query| query.clone().into()).collect();
+        let whole = queries.iter().filter(|query| query.member.is_empty()).map(|query| query.column);
+        let whole: HashSet<usize> = whole.collect();
         let mut number_of: HashMap<usize, usize> = HashMap::with_capacity(queries.len());
         let mut members: Vec<(usize, Vec<Vec<String>>)> = Vec::with_capacity(queries.len());
         let mut parts = Vec::with_capacity(queries.len());
         for query in queries {
-            let Query { column, member } = query.clone().into();
+            let twin = table.same_as(query.column).filter(|twin| whole.contains(&twin.column));
+            let Query { column, member } = match twin {
+                Some(twin) if query.member.is_empty() => twin,
+                _ => query,
+            };
             let number = *number_of.entry(column).or_insert_with(|| {
                 members.push((column, Vec::new()));
                 members.len() - 1

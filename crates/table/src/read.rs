@@ -32,7 +32,7 @@ pub fn read<Q: Into<Query> + Clone>(
     call: &mut Call<'_>,
 ) -> Result<Vec<Column>> {
     check_range(&**table, &entries)?;
-    let columns = Queries::new(queries);
+    let columns = Queries::new(&**table, queries);
     table.locate(&columns.selections, call)?;
     let read = recording::begin("read", &**table, queries);
     let fetcher = table.fetcher(0);

@@ -64,7 +64,7 @@ impl Scan {
         for range in &ranges {
             check_range(&*table, range)?;
         }
-        let columns = Queries::new(queries);
+        let columns = Queries::new(&*table, queries);
         table.locate(&columns.selections, call)?;
         // Errors of the queries come before anything is fetched.
         plan(&*table, &columns.selections, &(0..0))?;

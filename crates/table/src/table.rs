@@ -1,6 +1,6 @@
 //! What a columnar format implements: the trait [`Table`], and the chunks that its columns are stored in.
 
-use crate::selection::Selection;
+use crate::selection::{Query, Selection};
 use bytes::Bytes;
 use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Error, Form, Result, Statistics};
 use sapwood_fetch::{Fetcher, FileIndex};
@@ -35,6 +35,13 @@ pub trait Table: Debug + Send + Sync {
 
     /// The schema of a column; `None` beyond the last.
     fn schema(&self, column: usize) -> Option<ColumnSchema<'_>>;
+
+    /// The member of another column that has the same values as a column, from the same chunks: whoever reads both decodes
+    /// them once. Default: none.
+    fn same_as(&self, column: usize) -> Option<Query> {
+        let _ = column;
+        None
+    }
 
     /// The fetcher of one of the files that the table is stored in.
     fn fetcher(&self, file: FileIndex) -> Fetcher;
@@ -120,6 +127,7 @@ macro_rules! forward_table {
         fn cluster_starts(&$self) -> &[u64] { $inner.cluster_starts() }
         fn column_count(&$self) -> usize { $inner.column_count() }
         fn schema(&$self, column: usize) -> Option<$crate::ColumnSchema<'_>> { $inner.schema(column) }
+        fn same_as(&$self, column: usize) -> Option<$crate::Query> { $inner.same_as(column) }
         fn locate(&$self, selections: &[$crate::Selection], call: &mut Call<'_>) -> Result<()> {
             $inner.locate(selections, call)
         }

@@ -31,6 +31,9 @@ const COPIED_BATCH: u64 = 512 << 10;
 const BATCH: u64 = 4 << 20;
 /// Compressed size of a batch of remote baskets.
 const DISTANT_BATCH: u64 = 16 << 20;
+/// Local baskets that all threads transform together, although they are large: with fewer, some threads would have
+/// nothing to do. Such a batch has at most four times the size of others.
+const BASKETS: usize = 8;
 /// Below this position, narrow keys are safe: they reach 2 GiB, and the baskets of a batch stay below that.
 pub(super) const NARROW_END: u64 = 1 << 30;
 
@@ -96,7 +99,8 @@ impl BasketStream<'_> {
                 (true, false) => BATCH,
                 (true, true) => COPIED_BATCH,
             };
-            let jobs = self.jobs(&parts, from..to, most);
+            let least = if most == BATCH { BASKETS } else { 1 };
+            let jobs = self.jobs(&parts, from..to, most, least);
             let here = immediate && copied && self.are_dense(parts.get(from..to).unwrap_or_default());
             let mut batches = BatchReader::new(jobs, file.fetcher(), here, most)?;
             while let Some(answer) = batches.next(&mut call.step()) {
@@ -180,8 +184,15 @@ impl BasketStream<'_> {
         bytes >= end.saturating_sub(start) / 2
     }
 
-    /// BatchReader of consecutive baskets with their byte ranges, without batches that an earlier run placed.
-    fn jobs(&self, parts: &[InputBasket], range: Range<usize>, most: u64) -> Vec<Job<Range<usize>>> {
+    /// Batches of consecutive baskets with their byte ranges, without batches that an earlier run placed. A batch has at
+    /// most so many bytes, or so many baskets.
+    fn jobs(
+        &self,
+        parts: &[InputBasket],
+        range: Range<usize>,
+        most: u64,
+        baskets: usize,
+    ) -> Vec<Job<Range<usize>>> {
         let mut jobs: Vec<Job<Range<usize>>> = Vec::new();
         let mut bytes = u64::MAX;
         let is_placed = |index: &usize| parts.get(*index).is_some_and(|part| part.placed);
@@ -189,7 +200,9 @@ impl BasketStream<'_> {
             let Some(basket) = parts.get(index).and_then(|part| self.basket(part)) else { continue };
             let embedded = basket.embedded.as_ref().map(|embedded| embedded.len() as u64);
             let len = embedded.unwrap_or(basket.len);
-            if bytes.saturating_add(len) > most {
+            let sum = bytes.saturating_add(len);
+            let has_few = jobs.last().is_some_and(|job| job.tag.len() < baskets) && sum <= 4 * most;
+            if sum > most && !has_few {
                 jobs.push(Job { wanted: Vec::new(), tag: index..index });
                 bytes = 0;
             }
@@ -242,7 +255,8 @@ impl BasketStream<'_> {
                 true => Err(Call::interrupted()),
                 false => one(item),
             };
-            work.par_iter().map(checked).collect()
+            // Large baskets lie side by side: they are not divided among threads in advance.
+            work.par_iter().with_max_len(1).map(checked).collect()
         })
     }
 

@@ -43,7 +43,7 @@ impl StageColumns {
     /// Locates the chunks of the columns.
     pub(super) fn locate(&self, call: &mut Call<'_>) -> Result<()> {
         for part in &self.0 {
-            let selections = crate::queries::Queries::new(&part.queries).selections;
+            let selections = crate::queries::Queries::new(&*part.table, &part.queries).selections;
             part.table.locate(&selections, call)?;
         }
         Ok(())

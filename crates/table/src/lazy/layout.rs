@@ -53,7 +53,7 @@ impl LazyLayout {
         let recorded = recording::begin("lazy", &*table, &queries);
         let column = |query: Query| {
             let shares = often.contains(&query.column);
-            LazyColumn { queries: Queries::new(std::slice::from_ref(&query)), shares }
+            LazyColumn { queries: Queries::new(&*table, std::slice::from_ref(&query)), shares }
         };
         let columns = queries.into_iter().map(column).collect();
         LazyLayout { table, windows, columns, carried: CarriedChunks::within(carried_bytes), recorded }

@@ -31,7 +31,7 @@ pub fn steps<Q: Into<Query> + Clone>(
     call: &mut Call<'_>,
 ) -> Result<Vec<Range<u64>>> {
     check_range(table, &entries)?;
-    let columns = Queries::new(queries);
+    let columns = Queries::new(table, queries);
     table.locate(&columns.selections, call)?;
     Ok(cut::windows_of(table, &columns.selections, entries, u64::MAX, None))
 }
@@ -60,7 +60,7 @@ impl Lazy {
         let queries: Vec<Query> = queries.iter().cloned().map(Into::into).collect();
         let entries = options.entries.clone().unwrap_or(0..table.entries());
         check_range(&*table, &entries)?;
-        let together = Queries::new(&queries);
+        let together = Queries::new(&*table, &queries);
         table.locate(&together.selections, call)?;
         let seed = options.trained.clone().unwrap_or_default();
         let unknown = options.startup && seed.iter().all(|(_, share)| *share <= 0.0);
