@@ -108,6 +108,10 @@ impl Source for StripeSource {
         self.stores.iter().filter_map(|store| store.round_trip()).max()
     }
 
+    fn is_cold(&self, _: &[ByteRange]) -> bool {
+        false
+    }
+
     fn checksums(&self, _: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
         Box::pin(std::future::ready(Vec::new()))
     }

@@ -102,6 +102,12 @@ impl LocalSource {
 
     pub(crate) fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         check::request(&self.identity, ranges, deadline)?;
+        if let [first, _, ..] = ranges
+            && !self.file.is_cached(first.start)
+        {
+            // The disk then has several reads in flight.
+            self.announce(ranges);
+        }
         let mut answers = Vec::with_capacity(ranges.len());
         for range in ranges {
             if deadline.has_passed() {
@@ -145,6 +151,11 @@ impl Source for LocalSource {
         CostModel::LOCAL
     }
 
+    fn is_cold(&self, ranges: &[ByteRange]) -> bool {
+        let cached = ranges.iter().filter(|range| self.file.is_cached(range.start)).count();
+        2 * cached < ranges.len()
+    }
+
     fn read_ranges<'a>(
         &'a self,
         ranges: &'a [ByteRange],
@@ -184,6 +195,22 @@ mod positional {
             #[cfg(any(target_os = "linux", target_os = "android"))]
             if let Some(len) = std::num::NonZeroU64::new(len) {
                 let _ = rustix::fs::fadvise(&self.0, start, Some(len), rustix::fs::Advice::WillNeed);
+            }
+        }
+
+        /// True if the byte at `start` can be read without waiting for a disk, or if that is not known.
+        pub(super) fn is_cached(&self, start: u64) -> bool {
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            {
+                use rustix::io::{ReadWriteFlags, preadv2};
+                let mut byte = [0];
+                let into = &mut [io::IoSliceMut::new(&mut byte)];
+                !matches!(preadv2(&self.0, into, start, ReadWriteFlags::NOWAIT), Err(Errno::AGAIN))
+            }
+            #[cfg(not(any(target_os = "linux", target_os = "android")))]
+            {
+                let _ = start;
+                true
             }
         }
 
@@ -237,6 +264,10 @@ mod positional {
         }
 
         pub(super) fn announce(&self, _: u64, _: u64) {}
+
+        pub(super) fn is_cached(&self, _: u64) -> bool {
+            true
+        }
 
         pub(super) fn forget(&self, _: u64, _: u64) {}
 

@@ -30,7 +30,7 @@ pub struct Identity {
 /// - Errors name the URL (without secrets) and, where one range is to blame, its offset.
 ///
 /// # Wrappers
-/// A decorator forwards `identity`, `cost_model`, `server`, `round_trip` and `checksums` unless changing them is its
+/// A decorator forwards `identity`, `cost_model`, `server`, `round_trip`, `is_cold` and `checksums` unless changing them is its
 /// purpose: see [`forward_source`](crate::forward_source).
 pub trait Source: fmt::Debug + Send + Sync + 'static {
     /// The object and its version.
@@ -49,6 +49,12 @@ pub trait Source: fmt::Debug + Send + Sync + 'static {
     /// known.
     fn round_trip(&self) -> Option<Duration> {
         None
+    }
+
+    /// True if most of these bytes have to come from a disk first, so that reading much of them pays in the order of the
+    /// file, and ahead of their use. Default: false.
+    fn is_cold(&self, _ranges: &[ByteRange]) -> bool {
+        false
     }
 
     /// Checksums of the whole object, as its server states them. Empty, the default, if there are none, if they
@@ -82,6 +88,9 @@ macro_rules! forward_source {
     (@round_trip $self:ident $inner:expr) => {
         fn round_trip(&$self) -> ::std::option::Option<::std::time::Duration> { $inner.round_trip() }
     };
+    (@is_cold $self:ident $inner:expr) => {
+        fn is_cold(&$self, ranges: &[::sapwood_core::ByteRange]) -> bool { $inner.is_cold(ranges) }
+    };
     (@checksums $self:ident $inner:expr) => {
         fn checksums(
             &$self,
@@ -95,7 +104,7 @@ macro_rules! forward_source {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Source + ?Sized> Source for Arc<S> {
-    forward_source!(self => (**self); identity, cost_model, server, round_trip, checksums);
+    forward_source!(self => (**self); identity, cost_model, server, round_trip, is_cold, checksums);
 
     fn read_ranges<'a>(
         &'a self,

@@ -6,7 +6,7 @@ use crate::pool;
 use crate::queries::Queries;
 use crate::recording;
 use crate::selection::{Query, Selection};
-use crate::table::{ChunkId, Table};
+use crate::table::{Chunk, ChunkId, Table};
 use crate::windows::Windows;
 use rayon::ThreadPool;
 use sapwood_core::{Call, Column, Result};
@@ -38,7 +38,7 @@ pub fn read<Q: Into<Query> + Clone>(
     let fetcher = table.fetcher(0);
     let selected = ReadRecording::deliver(read.as_ref(), fetcher.counters(), || {
         let pool = pool::computing(threads)?;
-        if fetcher.source().cost_model().immediate {
+        if is_at_hand(&**table, &columns.selections, &entries)? {
             let local = LocalRead { pool: &pool, recorded: read.as_ref(), carried: None };
             return local.read(&**table, &columns.selections, &entries, call);
         }
@@ -46,6 +46,25 @@ pub fn read<Q: Into<Query> + Clone>(
         windows.next(&pool, call).unwrap_or_else(|| Ok(Vec::new()))
     })?;
     columns.split(&**table, &selected)
+}
+
+/// True if a source never waits, and does not have to get these entries from a disk first.
+pub(crate) fn is_at_hand(table: &dyn Table, selections: &[Selection], entries: &Range<u64>) -> Result<bool> {
+    let source = table.fetcher(0);
+    let source = source.source();
+    if !source.cost_model().immediate {
+        return Ok(false);
+    }
+    let some = [selections.first(), selections.get(selections.len() / 2), selections.last()];
+    let some: Vec<Selection> = some.into_iter().flatten().cloned().collect();
+    let mut sample = Vec::with_capacity(2 * some.len());
+    for plan in plan(table, &some, entries)? {
+        let stored: Vec<&Chunk> =
+            plan.chunks().iter().filter(|chunk| chunk.is_stored() && chunk.file == 0).collect();
+        let two = [stored.first(), stored.get(stored.len() / 2)];
+        sample.extend(two.into_iter().flatten().map(|chunk| chunk.range));
+    }
+    Ok(!source.is_cold(&sample))
 }
 
 /// Reads a source that never waits: each column's chunks are read where they are decoded, so that they are still in the

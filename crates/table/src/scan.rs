@@ -4,7 +4,7 @@ use crate::background::Background;
 use crate::carried::CarriedChunks;
 use crate::plan::{check_range, plan};
 use crate::queries::Queries;
-use crate::read::LocalRead;
+use crate::read::{LocalRead, is_at_hand};
 use crate::selection::Query;
 use crate::table::Table;
 use crate::windows::Windows;
@@ -69,7 +69,9 @@ impl Scan {
         // Errors of the queries come before anything is fetched.
         plan(&*table, &columns.selections, &(0..0))?;
         let recorded = recording::begin(kind, &*table, queries);
-        let reader = if table.fetcher(0).source().cost_model().immediate {
+        let first = ranges.iter().map(|range| range.start).min().unwrap_or(0);
+        let all = first..ranges.iter().map(|range| range.end).max().unwrap_or(first);
+        let reader = if is_at_hand(&*table, &columns.selections, &all)? {
             Reader::Local(ranges.into_iter(), CarriedChunks::default())
         } else {
             let windows = Windows::new(Arc::clone(&table), &columns.selections, ranges, recorded.as_ref())?;

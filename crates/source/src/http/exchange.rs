@@ -263,7 +263,9 @@ fn place(url: &Url) -> String {
 fn network_failure(error: reqwest::Error, place: &str) -> Failure {
     let error = error.without_url();
     if error.is_builder() {
-        return Failure::Fatal(Error::usage("this is not a URL: a character is not allowed in it").caused_by(error));
+        return Failure::Fatal(
+            Error::usage("this is not a URL: a character is not allowed in it").caused_by(error),
+        );
     }
     if error.is_connect() && error.is_timeout() {
         let message = format!("the server {place} cannot be reached: no connection in time");

@@ -17,6 +17,8 @@ use std::time::Duration;
 pub(super) struct Access {
     /// True if reads have to be waited for.
     distant: bool,
+    /// True if bytes come from a disk first.
+    cold: bool,
     /// Bytes that are cheaper to read than to skip.
     gap: u64,
     /// Bytes that may be fetched ahead.
@@ -40,7 +42,10 @@ const LARGE: u64 = 1 << 40;
 
 impl Access {
     /// A source that never waits.
-    pub(super) const NEAR: Access = Access { distant: false, gap: 0, budget: LARGE, fault: None };
+    pub(super) const NEAR: Access =
+        Access { distant: false, cold: false, gap: 0, budget: LARGE, fault: None };
+    /// A local file that is read ahead.
+    const COLD: Access = Access { cold: true, ..Access::NEAR };
     /// A distant source, of which only what is needed is fetched.
     pub(super) const SPARING: Access = Access { distant: true, ..Access::NEAR };
     /// A distant source, of which more is fetched sooner than less in more round trips.
@@ -53,7 +58,7 @@ impl Access {
         let mut all =
             vec![Access::SPARING, Access::GENEROUS, Access::NARROW, Access { gap: LARGE, ..Access::NARROW }];
         if table.fetcher(0).source().cost_model().immediate {
-            all.insert(0, Access::NEAR);
+            all.extend([Access::NEAR, Access::COLD]);
         }
         all
     }
@@ -136,6 +141,10 @@ impl Source for ProbedSource {
 
     fn cost_model(&self) -> CostModel {
         CostModel { immediate: !self.access.distant, gap: self.access.gap, ..self.inner.cost_model() }
+    }
+
+    fn is_cold(&self, _: &[ByteRange]) -> bool {
+        self.access.cold
     }
 
     forward_source!(self => self.inner; checksums);
