@@ -8,7 +8,7 @@ use crate::selection::{Query, Selection};
 use crate::table::{ChunkContent, ChunkId, Table};
 use crate::{pool, recording};
 use bytes::Bytes;
-use sapwood_core::{Call, Column, Error, Result};
+use sapwood_core::{Call, Column, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_fetch::learn::{ColumnMap, ColumnRange, FetchedColumn};
 use sapwood_source::record::ReadRecording;
@@ -28,10 +28,12 @@ pub(super) struct LazyLayout {
     recorded: Option<ReadRecording>,
 }
 
-/// One query, on its own.
+/// One query.
 #[derive(Debug)]
 struct LazyColumn {
-    queries: Queries,
+    query: Query,
+    /// What it reads on its own.
+    selections: Vec<Selection>,
     /// True if other queries read the same column.
     shares: bool,
 }
@@ -53,7 +55,8 @@ impl LazyLayout {
         let recorded = recording::begin("lazy", &*table, &queries);
         let column = |query: Query| {
             let shares = often.contains(&query.column);
-            LazyColumn { queries: Queries::new(&*table, std::slice::from_ref(&query)), shares }
+            let selections = Queries::new(&*table, std::slice::from_ref(&query)).selections;
+            LazyColumn { query, selections, shares }
         };
         let columns = queries.into_iter().map(column).collect();
         LazyLayout { table, windows, columns, carried: CarriedChunks::within(carried_bytes), recorded }
@@ -69,9 +72,11 @@ impl LazyLayout {
     ) -> Result<Vec<(Column, u64)>> {
         let table = &*self.table;
         let entries = self.windows.get(window).cloned().unwrap_or_default();
-        let queries = || fetched.iter().filter_map(|fetched| self.columns.get(fetched.column));
-        let selections: Vec<Selection> =
-            queries().flat_map(|column| column.queries.selections.iter().cloned()).collect();
+        let columns = fetched.iter().filter_map(|fetched| self.columns.get(fetched.column));
+        let queries: Vec<Query> = columns.map(|column| column.query.clone()).collect();
+        // Members of the same objects are decoded together.
+        let queries = Queries::new(table, &queries);
+        let selections = &queries.selections;
         let pool = pool::computing(threads)?;
         let fetcher = table.fetcher(0);
         let (carried, next) =
@@ -79,14 +84,14 @@ impl LazyLayout {
         carried.forget_before(entries.start);
         let columns = if fetcher.source().cost_model().immediate {
             let local = LocalRead { pool: &pool, recorded: None, carried: Some((carried, next)) };
-            local.read(table, &selections, &entries, call)?
+            local.read(table, selections, &entries, call)?
         } else {
             let pieces = fetched.iter().flat_map(|fetched| &fetched.pieces);
             let bytes: HashMap<ChunkId, &Bytes> = pieces
                 .map(|((file, range), bytes)| (ChunkId { file: *file, offset: range.start }, bytes))
                 .collect();
             let begin = Instant::now();
-            let plans = plan(table, &selections, &entries)?;
+            let plans = plan(table, selections, &entries)?;
             let decoded = pool::compute(&pool, call, |cancelled| {
                 let columns = in_parallel(&plans, cancelled, |plan, likely| {
                     let account = ColumnAccount::of(plan, fetcher.counters());
@@ -100,17 +105,15 @@ impl LazyLayout {
                     let chunk = |id: ChunkId| carried.get(id).or_else(|| stored(id));
                     account.decode(&chunk, |id| !bytes.contains_key(&id), likely)
                 })?;
-                Ok(table.decoded(&selections, &entries, columns, begin.elapsed()))
+                Ok(table.decoded(selections, &entries, columns, begin.elapsed()))
             });
             decoded.map_err(|error| error.url(table.url()))?
         };
-        let split = |(lazy, column): (&LazyColumn, Column)| {
-            let mut columns = lazy.queries.split(table, &[column])?;
-            let column = columns.pop().ok_or_else(|| Error::usage("a column was not read"))?;
+        let sized = |column: Column| {
             let bytes = column.byte_count() as u64;
-            Ok((column, bytes))
+            (column, bytes)
         };
-        queries().zip(columns).map(split).collect()
+        Ok(queries.split(table, &columns)?.into_iter().map(sized).collect())
     }
 }
 
@@ -128,7 +131,7 @@ impl ColumnMap for LazyLayout {
         let (Some(lazy), Some(entries)) = (self.columns.get(column), self.windows.get(window)) else {
             return Vec::new();
         };
-        let plans = plan(&*self.table, &lazy.queries.selections, entries).unwrap_or_default();
+        let plans = plan(&*self.table, &lazy.selections, entries).unwrap_or_default();
         let chunks = plans.iter().flat_map(|plan| plan.chunks()).filter(|chunk| chunk.is_stored());
         let pieces = chunks.map(|chunk| {
             let inside = entries.start <= chunk.entries.start && chunk.entries.end <= entries.end;
