@@ -57,6 +57,16 @@ def test_only_what_is_touched_is_read(tree: Any) -> None:
     assert [tuple(one) for one in log] == [("met", "<root>.met-data"), ("Jet_pt", "<root>.Jet_pt-offsets")]
 
 
+def test_declared_columns_have_their_declared_names(corpus: Path) -> None:
+    # An object that is split into branches: the object, and one of its members by its path.
+    with sapwood.open(f"{corpus}/skhep__uproot-issue-1502.root:tree") as tree:
+        names = ["branch", "branch/value"]
+        expected = tree.arrays(names)
+        chunk = tree.lazy(names)[0]
+        for name in names:
+            assert chunk[name].tolist() == expected[name].tolist()
+
+
 def test_a_chunk_outlives_the_chunks(events_file: Path) -> None:
     with sapwood.open(f"{events_file}:Events") as tree:
         chunk = tree.lazy()[0]

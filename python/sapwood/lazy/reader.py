@@ -429,15 +429,11 @@ def open_reader(
     options: LazyOptions,
     filters: Filters = ALL,
 ) -> LazyReader:
-    """A reader of the branches that pass the filters, and of the declared columns."""
+    """A reader of the branches that pass the filters, and of the declared columns, under their declared names."""
     tree = source.tree
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
     outputs: dict[str, Any] = select(source, filters=filters).outputs
-    found = {branch.key for branch in outputs.values()}
-    for name in options.declared:
-        branch = require_readable(source[name])
-        if branch.key not in found and not branch.is_group:
-            outputs[name] = branch
+    outputs |= {name: require_readable(source[name]) for name in options.declared}
     return LazyReader(tree, kind, outputs, start, stop, options)
 
 
