@@ -53,6 +53,26 @@ def expected() -> dict[str, list[Any]]:
     return {name: ak.to_list(members.get(name, data.get(name))) for name in BRANCHES}
 
 
+def test_types_are_named_as_sapwood_and_root_name_them(tmp_path: Path) -> None:
+    path = tmp_path / "types.root"
+    shown = {
+        "a": ("int16_t", "int16_t"),
+        "b": ("UInt_t", "uint32_t"),
+        "c": ("vector<uint8_t>", "std::vector<uint8_t>"),
+        "d": ("std::vector<std::int64_t>", "std::vector<int64_t>"),
+        "e": ("vector<vector<Float_t>>", "std::vector<std::vector<float>>"),
+        "f": ("Bool_t", "bool"),
+    }
+    with sapwood.recreate(path) as file:
+        file.mktree("t", {name: declared for name, (declared, _) in shown.items()})
+        with pytest.raises(sapwood.errors.UsageError, match="Colour_t"):
+            file.mktree("u", {"x": "Colour_t"})
+    with sapwood.open(f"{path}:t") as tree:
+        assert {branch.name: branch.typename for branch in tree.branches} == {
+            name: typename for name, (_, typename) in shown.items()
+        }
+
+
 def test_every_kind_of_column_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "out.root"
     with sapwood.recreate(path) as file:

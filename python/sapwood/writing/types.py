@@ -23,11 +23,21 @@ _CPP_NUMBERS = {
     "unsigned int": "uint32",
     "unsigned": "uint32",
     "long long": "int64",
-    "Long64_t": "int64",
     "unsigned long long": "uint64",
-    "ULong64_t": "uint64",
     "float": "float32",
     "double": "float64",
+    "Bool_t": "bool",
+    "Char_t": "int8",
+    "UChar_t": "uint8",
+    "Short_t": "int16",
+    "UShort_t": "uint16",
+    "Int_t": "int32",
+    "UInt_t": "uint32",
+    "Long64_t": "int64",
+    "ULong64_t": "uint64",
+    "Float_t": "float32",
+    "Double_t": "float64",
+    **{f"{sign}int{bits}_t": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
 # Matches `Jet[pt: float32]`, but not `datetime64[ns]`.
 _NAMED_RECORD = re.compile(r"\w+\[[^\]]*:")
@@ -78,6 +88,8 @@ def column_type(name: str, declared: Any) -> ColumnType:
         # For NumPy, "?" alone is bool, and "(3,)f8" an array.
         if "*" in text or "{" in text or _NAMED_RECORD.match(text) or _AWKWARD.fullmatch(text):
             return ColumnType(_awkward_form(name, text))
+        if text.endswith("_t"):
+            return ColumnType(_cpp_form(name, text))
     if type(declared).__module__.startswith("awkward."):
         return ColumnType(_awkward_form(name, declared))
     return ColumnType(_numpy_form(name, declared))
@@ -106,8 +118,8 @@ def _cpp_form(name: str, text: str) -> Form:
     vector = _VECTOR.fullmatch(text)
     if vector:
         return ("list", _cpp_form(name, vector[1]))
-    text = text.strip()
-    if text in ("string", "std::string"):
+    text = text.strip().removeprefix("std::")
+    if text == "string":
         return ("string",)
     return _numpy_form(name, _CPP_NUMBERS.get(text, text))
 
