@@ -305,7 +305,9 @@ fn find_members(fields: &mut [TopField]) {
         }
     }
     let found = lists.iter().map(|list| match list {
-        Some((ends, Node::Number { columns, primitive })) => members.get(&(*ends, columns, *primitive)).cloned(),
+        Some((ends, Node::Number { columns, primitive })) => {
+            members.get(&(*ends, columns, *primitive)).cloned()
+        }
         _ => None,
     });
     let found: Vec<Option<Query>> = found.collect();
