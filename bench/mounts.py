@@ -1,15 +1,23 @@
-"""Reads 12 of 1,491 columns from a mount that is far away: `make bench-mounts`.
+"""Reads from a cold disk and from a mount that is far away: `make bench-mounts`.
 
     python bench/mounts.py --data DIR [--markdown FILE] [--json FILE]
 
-The NanoAOD-like file is mounted with sshfs, whose connection to sshd passes a delay line: round trips of 0,
-10 and 50 ms. Each run is a process of its own; the kernel forgets the file before it. Needs sshfs, sshd and
-the right to mount through FUSE.
+disk: 12 of 1,491 columns, and all columns, of the NanoAOD-like file on the local disk, as it is, and slowed
+down by the kernel (control groups, version 1; needs root). "the same bytes" is a program that reads the
+baskets of these columns in the order of the file, or the whole file in pieces of 1 MiB, one after the other
+as `dd` does, and does nothing with them.
+
+sshfs: 12 columns of the file, mounted with sshfs, whose connection to sshd passes a delay line: round trips
+of 0, 10 and 50 ms. Needs sshfs, sshd and the right to mount through FUSE.
+
+Each run is a process of its own, with all processors; readers take turns, and the kernel forgets the file
+before each run. Figures are medians.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import shutil
 import subprocess
@@ -23,18 +31,33 @@ from statistics import median
 from typing import Any
 
 import results
+from basketlist import write_list
 from measured import measured
 from remote import ROOT_DEFAULT, SAPWOOD, UPROOT, Client
 from remote_servers import Server
 from results import Check, required, table
+from rootbuild import HERE
 
 FILE, TREE = "nano_zstd5.root", "Events"
+PLAIN = HERE / "readers" / "python_pread.py"
 COLUMNS = [
     *("nMuon", "Muon_pt", "Muon_eta", "Muon_phi", "nJet", "Jet_pt", "Jet_eta", "Jet_phi"),
     *("MET_pt", "MET_phi", "run", "event"),
 ]
+ALL, FEW = "all columns", f"{len(COLUMNS)} columns"
+BYTES = "the same bytes"
+# Times of sapwood, and of the same bytes.
+MOST = 1.2
 ROUND_TRIPS, MEGABITS = [0, 10, 50], 1000
 CLIENTS = [SAPWOOD, UPROOT, ROOT_DEFAULT]
+PIECE = 1 << 20
+# Most megabytes and reads in a second: as it is, like a solid-state and a spinning disk on a full node.
+DISKS = {
+    "the disk": (0, 0),
+    "a disk of 200 MB/s and 2,000 reads/s": (200, 2000),
+    "a disk of 100 MB/s and 200 reads/s": (100, 200),
+}
+GROUPS = Path("/sys/fs/cgroup/blkio")
 DEADLINE, START_SECONDS = 300.0, 15.0
 # At this round trip, peers take at least this many times longer.
 FAR_MS, LEAST = 10, 5.0
@@ -94,15 +117,72 @@ def forget(path: Path) -> None:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def run(client: Client, what: str, path: Path, build: Path) -> Record:
+@contextmanager
+def slowed(path: Path, megabytes: int, reads: int) -> Iterator[list[str]]:
+    """Limits a disk for the commands behind these words."""
+    if not reads:
+        yield []
+        return
+    group, device = GROUPS / "sapwood-bench", path.stat().st_dev
+    group.mkdir(exist_ok=True)
+    limits = {"read_bps_device": megabytes * 10**6, "read_iops_device": reads}
+    for name, most in limits.items():
+        (group / f"blkio.throttle.{name}").write_text(f"{os.major(device)}:{os.minor(device)} {most}")
+    try:
+        yield ["sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh"]
+    finally:
+        group.rmdir()
+
+
+def run(command: list[str], path: Path) -> Record:
     """One run in a process of its own."""
-    columns = COLUMNS if what == "columns" else []
     forget(path)
-    command = client.command(what, build, [str(path), TREE, *columns])
     return measured(command, None, DEADLINE)
 
 
-def measure(options: argparse.Namespace) -> Iterator[Record]:
+def command(client: Client, what: str, path: Path, build: Path) -> list[str]:
+    action, columns = ("columns", COLUMNS) if what == FEW else ("whole", [])
+    return client.command(action, build, [str(path), TREE, *columns])
+
+
+def pieces(path: Path, what: str, folder: Path) -> Path:
+    """A list of offsets and sizes of what the columns need, in the order of the file."""
+    if what == ALL:
+        size = path.stat().st_size
+        found = [(start, min(PIECE, size - start)) for start in range(0, size, PIECE)]
+    else:
+        baskets = folder / "baskets"
+        write_list(path, TREE, COLUMNS, baskets)
+        lines = (line.split() for line in baskets.read_text().splitlines()[1:])
+        found = sorted((int(line[0]), int(line[1])) for line in lines if line[0] != "column")
+    out = folder / "pieces"
+    out.write_text("".join(f"{offset} {size}\n" for offset, size in found))
+    return out
+
+
+def from_disk(options: argparse.Namespace) -> Iterator[Record]:
+    path = options.data / FILE
+    disks = DISKS if GROUPS.is_dir() and os.access(GROUPS, os.W_OK) else {"the disk": DISKS["the disk"]}
+    with tempfile.TemporaryDirectory() as folder:
+        for (disk, limits), what in itertools.product(disks.items(), (FEW, ALL)):
+            wanted = pieces(path, what, Path(folder))
+            commands = {BYTES: [sys.executable, str(PLAIN), str(path), str(wanted)]}
+            commands |= {one.name: command(one, what, path, options.data / "build") for one in CLIENTS}
+            with slowed(path, *limits) as words:
+                turns = [
+                    (name, run([*words, *each], path))
+                    for _ in range(options.runs)
+                    for name, each in commands.items()
+                ]
+            for name in commands:
+                yield {
+                    "place": f"{what} from {disk}",
+                    "client": name,
+                    "runs": [one for of, one in turns if of == name],
+                }
+
+
+def from_mounts(options: argparse.Namespace) -> Iterator[Record]:
     with tempfile.TemporaryDirectory() as folder, ssh_server(Path(folder)) as (port, key):
         for rtt_ms in ROUND_TRIPS:
             with (
@@ -110,11 +190,18 @@ def measure(options: argparse.Namespace) -> Iterator[Record]:
                 mounted(options.data, far.address, key) as place,
             ):
                 for client in CLIENTS:
-                    runs = [
-                        run(client, "columns", place / FILE, options.data / "build")
-                        for _ in range(options.runs)
-                    ]
-                    yield {"rtt_ms": rtt_ms, "client": client.name, "runs": runs}
+                    words = command(client, FEW, place / FILE, options.data / "build")
+                    runs = [run(words, place / FILE) for _ in range(options.runs)]
+                    yield {
+                        "place": f"{FEW} through sshfs at {rtt_ms} ms",
+                        "client": client.name,
+                        "runs": runs,
+                    }
+
+
+def measure(options: argparse.Namespace) -> Iterator[Record]:
+    yield from from_disk(options)
+    yield from from_mounts(options)
 
 
 def seconds(record: Record) -> float | None:
@@ -125,31 +212,37 @@ def seconds(record: Record) -> float | None:
 
 def checks(records: list[Record]) -> list[Check]:
     found: list[Check] = []
-    far = {one["client"]: seconds(one) for one in records if one["rtt_ms"] == FAR_MS}
-    own = far.get(SAPWOOD.name)
-    for name, taken in far.items():
-        if name != SAPWOOD.name and own and taken:
-            what = f"sshfs at {FAR_MS} ms, {len(COLUMNS)} columns: {name} / sapwood"
-            found.append((what, f"{taken / own:.1f}", f"at least {LEAST:g}", taken / own >= LEAST))
+    for place in dict.fromkeys(one["place"] for one in records):
+        taken = {one["client"]: seconds(one) for one in records if one["place"] == place}
+        own, plain = taken.pop(SAPWOOD.name, None), taken.pop(BYTES, None)
+        if not own:
+            continue
+        if plain:
+            share = own / plain
+            found.append((f"{place}: sapwood / {BYTES}", f"{share:.2f}", f"at most {MOST:g}", share <= MOST))
+        least = LEAST if place == f"{FEW} through sshfs at {FAR_MS} ms" else 1.0 if plain else None
+        for name, peer in taken.items():
+            if least and peer:
+                ratio = peer / own
+                found.append(
+                    (f"{place}: {name} / sapwood", f"{ratio:.1f}", f"at least {least:g}", ratio >= least)
+                )
     return found
 
 
 def tables(records: list[Record]) -> dict[str, str]:
+    names = [BYTES, *(client.name for client in CLIENTS)]
     rows = []
-    for rtt_ms in ROUND_TRIPS:
-        cells = {one["client"]: seconds(one) for one in records if one["rtt_ms"] == rtt_ms}
-        shown = [cells.get(client.name) for client in CLIENTS]
-        rows.append([f"{rtt_ms} ms", *("fails" if taken is None else f"{taken:.2f} s" for taken in shown)])
-    head = ["round trip", *(client.name for client in CLIENTS)]
-    return {
-        "Required": required(checks(records)),
-        f"{len(COLUMNS)} columns of 1,491 through sshfs": table(head, rows),
-    }
+    for place in dict.fromkeys(one["place"] for one in records):
+        cells = {one["client"]: seconds(one) for one in records if one["place"] == place}
+        shown = [cells.get(name) for name in names]
+        rows.append([place, *("-" if taken is None else f"{taken:.2f}" for taken in shown)])
+    return {"Required": required(checks(records)), "Seconds": table(["columns, source", *names], rows)}
 
 
 def line(record: Record) -> str:
     errors = {one["error"] for one in record["runs"] if "error" in one}
-    return f"{record['rtt_ms']} ms, {record['client']}: {seconds(record)} {' '.join(errors)}"
+    return f"{record['place']}, {record['client']}: {seconds(record)} {' '.join(errors)}"
 
 
 def main() -> None:

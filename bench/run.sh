@@ -41,7 +41,7 @@ for part in $parts; do
         install matplotlib matplotlib
         ;;
     stripe)
-        inputs=$inputs,nano_zstd5,edm_zlib5,xaod_zlib5
+        inputs=$inputs,nano_zstd5,edm_zlib5,xaod_zlib5,$(seq -f loops_%02g -s , 0 10)
         install XRootD xrootd
         install matplotlib matplotlib
         install sqlalchemy 'sqlalchemy>=2' 'psycopg[binary]'
@@ -49,8 +49,12 @@ for part in $parts; do
         install h5py h5py
         SAPWOOD_RADOSGW=${SAPWOOD_RADOSGW:-1} sh scripts/radosgw.sh
         ;;
-    write | repack | mounts) inputs=$inputs,nano_zstd5 ;;
-    studies) inputs=$inputs,nano_zstd5,edm_zlib5,edm_split,xaod_study ;;
+    write | repack) inputs=$inputs,nano_zstd5 ;;
+    mounts)
+        inputs=$inputs,nano_zstd5
+        (. scripts/apt.sh && install_packages "the benchmarks of mounts" sshfs openssh-server)
+        ;;
+    studies) inputs=$inputs,nano_zstd5,edm_zlib5,edm_split,xaod_study,xaod_zlib5 ;;
     sources)
         inputs=$inputs,nano_zstd5
         install XRootD xrootd fsspec-xrootd
@@ -93,7 +97,7 @@ for part in $parts; do
 done
 case " $parts " in
 *" stripe "*)
-    for more in races layouts cuts scale metadata; do
+    for more in races layouts cuts scale metadata pools; do
         "$python" "bench/stripe_$more.py" --markdown "$tables/stripe_$more.md" --json "$results/stripe_$more.json"
     done
     "$python" bench/chain.py --markdown "$tables/chain.md" --json "$results/chain.json" --plot docs/images/chain.svg
@@ -108,6 +112,12 @@ case " $parts " in
 esac
 case " $parts " in
 *" wide "*) "$python" bench/tiers.py --markdown "$tables/tiers.md" --json "$results/tiers.json" ;;
+esac
+case " $parts " in
+*" studies "*)
+    "$python" bench/jobs.py --events 2000 --markdown "$tables/jobs.md" --json "$results/jobs.json"
+    "$python" bench/access.py --markdown "$tables/access.md" --json "$results/access.json"
+    ;;
 esac
 case " $parts " in
 *" rntuple "*) "$python" bench/formats.py --markdown "$tables/formats.md" --json "$results/formats.json" ;;

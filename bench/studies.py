@@ -1,5 +1,6 @@
 """Sweeps of layouts: the studies CMS 2015 on a MiniAOD-like file and ATLAS 2018 on an xAOD-like one, with a
-check whether their findings still hold; and the usual sweeps of `sapwood tune` on a NanoAOD-like file.
+check whether their findings still hold; and the usual sweeps of `sapwood tune` on a NanoAOD-like file, and on
+two small real files of the corpus (in `files` of the folder that SAPWOOD_CORPUS names).
 
     python bench/studies.py [--only nano,cms2015,atlas2018] [--plots FOLDER] [--markdown FILE] [--json FILE]
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import time
@@ -48,7 +50,18 @@ RUNS = {
     "cms2015": Run("edm_zlib5", "Events", "cms2015", (("split", "edm_split"),)),
     "atlas2018": Run("xaod_study", "CollectionTree", "atlas2018"),
 }
-TITLES = {"nano": "NanoAOD-like", "cms2015": "CMS 2015", "atlas2018": "ATLAS 2018"}
+REAL = {
+    "physlite": Run("coffea__PHYSLITE_example", "CollectionTree", repeats=10),
+    "nano_2015": Run("skhep__nanoAOD_2015_CMS_Open_Data_ttbar", "Events", repeats=10),
+}
+RUNS |= REAL
+TITLES = {
+    "nano": "NanoAOD-like",
+    "cms2015": "CMS 2015",
+    "atlas2018": "ATLAS 2018",
+    "physlite": "A real PHYSLITE file",
+    "nano_2015": "A real NanoAOD file",
+}
 FIGURES = {
     "nano": {
         "Size and time to read all": "layout-compression",
@@ -70,8 +83,9 @@ def measured(name: str, run: Run, options: argparse.Namespace) -> tune.Tuning:
     """Measures, and writes the report."""
     begin = time.monotonic()
     folder: Path = options.out
+    inputs = Path(os.environ["SAPWOOD_CORPUS"]) / "files" if name in REAL else options.data
     found = tune.run(
-        f"{options.data / run.file}.root:{run.tree}",
+        f"{inputs / run.file}.root:{run.tree}",
         study=run.study,
         sample=run.sample if options.sample is None else options.sample,
         variants={variant: options.data / f"{file}.root" for variant, file in run.variants},
@@ -149,13 +163,17 @@ def layouts(found: tune.Tuning) -> Iterator[str]:
 def plot(name: str, found: tune.Tuning, folder: Path) -> None:
     """Draws the figures of a run that appear in the documents."""
     for title, _, svg in charts(found):
-        if file := FIGURES[name].get(title):
+        if file := FIGURES.get(name, {}).get(title):
             (folder / f"{file}.svg").write_text(standalone(svg, title), encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
     parser = results.parser(__doc__)
-    parser.add_argument("--only", default=",".join(RUNS), help=f"some of {', '.join(RUNS)}")
+    parser.add_argument(
+        "--only",
+        default=",".join(name for name in RUNS if name not in REAL),
+        help=f"some of {', '.join(RUNS)}",
+    )
     parser.add_argument("--sample", type=int, help="entries of each sample; by default those of the run")
     parser.add_argument("--budget", type=float, help="seconds for each run")
     parser.add_argument("--plots", type=Path, help="draw the figures of the documents into this folder")
@@ -163,6 +181,8 @@ def arguments() -> argparse.Namespace:
     options.only = options.only.split(",")
     if unknown := set(options.only) - set(RUNS):
         parser.error(f"unknown runs: {', '.join(sorted(unknown))}")
+    if set(options.only) & set(REAL) and "SAPWOOD_CORPUS" not in os.environ:
+        parser.error("real files are in the corpus: set SAPWOOD_CORPUS to its folder")
     options.out = options.json.parent if options.json else Path("build/bench")
     options.out.mkdir(parents=True, exist_ok=True)
     return options

@@ -15,3 +15,11 @@ install_packages() {
 apt_install() {
     DEBIAN_FRONTEND=noninteractive apt-get install --quiet --quiet --yes --no-install-recommends "$@" >/dev/null 2>&1
 }
+
+# download_packages SECONDS PACKAGE…: fetches packages and what they need; fails if that takes longer.
+download_packages() {
+    seconds=$1
+    shift
+    fetch='apt-get install --quiet --quiet --yes --no-install-recommends --download-only "$@"'
+    timeout "$seconds" sh -c "$fetch || { apt-get update --quiet --quiet && $fetch; }" sh "$@" >/dev/null 2>&1
+}

@@ -88,7 +88,7 @@ rgw data = {folder}
 def missing() -> str | None:
     """The missing software, or None."""
     if absent := [name for name in PROGRAMS if shutil.which(name) is None]:
-        return f"{', '.join(absent)} not installed (SAPWOOD_RADOSGW=1 make servers, on Debian and Ubuntu)"
+        return f"{', '.join(absent)} not installed (make servers, on Debian and Ubuntu)"
     return None
 
 
@@ -141,6 +141,8 @@ def cluster(
     gateways: int = 1, erasure: tuple[int, int] | None = None, store: str = "memstore", copies: int = 1
 ) -> Iterator[Cluster]:
     """A cluster; with `erasure` = (k, m), it has k + m OSDs, and a bucket ``coded`` that is spread over them.
+
+    Then buckets can also be made without an index, with the location constraint ``:indexless``.
 
     Everything else has `copies`, each on a different OSD.
     """
@@ -211,10 +213,17 @@ def _make_user(made: Cluster, erasure: tuple[int, int] | None) -> None:
     secrets = (f"--access-key={keys.access_key_id}", f"--secret={keys.secret_access_key}")
     made.admin("user", "create", *shown, *secrets)
     if erasure:
-        made.admin("zonegroup", "placement", "add", "--rgw-zonegroup", "default", "--placement-id", "ec")
-        pools = ("--index-pool", BUCKET_POOLS[0], "--data-extra-pool", BUCKET_POOLS[1])
-        place = ("--rgw-zone", "default", "--placement-id", "ec", "--data-pool", "default.rgw.ec.data")
-        made.admin("zone", "placement", "add", *place, *pools)
+        _add_placement(made, "ec", "default.rgw.ec.data", "normal")
+        _add_placement(made, "indexless", BUCKET_POOLS[2], "indexless")
+
+
+def _add_placement(made: Cluster, name: str, pool: str, index: str) -> None:
+    """Lets buckets be made with their objects in a pool, and with this type of index."""
+    place = ("--placement-id", name)
+    made.admin("zonegroup", "placement", "add", "--rgw-zonegroup", "default", *place)
+    pools = ("--data-pool", pool, "--index-pool", BUCKET_POOLS[0], "--data-extra-pool", BUCKET_POOLS[1])
+    types = (*pools, f"--placement-index-type={index}")
+    made.admin("zone", "placement", "add", "--rgw-zone", "default", *place, *types)
 
 
 def _start_gateway(made: Cluster, number: int) -> None:

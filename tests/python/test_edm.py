@@ -145,6 +145,8 @@ def test_a_split_product(events: edm.Events) -> None:
 def test_an_unsplit_object_in_a_split_wrapper(events: edm.Events) -> None:
     product = events["slimmedMuons"]
     assert product.array().to_list() == [muons(e) for e in range(ENTRIES)]
+    assert product.array(entries=[7, 2]).to_list() == [muons(7), muons(2)]
+    assert product.arrays("pt_", entries=[7]).to_list() == [[{"pt_": one["pt_"]} for one in muons(7)]]
     some = product.arrays(["pt_", "isolations_"], entry_start=7, entry_stop=8)
     assert some.to_list() == [[{k: m[k] for k in ("pt_", "isolations_")} for m in muons(7)]]
     assert product["pt_"].array(entry_start=3, entry_stop=4).to_list() == [[30.0, 31.0, 32.0]]

@@ -52,6 +52,7 @@ def test_variables_are_zipped_to_objects(tree: sapwood.Tree) -> None:
     array = found.arrays(["pt", "eta", "charge"])
     assert array.fields == ["pt", "eta", "charge"]
     assert array.to_list() == [electrons(e) for e in range(ENTRIES)]
+    assert found.arrays("charge", entries=[6, 2]).to_list() == array[["charge"]][[6, 2]].to_list()
     assert found.arrays("charge", 6, 7).to_list() == [[{"charge": -1}, {"charge": 1}]]
 
 

@@ -17,6 +17,7 @@ from ..arrays.libraries import library_named
 from ..display.printable import shows_printable
 from ..display.units import counted
 from ..errors import KeyInFileError, UsageError
+from ..query.entries import chosen_entries
 from ..query.query import Query
 from ..query.reading import read_arrays
 from ..query.select import Selection, require_readable, warn_skipped
@@ -108,6 +109,7 @@ class Container:
         entry_start: int | None = None,
         entry_stop: int | None = None,
         *,
+        entries: Any = None,
         threads: int | None = None,
         deadline: float | None = None,
     ) -> Any:
@@ -117,6 +119,7 @@ class Container:
             variables: names of variables. Default: all that can be read.
             entry_start: first entry; negative values count from the end. Default: 0.
             entry_stop: end of the range (exclusive); negative values count from the end. Default: all.
+            entries: numbers of entries, or a boolean mask, as in :meth:`sapwood.Tree.arrays`.
             threads: threads that decompress and decode. Default: those given when the file was opened.
             deadline: seconds that the call may take. Default: the one given when the file was opened.
 
@@ -142,9 +145,11 @@ class Container:
         selection = Selection(dict(chosen), None, {}, True)
         query = Query(self.tree, selection, library_named("ak"), dict)
         start, stop = entry_range(self.tree.num_entries, entry_start, entry_stop)
-        columns = read_arrays(query, start, stop, threads=threads, deadline=deadline)
+        how = {"entries": entries, "threads": threads, "deadline": deadline}
+        columns = read_arrays(query, start, stop, **how)
         if not columns:
-            return ak.Array(ak.contents.RecordArray([], [], stop - start))
+            length = stop - start if entries is None else len(chosen_entries(entries, start, stop))
+            return ak.Array(ak.contents.RecordArray([], [], length))
         lists = not self.is_single and all(column.ndim > 1 for column in columns.values())
         if variables is None and lists:
             columns = self._of_equal_lengths(columns)

@@ -32,6 +32,7 @@ def read_together(
     entry_start: int | None,
     entry_stop: int | None,
     *,
+    entries: Any = None,
     library: str = "ak",
     threads: int | None = None,
     deadline: float | None = None,
@@ -40,4 +41,5 @@ def read_together(
     outputs = {f"{number}": require_readable(branch) for number, branch in enumerate(branches)}
     selection = Selection(dict(outputs), None, {}, True)
     query = Query(branches[0].tree, selection, library_named(library), tuple)
-    return list(read_arrays(query, entry_start, entry_stop, threads=threads, deadline=deadline))
+    how = {"entries": entries, "threads": threads, "deadline": deadline}
+    return list(read_arrays(query, entry_start, entry_stop, **how))

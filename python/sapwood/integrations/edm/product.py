@@ -83,6 +83,7 @@ class Product:
         entry_start: int | None = None,
         entry_stop: int | None = None,
         *,
+        entries: Any = None,
         threads: int | None = None,
         deadline: float | None = None,
     ) -> Any:
@@ -93,7 +94,8 @@ class Product:
         Returns:
             An ``ak.Array`` with an item per event, None in events without the product.
         """
-        return self._read([self.obj], entry_start, entry_stop, threads, deadline)[0]
+        how = {"entries": entries, "threads": threads, "deadline": deadline}
+        return self._read([self.obj], entry_start, entry_stop, **how)[0]
 
     def arrays(
         self,
@@ -101,6 +103,7 @@ class Product:
         entry_start: int | None = None,
         entry_stop: int | None = None,
         *,
+        entries: Any = None,
         threads: int | None = None,
         deadline: float | None = None,
     ) -> Any:
@@ -122,7 +125,8 @@ class Product:
         import awkward as ak
 
         names = [members] if isinstance(members, str) else list(members)
-        columns = self._read([self[name] for name in names], entry_start, entry_stop, threads, deadline)
+        how = {"entries": entries, "threads": threads, "deadline": deadline}
+        columns = self._read([self[name] for name in names], entry_start, entry_stop, **how)
         # Only the outer list is zipped: lists inside the objects stay in the fields.
         depth = 2 if all(column.ndim > 1 for column in columns) and self._is_collection else 1
         return ak.zip(dict(zip(names, columns, strict=True)), depth_limit=depth)
@@ -137,15 +141,14 @@ class Product:
         branches: list[Branch],
         entry_start: int | None,
         entry_stop: int | None,
-        threads: int | None,
-        deadline: float | None,
+        **how: Any,
     ) -> list[Any]:
         import awkward as ak
         import numpy as np
 
         flag = self._wrapped("present")
         wanted = branches if flag is None else [*branches, flag]
-        arrays = read_together(wanted, entry_start, entry_stop, threads=threads, deadline=deadline)
+        arrays = read_together(wanted, entry_start, entry_stop, **how)
         if flag is None:
             return arrays
         present = np.asarray(arrays.pop(), dtype=bool)
