@@ -9,7 +9,7 @@ import typer
 from ._options import Entries, entry_range
 from ._run import command
 from ._several import for_each_output
-from ._writing import Branches, Compression, Follow, Layout, MainTree, Output, Sources, Targets, Trees
+from ._writing import Branches, Follow, Layout, MainTree, Output, Sources, Targets, Trees
 
 
 @command
@@ -58,9 +58,9 @@ def skim(
     target: Targets,
     *,
     cut: Annotated[str, typer.Option(metavar="CUT", help="Only entries for which this expression is true.")],
+    layout: Layout,
     branches: Branches,
     entries: Entries = None,
-    compression: Compression = None,
     follow: Follow = False,
     tree: MainTree = None,
     output: Output,
@@ -68,9 +68,11 @@ def skim(
     """Write a file with the entries that pass a cut. Other trees, such as Runs, are copied whole.
 
     \b
-    sapwood skim nano.root dimuons.root --cut 'nMuon >= 2'
+    sapwood skim nano.root dimuons.root --cut 'nMuon >= 2' --cluster-size 20MB
+
+    Clusters stay as they are, with the entries that pass, unless you ask for another size.
     """
-    options = {"cut": cut, "compression": compression, "follow": follow, "tree": tree}
+    options = {**layout.arguments(), "cut": cut, "follow": follow, "tree": tree}
     _write(sources, target, output, branches, entries, **options)
 
 

@@ -429,7 +429,7 @@ def open_reader(
     options: LazyOptions,
     filters: Filters = ALL,
 ) -> LazyReader:
-    """A reader of the branches that pass the filters, and of the declared columns, under their declared names."""
+    """A reader of the branches that pass the filters, and of the declared columns under their names."""
     tree = source.tree
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
     outputs: dict[str, Any] = select(source, filters=filters).outputs
