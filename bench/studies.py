@@ -51,8 +51,8 @@ RUNS = {
     "atlas2018": Run("xaod_study", "CollectionTree", "atlas2018"),
 }
 REAL = {
-    "physlite": Run("coffea__PHYSLITE_example", "CollectionTree", repeats=10),
-    "nano_2015": Run("skhep__nanoAOD_2015_CMS_Open_Data_ttbar", "Events", repeats=10),
+    "physlite": Run("coffea__PHYSLITE_example", "CollectionTree", repeats=10, budget=180.0),
+    "nano_2015": Run("skhep__nanoAOD_2015_CMS_Open_Data_ttbar", "Events", repeats=10, budget=180.0),
 }
 RUNS |= REAL
 TITLES = {
