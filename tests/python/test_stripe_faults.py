@@ -35,7 +35,7 @@ def no_other_servers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         pytest.param(
             "versitygw", marks=pytest.mark.skipif(s3_server.missing() is not None, reason="no S3 server")
         ),
-        pytest.param("radosgw", marks=pytest.mark.skipif(not RADOSGW, reason="Ceph is not installed, or SAPWOOD_RADOSGW=0")),
+        pytest.param("radosgw", marks=pytest.mark.skipif(not RADOSGW, reason="Ceph is missing or unwanted")),
     ]
 )
 def gateways(
