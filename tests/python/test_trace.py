@@ -70,9 +70,11 @@ def test_what_is_written_and_what_time_is_spent_are_recorded(events_file: Path, 
     assert wall["writing"] == write["seconds"] > 0
     assert 0.2 < wall["other"] < wall["seconds"] < took
     assert sum(wall.values()) == pytest.approx(2 * wall["seconds"], abs=1e-3)
-    assert sum(cpu.values()) == pytest.approx(2 * cpu["seconds"], abs=1e-3)
+    # The parts are measured with a clock: while other work takes the processor, they exceed the CPU time.
+    known = cpu["decompressing"] + cpu["decoding"] + cpu["compressing"]
+    assert cpu["other"] == pytest.approx(max(0.0, cpu["seconds"] - known), abs=1e-3)
     # LZMA is slow, and it ran in the calls of the writer.
-    assert 0.02 < cpu["compressing"] < write["seconds"] and cpu["other"] > 0.2
+    assert 0.02 < cpu["compressing"] < write["seconds"] and cpu["seconds"] > 0.2
     assert 0 < cpu["decompressing"] + cpu["decoding"] < 0.2
     shown = CliRunner().invoke(app, ["trace", "show", str(path)]).output
     assert "% writing" in shown and "% compressing" in shown and "new.root" in shown
