@@ -56,7 +56,8 @@ pub(crate) fn is_at_hand(table: &dyn Table, selections: &[Selection], entries: &
         return Ok(false);
     }
     let some = [selections.first(), selections.get(selections.len() / 2), selections.last()];
-    let some: Vec<Selection> = some.into_iter().flatten().cloned().collect();
+    let mut some: Vec<Selection> = some.into_iter().flatten().cloned().collect();
+    some.dedup();
     let mut sample = Vec::with_capacity(2 * some.len());
     for plan in plan(table, &some, entries)? {
         let stored: Vec<&Chunk> =

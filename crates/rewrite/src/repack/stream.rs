@@ -94,13 +94,12 @@ impl BasketStream<'_> {
             let copied = !self.resplit
                 && !self.input.is_of_dataset()
                 && !target.branches.iter().flatten().any(|branch| branch.recompress);
-            let most = match (immediate, copied) {
-                (false, _) => DISTANT_BATCH,
-                (true, false) => BATCH,
-                (true, true) => COPIED_BATCH,
+            let (most, baskets) = match (immediate, copied) {
+                (false, _) => (DISTANT_BATCH, 1),
+                (true, false) => (BATCH, BASKETS),
+                (true, true) => (COPIED_BATCH, 1),
             };
-            let least = if most == BATCH { BASKETS } else { 1 };
-            let jobs = self.jobs(&parts, from..to, most, least);
+            let jobs = self.jobs(&parts, from..to, most, baskets);
             let here = immediate && copied && self.are_dense(parts.get(from..to).unwrap_or_default());
             let mut batches = BatchReader::new(jobs, file.fetcher(), here, most)?;
             while let Some(answer) = batches.next(&mut call.step()) {
@@ -185,7 +184,7 @@ impl BasketStream<'_> {
     }
 
     /// Batches of consecutive baskets with their byte ranges, without batches that an earlier run placed. A batch has at
-    /// most so many bytes, or so many baskets.
+    /// most `most` bytes; while it has fewer than so many `baskets`, up to four times as many.
     fn jobs(
         &self,
         parts: &[InputBasket],
