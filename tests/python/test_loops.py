@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -303,45 +301,53 @@ def test_a_checkpoint_must_fit(files: list[str], tmp_path: Path) -> None:
 
 
 JOB = """
-import sys, sapwood
-kind, place, *files = sys.argv[1:]
+import sys, time, sapwood
+kind, place, steps, *files = sys.argv[1:]
+
+def tell(step):
+    # A step more is done after the last that is told: the kill comes anywhere in it, or in the sleep.
+    print(step, flush=True)
+    if step > int(steps):
+        time.sleep(120)
+
 if kind == "iterate":
     loop = sapwood.iterate(files, ["x"], step_size=70, library="np", resume=place)
-    for step in loop:
+    for number, step in enumerate(loop):
         loop.state.setdefault("x", []).extend(step["x"].tolist())
+        tell(number)
 else:
     loop = sapwood.events(files, resume=place)
     for number, event in enumerate(loop):
         loop.state.setdefault("x", []).append(int(event.x))
         if number % 41 == 40:
             loop.save()
+            tell(number // 41)
 print("done")
 """
 
 
 @pytest.mark.parametrize("kind", ["iterate", "events"])
 def test_a_killed_loop_reads_every_entry_once(kind: str, files: list[str], tmp_path: Path) -> None:
-    place = tmp_path / "loop.json"
-    command = [sys.executable, "-c", JOB, kind, str(place), *files]
-    begin = time.monotonic()
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "done\n"
-    whole, moments = time.monotonic() - begin, random.Random(5)
-    expected = json.loads(place.read_text())["state"]["x"]
-    assert expected == list(range(2400))
-    place.unlink()
-    kills = 0
+    place, moments = tmp_path / "loop.json", random.Random(5)
+
+    def command(steps: int) -> list[str]:
+        return [sys.executable, "-c", JOB, kind, str(place), str(steps), *files]
+
     for _ in range(10):
-        job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        try:
-            # Most of the time is that of imports; what is left is that of the loop.
-            job.communicate(timeout=whole * moments.uniform(0.5, 1.0))
-        except subprocess.TimeoutExpired:
-            os.kill(job.pid, signal.SIGKILL)
-            job.communicate()
-            kills += 1
-    subprocess.run(command, capture_output=True, check=True)
+        steps = moments.randint(0, 2)
+        with subprocess.Popen(command(steps), stdout=subprocess.PIPE, text=True) as job:
+            assert job.stdout is not None
+            for told in job.stdout:
+                if int(told) == steps:
+                    time.sleep(moments.uniform(0, 0.004))
+                    break
+            assert job.poll() is None
+            job.kill()
+    before = json.loads(place.read_text())["state"]["x"]
+    assert before == list(range(len(before))) and 0 < len(before) < 2400
+    last = subprocess.run(command(100), capture_output=True, text=True, check=True)
+    assert last.stdout.endswith("done\n")
     assert json.loads(place.read_text())["state"]["x"] == list(range(2400))
-    assert kills > 0
 
 
 @pytest.fixture(scope="module")
