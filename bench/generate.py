@@ -41,11 +41,14 @@ H1_ENTRIES = 283_000
 OBJECTS = {
     "edm_zlib5": ("edm", 105, 6000),
     "edm_lzma4": ("edm", 204, 6000),
-    "edm_split": ("edm", 105, 2000, "split"),
+    "edm_split": ("edm", 105, 2000, 99),
     "edm_small": ("edm", 105, 20),
     "xaod_zlib5": ("xaod", 105, 12_000),
     "xaod_study": ("xaod", 105, 20_000),
     "xaod_small": ("xaod", 105, 50),
+    "edm_level0": ("edm", 209, 6, 0),
+    "edm_level1": ("edm", 209, 6, 1),
+    "edm_level99": ("edm", 209, 6, 99),
     "edm_test": ("edm", 209, 6),
     "xaod_test": ("xaod", 209, 8),
 }

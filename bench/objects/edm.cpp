@@ -277,11 +277,11 @@ void Products()
 int main(int argc, char **argv)
 {
    if (argc < 4) {
-      std::fprintf(stderr, "usage: edm OUT.root COMPRESSION EVENTS [split]\n");
+      std::fprintf(stderr, "usage: edm OUT.root COMPRESSION EVENTS [SPLIT LEVEL OF ALL]\n");
       return 2;
    }
-   if (argc > 4 && std::string(argv[4]) == "split")
-      gSplitAll = kSplit;
+   if (argc > 4)
+      gSplitAll = std::atoi(argv[4]);
    WriteFile(argv[1], std::atoi(argv[2]), std::atol(argv[3]), Products);
    return 0;
 }

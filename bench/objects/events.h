@@ -16,6 +16,8 @@ enum Split { kUnsplit = 0, kSplit = 99 };
 Filler gFill;
 TTree *gEvents;
 int gSplitAll = -1; // the split level of all products, unless it is negative
+
+int Level(int split) { return gSplitAll < 0 ? split : gSplitAll; }
 const char *gProcess = "PAT";
 std::vector<std::function<void()>> gProducts;
 
@@ -25,7 +27,7 @@ void Product(const char *type, const std::string &label, Split split, std::funct
 {
    auto **wrapper = new edm::Wrapper<T> *(new edm::Wrapper<T>);
    const std::string name = std::string(type) + "_" + label + "_" + instance + "_" + process + ".";
-   if (!gEvents->Branch(name.c_str(), wrapper, kBasketSize, gSplitAll < 0 ? split : gSplitAll)) {
+   if (!gEvents->Branch(name.c_str(), wrapper, kBasketSize, Level(split))) {
       std::fprintf(stderr, "no branch %s\n", name.c_str());
       std::exit(1);
    }
@@ -56,16 +58,16 @@ void WriteFile(const char *path, int compression, long events, void (*products)(
    edm::EventAuxiliary auxiliary;
    std::vector<edm::StoredProductProvenance> provenance;
    std::vector<std::uint16_t> lists = {0, 1, 2};
-   gEvents->Branch("EventAuxiliary", &auxiliary, kBasketSize, kSplit);
-   gEvents->Branch("BranchListIndexes", &lists, kBasketSize, kSplit);
-   gEvents->Branch("EventProductProvenance", &provenance, kBasketSize, kSplit);
+   gEvents->Branch("EventAuxiliary", &auxiliary, kBasketSize, Level(kSplit));
+   gEvents->Branch("BranchListIndexes", &lists, kBasketSize, Level(kSplit));
+   gEvents->Branch("EventProductProvenance", &provenance, kBasketSize, Level(kSplit));
    products();
    for (unsigned i = 0; i < 40; i++)
       provenance.push_back({1000 + i * 77, i});
 
    auto *lumis = new TTree("LuminosityBlocks", "LuminosityBlocks");
    edm::LuminosityBlockAuxiliary lumi;
-   lumis->Branch("LuminosityBlockAuxiliary", &lumi, kBasketSize, kSplit);
+   lumis->Branch("LuminosityBlockAuxiliary", &lumi, kBasketSize, Level(kSplit));
    for (long event = 0; event < events; event++) {
       auxiliary.processHistoryID_.hash_ = "0123456789abcdef";
       auxiliary.processGUID_ = "ABCDEFGHIJKLMNOP";
@@ -85,8 +87,8 @@ void WriteFile(const char *path, int compression, long events, void (*products)(
    auto *runs = new TTree("Runs", "Runs"), *metadata = new TTree("MetaData", "MetaData");
    edm::RunAuxiliary run;
    edm::FileFormatVersion version{35};
-   runs->Branch("RunAuxiliary", &run, kBasketSize, kSplit);
-   metadata->Branch("FileFormatVersion", &version, kBasketSize, kSplit);
+   runs->Branch("RunAuxiliary", &run, kBasketSize, Level(kSplit));
+   metadata->Branch("FileFormatVersion", &version, kBasketSize, Level(kSplit));
    runs->Fill();
    metadata->Fill();
    file.Write();

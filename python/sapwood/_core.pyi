@@ -610,6 +610,7 @@ def repack(
     intersection: bool = False,
     sets: Sequence[str] = (),
     format: str | None = None,
+    split: int | None = None,
     threads: int | None = None,
     deadline: float | None = None,
     keep_every: float | None = None,

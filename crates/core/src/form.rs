@@ -43,6 +43,11 @@ impl Primitive {
         Primitive::F64,
     ];
 
+    /// True for integers without a sign.
+    pub fn is_unsigned(self) -> bool {
+        matches!(self, Primitive::U8 | Primitive::U16 | Primitive::U32 | Primitive::U64)
+    }
+
     /// Bytes of one value.
     pub fn size(self) -> usize {
         match self {

@@ -17,7 +17,7 @@ type SelectionArgument = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)
 #[pyfunction]
 #[pyo3(signature = (
     inputs, target, name, *, compression=None, basket_size=None, cluster=None, trees=None, choices=Vec::new(),
-    intersection=false, sets=Vec::new(), format=None, threads=None, deadline=None, keep_every=None
+    intersection=false, sets=Vec::new(), format=None, split=None, threads=None, deadline=None, keep_every=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are the options of one call")]
 pub(crate) fn repack<'py>(
@@ -33,6 +33,7 @@ pub(crate) fn repack<'py>(
     intersection: bool,
     sets: Vec<String>,
     format: Option<&str>,
+    split: Option<i32>,
     threads: Option<usize>,
     deadline: Option<f64>,
     keep_every: Option<f64>,
@@ -47,6 +48,7 @@ pub(crate) fn repack<'py>(
         compression: self::compression(compression)?,
         basket_size,
         cluster: cluster.map(cluster_size),
+        split,
         trees,
         only_trees: false,
         selections: choices.into_iter().map(selection).collect(),

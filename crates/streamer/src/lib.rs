@@ -10,6 +10,7 @@ mod cpp_type;
 mod input;
 mod node;
 mod number;
+pub mod parts;
 mod program;
 mod run;
 mod selection;

@@ -178,6 +178,13 @@ impl Size {
     }
 }
 
+impl Collection {
+    /// The class of the items; `pair` for maps. `None` if they are no objects, or their members are never columns.
+    pub fn items_class(&self) -> Option<&str> {
+        self.class.as_ref().map(|class| class.name())
+    }
+}
+
 impl ClassField {
     pub(crate) fn size(&self) -> Size {
         let size = self.node.size();
@@ -325,7 +332,7 @@ impl Node {
     }
 
     /// True if this contains only numbers and texts, in any arrays and lists, and no pointers.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         match self {
             Node::Number(_) | Node::Text | Node::TextOrNothing | Node::LongText | Node::Bits => true,
             Node::Collection(collection) | Node::Unframed(collection) => {
@@ -453,6 +460,11 @@ impl LayoutStep {
 }
 
 impl CompiledClass {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The layout that a version or a checksum selects. With a single description, it is always that one
     /// (SchemaEvolution §4).
     #[inline]

@@ -61,6 +61,12 @@ class Layout:
     cluster_entries: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Entries of a cluster, instead of its bytes.")
     ] = None
+    split: Annotated[
+        int | None,
+        typer.Option(
+            metavar="LEVEL", min=0, max=99, help="0: one branch for each object, 99: for each of its members."
+        ),
+    ] = None
     format: Annotated[
         str | None,
         typer.Option(metavar="FORMAT", help="rntuple writes trees as RNTuples, ttree RNTuples as trees."),

@@ -82,6 +82,7 @@ def repack(
     basket_size: int | str | None = None,
     cluster_size: int | str | None = None,
     cluster_entries: int | None = None,
+    split: int | None = None,
     format: Literal["rntuple", "ttree"] | None = None,
     keep: Filter = None,
     drop: Filter = None,
@@ -120,6 +121,11 @@ def repack(
         cluster_size: bytes of a cluster, as compressed in the source, such as ``"20 MB"``; in RNTuples as
             written. Default: unchanged; 128 MiB for new clusters of RNTuples.
         cluster_entries: entries of a cluster, instead of ``cluster_size``.
+        split: ROOT's split level of the objects in trees, 0 to 99. With 0, each object is one branch; with 1,
+            each of its members; with 99, also the members of its members and of the items of its
+            collections. Bytes are moved without being decoded. The new branches come after those that stay.
+            Objects that hold pointers, or that nothing describes, keep their branches, and the notes say so.
+            Default: unchanged.
         format: ``"rntuple"`` to write trees as RNTuples: their values are read, and become fields of the same
             types. ``"ttree"`` to write RNTuples as trees. Default: unchanged.
         keep, drop: names, globs or ``"/regex/"`` of branches of ``tree`` to copy, and to drop. A branch
@@ -160,7 +166,7 @@ def repack(
                 choices += [
                     (place, None, [own]) for place, own in followed if trees is None or place in trees
                 ]
-        layout = _layout(compression, basket_size, cluster_size, cluster_entries, format)
+        layout = _layout(compression, basket_size, cluster_size, cluster_entries, split, format)
         # Exporting a dataset equals merging the files from which it was made.
         layout["sets"] = list(CMS_SETS)
         report = _write([file._core], target, choices, layout, trees, opened)
@@ -176,6 +182,7 @@ def merge(
     basket_size: int | str | None = None,
     cluster_size: int | str | None = None,
     cluster_entries: int | None = None,
+    split: int | None = None,
     format: Literal["rntuple", "ttree"] | None = None,
     schema: Literal["strict", "intersection"] = "strict",
     sets: Sequence[str] = CMS_SETS,
@@ -200,7 +207,7 @@ def merge(
             lists the others in the notes.
         sets: paths of trees with provenance; entries that several files share are copied once. Default:
             those of CMS.
-        target, compression, basket_size, cluster_size, cluster_entries, format: as in :func:`repack`.
+        target, compression, basket_size, cluster_size, cluster_entries, split, format: as in :func:`repack`.
         trees, overwrite, threads, deadline, options: as in :func:`repack`.
 
     Raises:
@@ -217,7 +224,7 @@ def merge(
         target, [*(spec.file for spec in specs), options.get("replicas")], overwrite, opened
     )
     inputs = [core_input(spec, opened) for spec in specs]
-    layout = _layout(compression, basket_size, cluster_size, cluster_entries, format)
+    layout = _layout(compression, basket_size, cluster_size, cluster_entries, split, format)
     layout |= {"intersection": schema == "intersection", "sets": list(sets)}
     report = _write(inputs, target, [], layout, trees, opened)
     if len(specs) == 1 or "MetaData" not in report.trees:
@@ -265,12 +272,15 @@ def _layout(
     basket_size: int | str | None,
     cluster_size: int | str | None,
     cluster_entries: int | None,
+    split: int | None,
     format: str | None,
 ) -> dict[str, Any]:
     """The layout options as keyword arguments of the core."""
     if format not in (None, "rntuple", "ttree"):
         raise UsageError(f"format must be 'rntuple' or 'ttree', not {format!r}")
-    layout: dict[str, Any] = {"format": format}
+    if split is not None and not 0 <= split <= 99:
+        raise UsageError(f"split must be 0 to 99, not {split}")
+    layout: dict[str, Any] = {"format": format, "split": split}
     if compression is not None:
         layout["compression"] = Compression.of(compression).code
     if basket_size is not None:

@@ -47,6 +47,7 @@ impl SharedReplicas {
             let mut changed = std::pin::pin!(changed);
             changed.as_mut().enable();
             self.search_if_wanted();
+            self.probe_if_new(ranges);
             let (orders, next) = self.decide(&mut planned, end);
             for order in orders {
                 let (handle, registration) = AbortHandle::new_pair();

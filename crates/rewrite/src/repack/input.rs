@@ -4,7 +4,9 @@ use sapwood_core::{Call, Error, ErrorKind, Result};
 use sapwood_root::{File, KeyRecord, RNTUPLES, RootFile, TreeRecord};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
-use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, References, TTree, TreeOutline, interpret};
+use sapwood_ttree::{
+    Branch, BranchKind, Layout, Meaning, ObjectBranches, References, TTree, TreeOutline, interpret,
+};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -160,6 +162,12 @@ impl InputTree {
         self.branch(branch).map_or("", |branch| &branch.path)
     }
 
+    /// The index of the branch with a path; if there is none, one that no branch has.
+    pub fn place(&self, path: &str) -> usize {
+        let branches = self.meta.branches.iter();
+        branches.take_while(|branch| branch.path != path).count()
+    }
+
     /// The first entry of a branch, and one past its last.
     pub fn extent(&self, branch: usize) -> (u64, u64) {
         let first = self.meta.branches.get(branch).map_or(0, |branch| branch.first_entry);
@@ -187,6 +195,19 @@ impl InputTree {
             Meaning::Column(column) => Some(column.layout),
             Meaning::Group | Meaning::Unsupported(_) => None,
         }
+    }
+
+    /// The branches at a split level of the object of a top-level branch.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn object(&self, branch: usize, level: i32) -> std::result::Result<ObjectBranches, String> {
+        ObjectBranches::new(&self.meta, branch, &self.compiler, level)
+    }
+
+    /// The compiler of its classes.
+    pub fn compiler(&self) -> &Compiler {
+        &self.compiler
     }
 
     /// A description of a branch. Baskets of branches with the same signature can be merged.

@@ -16,12 +16,14 @@ mod journal;
 pub mod objects;
 mod options;
 pub mod output;
+mod output_branch;
 mod output_tree;
 mod pages;
 mod placing;
 pub mod plan;
 mod rntuples;
 mod sets;
+mod splitting;
 mod stream;
 mod trees;
 mod ttrees;
@@ -68,6 +70,7 @@ pub fn repack(
     let is_copied = |tree: &TreePlan| {
         matches!(tree.treatment(options.format), TableTreatment::Baskets | TableTreatment::Pages)
     };
+    let is_copied = |tree: &TreePlan| is_copied(tree) && options.split.is_none();
     let job = plan.job(name, options).filter(|_| plan.trees.iter().all(is_copied));
     let journal = match job {
         Some(job) => RepackJournal::begin(&mut *sink, job, options.keep_every, &mut report.notes)?,

@@ -66,6 +66,10 @@ pub struct RepackOptions {
     /// Size of clusters; a size in bytes refers to the compressed size in the inputs. Default: unchanged. For new
     /// clusters of RNTuples, a size in bytes refers to the new file; default: 128 MiB.
     pub cluster: Option<ClusterSize>,
+    /// ROOT's split level of the objects in trees: 0 for one branch for each object, 99 for one for each member. Baskets are
+    /// then re-split. Objects that cannot be converted keep their branches, which the notes of the report say. Default:
+    /// unchanged.
+    pub split: Option<i32>,
     /// Paths of the trees to write. Default: all.
     pub trees: Option<Vec<String>>,
     /// Drops everything that is not a tree.

@@ -1,17 +1,16 @@
 //! A tree of the new file: where its baskets were placed, and its record, which is written at the end.
 
-use super::baskets::{ClusterBorders, ClusterCutter, OutputBasket, OutputKey};
+use super::baskets::{ClusterBorders, OutputBasket, OutputKey};
 use super::entry_ranges::EntryRanges;
 use super::input::InputTree;
 use super::journal::{BasketTreatment, Placement, RepackJournal};
 use super::options::RepackOptions;
-use sapwood_codec::{Algorithm, Compression};
+use super::output_branch::OutputBranch;
+use super::splitting::{InputObject, OutputObject};
 use sapwood_core::{Error, Result};
 use sapwood_table::write::ClusterSize;
 use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
-use sapwood_ttree::{
-    Branch, BranchChange, BranchOutline, ClusterChange, Cutter, Maximum, References, TreeChange, TreeOutline,
-};
+use sapwood_ttree::{Branch, ClusterChange, ObjectBranches, References, TreeChange, TreeOutline};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -26,6 +25,8 @@ pub(super) struct OutputTree {
     outline: Arc<TreeOutline>,
     /// One for each branch of the outline; none for those that are dropped.
     pub branches: Vec<Option<OutputBranch>>,
+    /// Objects whose split level changes.
+    pub objects: Vec<OutputObject>,
     /// Indices of the branches by their paths.
     by_path: HashMap<String, usize>,
     /// Number of entries so far.
@@ -37,40 +38,6 @@ pub(super) struct OutputTree {
     /// True if its entries are those of one input, unchanged, so that a tree index stays valid.
     complete: bool,
     inputs: usize,
-}
-
-/// A branch of the new file.
-#[derive(Debug)]
-pub(super) struct OutputBranch {
-    /// Compression of its baskets.
-    pub compression: Compression,
-    /// `fCompress`.
-    compression_number: i32,
-    /// True if baskets are recompressed even if they are not re-split.
-    pub recompress: bool,
-    basket_size: i32,
-    /// The key of its baskets.
-    pub key: NewKey,
-    offset_len: i32,
-    /// How to find references inside its entries.
-    pub references: References,
-    /// Why some of its baskets were not re-split.
-    pub kept_whole: Option<String>,
-    /// True if its baskets are in another file, which does not exist; the new tree refers to that file, too.
-    is_absent: bool,
-    maxima: Vec<i64>,
-    first_entry: u64,
-    /// One past the last entry whose basket was placed.
-    next_entry: u64,
-    /// What `next_entry` must be after this input.
-    end: u64,
-    /// One past the last entry whose basket an earlier run placed.
-    pub placed: u64,
-    total_bytes: u64,
-    zip_bytes: u64,
-    baskets: Vec<(u64, u64, u32)>,
-    /// The cutter of its baskets, if they are re-split.
-    pub cutter: Option<ClusterCutter>,
 }
 
 impl OutputTree {
@@ -105,11 +72,60 @@ impl OutputTree {
             by_path: by_path.collect(),
             every: options.cluster.map(|size| cluster_entries(input, wanted, size)),
             branches,
+            objects: Vec::new(),
             entries: 0,
             sizes: Vec::new(),
             complete: false,
             inputs: 0,
         }
+    }
+
+    /// Adds the branches of objects whose split level changes, in place of their old ones.
+    ///
+    /// # Errors
+    /// `Unsupported` if the tree's record becomes too long.
+    pub(super) fn split(
+        &mut self,
+        mut objects: Vec<OutputObject>,
+        input: &InputTree,
+        options: &RepackOptions,
+    ) -> Result<()> {
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let mut outline = TreeOutline::clone(&self.outline);
+        let new = ObjectBranches::outline(objects.iter().map(|object| &object.branches))?;
+        let mut first = outline.graft(&new, input.compiler().streamers())?;
+        let file_setting = input.file.header().compression;
+        for object in &mut objects {
+            let top = input.place(&object.path);
+            let (Ok(own), Some(old)) = (InputObject::new(input, top), input.branch(top)) else {
+                return Err(Error::corrupt("an object has no branches"));
+            };
+            for branch in own.places {
+                if let Some(slot) = self.branches.get_mut(branch) {
+                    *slot = None;
+                }
+            }
+            object.first = first;
+            for (place, name) in object.branches.names().enumerate() {
+                let branch = Branch {
+                    name: name.to_owned(),
+                    compression: old.compression,
+                    basket_size: old.basket_size.max(SMALLEST_BASKET),
+                    entry_offset_len: if object.branches.is_fixed(place) { 0 } else { OFFSET_LEN },
+                    ..Branch::default()
+                };
+                let shape = outline.branches.get(first + place);
+                let shape = shape.ok_or_else(|| Error::corrupt("a new branch is missing"))?;
+                let tree = &input.meta.name;
+                let new = OutputBranch::new(&branch, shape, tree, file_setting, References::None, options);
+                self.branches.push(Some(new));
+            }
+            first += object.branches.len();
+        }
+        (self.outline, self.objects) = (Arc::new(outline), objects);
+        Ok(())
     }
 
     /// Learns from the journal which of its entries an earlier run placed.
@@ -169,6 +185,39 @@ impl OutputTree {
                 .map_err(|error| error.branch(input.path(branch)).url(input.file.url()))?;
         }
         Ok(())
+    }
+
+    /// Begins the objects of an input whose split level changes; returns them as they are there.
+    ///
+    /// # Errors
+    /// `Unsupported` if the input has them in another way.
+    pub(super) fn begin_objects(
+        &mut self,
+        input: &InputTree,
+        chosen: &EntryRanges,
+    ) -> Result<Vec<InputObject>> {
+        let base = self.entries;
+        let mut found = Vec::with_capacity(self.objects.len());
+        for object in &mut self.objects {
+            let fault = |why: String| {
+                Error::unsupported(why).branch(&object.path).url(input.file.url()).hint("drop the branch")
+            };
+            let own = InputObject::new(input, input.place(&object.path)).map_err(fault)?;
+            let extents: Vec<_> = own.with_entries().map(|branch| input.extent(branch)).collect();
+            let (first, end) = extents.first().copied().unwrap_or_default();
+            if extents.iter().any(|other| *other != (first, end)) {
+                return Err(fault("its branches have different numbers of entries".to_owned()));
+            }
+            let outputs = self.branches.iter_mut().skip(object.first).take(object.branches.len());
+            for (place, output) in outputs.enumerate() {
+                let Some(output) = output else { continue };
+                let is_empty = !object.branches.has_entries(place);
+                output.begin(base + chosen.rank(first), base + chosen.rank(end), is_empty, &[], !is_empty)?;
+            }
+            object.begin(&own, first);
+            found.push(own);
+        }
+        Ok(found)
     }
 
     /// Ends an input, after checking that all of its entries were placed or are in a cutter.
@@ -284,109 +333,9 @@ impl OutputTree {
     }
 }
 
-impl OutputBranch {
-    fn new(
-        branch: &Branch,
-        outline: &BranchOutline,
-        tree: &str,
-        file_setting: i32,
-        references: References,
-        options: &RepackOptions,
-    ) -> OutputBranch {
-        let number = if branch.compression < 0 { file_setting } else { branch.compression };
-        let own = Compression::from_number(number);
-        // Compressions that are no longer written (ROOT's first ZLIB) become the closest one.
-        let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
-        let basket_size = options.basket_size.and_then(|size| i32::try_from(size).ok());
-        OutputBranch {
-            compression: options.compression.unwrap_or(own),
-            compression_number: options.compression.map_or(branch.compression, Compression::number),
-            recompress: options.compression.is_some(),
-            basket_size: basket_size.unwrap_or_else(|| i32::try_from(branch.basket_size).unwrap_or(i32::MAX)),
-            key: NewKey::new("TBasket", &branch.name, tree, true),
-            offset_len: branch.entry_offset_len,
-            references,
-            kept_whole: None,
-            is_absent: false,
-            maxima: outline.maxima.iter().map(|maximum| maximum.value).collect(),
-            first_entry: 0,
-            next_entry: 0,
-            end: 0,
-            placed: 0,
-            total_bytes: 0,
-            zip_bytes: 0,
-            baskets: Vec::new(),
-            cutter: None,
-        }
-    }
-
-    fn begin(
-        &mut self,
-        first: u64,
-        end: u64,
-        is_empty: bool,
-        maxima: &[Maximum],
-        resplit: bool,
-    ) -> Result<()> {
-        // Readers reject more items than this, so it is the maximum over all inputs.
-        for (mine, maximum) in self.maxima.iter_mut().zip(maxima) {
-            *mine = maximum.value.max(*mine);
-        }
-        let reached = self.cutter.as_ref().map_or(self.next_entry, |cutter| cutter.next);
-        // An input without entries of the branch changes nothing.
-        if first == end {
-            self.end = reached;
-            return Ok(());
-        }
-        let fresh = self.baskets.is_empty() && self.cutter.is_none();
-        if fresh && self.first_entry == reached {
-            (self.first_entry, self.next_entry) = (first, first);
-        } else if first != reached {
-            return Err(Error::unsupported(format!(
-                "the branch continues at entry {first} instead of {reached}: an input has fewer entries of it"
-            ))
-            .hint("drop the branch"));
-        }
-        self.end = end;
-        if is_empty {
-            if !fresh {
-                return Err(Error::corrupt("the branch has no baskets in this file"));
-            }
-            self.next_entry = end;
-        } else if resplit && self.cutter.is_none() {
-            let base = first.max(self.placed);
-            self.cutter =
-                Some(ClusterCutter { cutter: self.new_cutter(self.basket_size), base, next: first });
-        }
-        Ok(())
-    }
-
-    /// A cutter of baskets of at most `limit` bytes.
-    fn new_cutter(&self, limit: i32) -> Cutter {
-        let limit = usize::try_from(limit).unwrap_or(0);
-        Cutter::new(limit, self.key.len(), self.offset_len, false)
-    }
-
-    /// A cutter that makes a single basket of any size, with a narrow or wide key.
-    pub(super) fn single(&self, narrow: bool) -> Cutter {
-        let key = NewKey { wide: !narrow, ..self.key.clone() };
-        Cutter::new(usize::MAX, key.len(), self.offset_len, false)
-    }
-
-    fn change(&self) -> BranchChange {
-        BranchChange {
-            compression: self.compression_number,
-            basket_size: self.basket_size,
-            first_entry: self.first_entry,
-            entry_number: self.next_entry,
-            total_bytes: self.total_bytes,
-            zip_bytes: self.zip_bytes,
-            maxima: self.maxima.clone(),
-            baskets: self.baskets.clone(),
-            keeps_baskets: self.is_absent,
-        }
-    }
-}
+/// The smallest size of a basket, and `fEntryOffsetLen`, of new branches of objects (Splitting §4.2).
+const SMALLEST_BASKET: u32 = 1100;
+const OFFSET_LEN: i32 = 1000;
 
 /// Number of entries in clusters of a size. A size in bytes is converted by the compressed size of the wanted branches.
 fn cluster_entries(input: &InputTree, wanted: &[bool], size: ClusterSize) -> u64 {

@@ -129,6 +129,7 @@ impl RepackPlan {
             compression,
             basket_size,
             cluster,
+            split,
             trees,
             only_trees,
             selections,
@@ -137,7 +138,8 @@ impl RepackPlan {
             format,
             ..
         } = options;
-        let asked = (format, compression, basket_size, cluster, trees, only_trees, selections, drift, sets);
+        let layout = (format, compression, basket_size, cluster, split);
+        let asked = (layout, trees, only_trees, selections, drift, sets);
         let mut hasher = self.identities.clone();
         (env!("CARGO_PKG_VERSION"), name).hash(&mut hasher);
         write!(HashWriter(&mut hasher), "{asked:?}").ok()?;
@@ -340,7 +342,10 @@ impl TreePlan {
             let selection = options.selections.iter().find(|selection| selection.tree == self.path);
             let scattered = selection.and_then(|selection| selection.entries.as_ref());
             let scattered = scattered.is_some_and(|inputs| inputs.iter().any(|ranges| ranges.len() > 1));
-            self.resplit = options.basket_size.is_some() || options.cluster.is_some() || scattered;
+            self.resplit = scattered
+                || options.basket_size.is_some()
+                || options.cluster.is_some()
+                || options.split.is_some();
             self.wanted = table.wanted(selection.and_then(|selection| selection.branches.as_deref()))?;
             self.is_rntuple = table.is_rntuple();
             self.first = Some(table);

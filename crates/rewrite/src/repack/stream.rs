@@ -9,8 +9,10 @@ use super::entry_ranges::EntryRanges;
 use super::input::InputTree;
 use super::options::RepackReport;
 use super::output::OutputFile;
-use super::output_tree::{OutputBranch, OutputTree};
+use super::output_branch::OutputBranch;
+use super::output_tree::OutputTree;
 use super::placing::PendingBaskets;
+use super::splitting::{InputObject, OutputObject};
 use bytes::Bytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -18,7 +20,7 @@ use sapwood_core::{ByteRange, Call, Error, ErrorKind, Result};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
 use sapwood_table::pool::{HEARTBEAT, compute, read_ahead};
 use sapwood_tfile::write::{is_wide, pid_offset};
-use sapwood_ttree::{BasketRef, Entries};
+use sapwood_ttree::{BasketRef, Entries, References};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,8 +42,10 @@ pub(super) const NARROW_END: u64 = 1 << 30;
 /// A basket to read.
 #[derive(Debug, Clone, Copy)]
 struct InputBasket {
-    /// Index of its branch in the new tree.
+    /// Index of its branch in the new tree; for an object whose split level changes, of the first of its branches.
     target: usize,
+    /// The index of that object.
+    object: Option<usize>,
     /// Index of its branch in the input.
     branch: usize,
     /// Index in that branch.
@@ -60,6 +64,8 @@ pub(super) struct BasketStream<'a> {
     pub chosen: &'a EntryRanges,
     /// For each branch of the input, its index in the new tree.
     pub places: &'a [Option<usize>],
+    /// The objects whose split level changes, as in [`OutputTree::objects`].
+    pub objects: &'a [InputObject],
     pub borders: ClusterBorders,
     /// First entry of the input in the new tree.
     pub base: u64,
@@ -124,10 +130,14 @@ impl BasketStream<'_> {
         names.sort_unstable();
         names.dedup();
         let mut keyed = Vec::new();
-        for (branch, place) in self.places.iter().enumerate() {
-            let (Some(target), Some(described)) = (*place, self.input.branch(branch)) else {
-                continue;
-            };
+        let whole =
+            self.places.iter().enumerate().filter_map(|(branch, place)| Some((branch, (*place)?, None)));
+        let of_objects =
+            self.objects.iter().zip(&tree.objects).enumerate().flat_map(|(index, (own, object))| {
+                own.with_entries().map(move |branch| (branch, object.first, Some(index)))
+            });
+        for (branch, target, object) in whole.chain(of_objects) {
+            let Some(described) = self.input.branch(branch) else { continue };
             if self.input.is_absent(branch) {
                 continue;
             }
@@ -145,7 +155,7 @@ impl BasketStream<'_> {
                 let placed = end <= done;
                 keyed.push((
                     (order, file, last),
-                    InputBasket { target, branch, basket, cluster, end, placed },
+                    InputBasket { target, object, branch, basket, cluster, end, placed },
                 ));
             }
         }
@@ -325,8 +335,9 @@ impl BasketStream<'_> {
         narrow: bool,
         cancelled: &AtomicBool,
     ) -> Result<Vec<(usize, OutputBasket)>> {
+        let mut converted = self.convert_all(work, target, cancelled)?;
         let mut of_branch: HashMap<usize, Vec<&(InputBasket, &BasketRef, Bytes)>> = HashMap::new();
-        for item in work {
+        for item in work.iter().filter(|(part, ..)| part.object.is_none()) {
             of_branch.entry(item.0.target).or_default().push(item);
         }
         let mut branches = Vec::with_capacity(of_branch.len());
@@ -352,6 +363,53 @@ impl BasketStream<'_> {
             .collect();
         for (place, _, branch) in branches {
             if let Some(slot) = target.branches.get_mut(place) {
+                *slot = Some(branch);
+            }
+        }
+        converted.extend(cuts?.into_iter().flatten());
+        Ok(converted)
+    }
+
+    /// Converts the baskets of objects whose split level changes, object by object.
+    fn convert_all(
+        &self,
+        work: &[(InputBasket, &BasketRef, Bytes)],
+        target: &mut OutputTree,
+        cancelled: &AtomicBool,
+    ) -> Result<Vec<(usize, OutputBasket)>> {
+        let branches = &mut target.branches;
+        let mut taken = |object: &OutputObject| -> Result<Vec<OutputBranch>> {
+            let own = branches.iter_mut().skip(object.first).take(object.branches.len()).map(Option::take);
+            own.map(|branch| branch.ok_or_else(|| Error::corrupt("a basket belongs to no branch"))).collect()
+        };
+        let mut objects = Vec::new();
+        for (index, (object, own)) in target.objects.iter_mut().zip(self.objects).enumerate() {
+            let items: Vec<_> = work.iter().filter(|(part, ..)| part.object == Some(index)).collect();
+            if !items.is_empty() {
+                objects.push((taken(object)?, items, object, own));
+            }
+        }
+        let cuts: Result<Vec<Vec<_>>> = objects
+            .par_iter_mut()
+            .map(|(outputs, items, object, own)| {
+                let mut ready = Vec::new();
+                for (part, basket, bytes) in items.iter() {
+                    if cancelled.load(Ordering::Relaxed) {
+                        return Err(Call::interrupted());
+                    }
+                    parse_entries(basket, bytes, &References::None, self.times)
+                        .and_then(|entries| object.add(own, part.branch, basket.first_entry, entries))
+                        .map_err(|error| self.locate(error, part, basket))?;
+                }
+                let how = (self.chosen, &self.borders, self.times);
+                object
+                    .convert(own, self.input, outputs, how, &mut ready)
+                    .map_err(|error| error.branch(&object.path))?;
+                Ok(ready.into_iter().map(|(place, ready)| (object.first + place, ready)).collect())
+            })
+            .collect();
+        for (outputs, _, object, _) in objects {
+            for (slot, branch) in target.branches.iter_mut().skip(object.first).zip(outputs) {
                 *slot = Some(branch);
             }
         }

@@ -9,6 +9,7 @@ use super::output_tree::OutputTree;
 use super::placing::close_cutters;
 use super::plan::{RepackPlan, TableTreatment, TreePlan};
 use super::sets::TreeSets;
+use super::splitting::{self, InputObject};
 use super::stream::{BasketStream, NARROW_END};
 use rayon::ThreadPool;
 use sapwood_core::{Call, Result};
@@ -45,7 +46,7 @@ pub(super) fn copy_trees(
             let mut input = tree.open(position, inputs, call)?;
             let target = match target {
                 Some(target) => target,
-                None => target.insert(copier.begin(number, tree, &mut input, output, call)?),
+                None => target.insert(copier.begin(number, tree, &mut input, output, report, call)?),
             };
             let part = TreePart { tree, number, position, pid_shift };
             copier.copy(&part, &mut input, target, output, report, call)?;
@@ -91,6 +92,7 @@ impl TreeCopier<'_> {
         tree: &TreePlan,
         input: &mut InputTree,
         output: &mut OutputFile,
+        report: &mut RepackReport,
         call: &mut Call<'_>,
     ) -> Result<OutputTree> {
         let ranges = self.entry_ranges(tree);
@@ -108,6 +110,11 @@ impl TreeCopier<'_> {
         let wanted = tree.wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
         input.find_baskets(wanted.map(|(branch, _)| branch), &mut call.step())?;
         let mut target = OutputTree::new(input, directory, &tree.wanted, may_split, self.options);
+        if let Some(level) = self.options.split {
+            let (objects, notes) = splitting::objects(input, &tree.wanted, level);
+            target.split(objects, input, self.options)?;
+            report.notes.extend(notes);
+        }
         target.resume(number, &output.journal);
         Ok(target)
     }
@@ -132,12 +139,15 @@ impl TreeCopier<'_> {
         let used = places.iter().enumerate().filter(|(_, place)| place.is_some()).map(|(branch, _)| branch);
         input.find_baskets(used, &mut call.step())?;
         target.begin(input, &places, &chosen, tree.resplit)?;
+        let objects = target.begin_objects(input, &chosen)?;
+        input.find_baskets(objects.iter().flat_map(InputObject::with_entries), &mut call.step())?;
         let index = tree.inputs.get(position).map_or(0, |input| input.index);
         output.stage((index, number), target, report)?;
         let stream = BasketStream {
             input,
             chosen: &chosen,
             places: &places,
+            objects: &objects,
             borders: target.borders(input, &chosen),
             base: target.entries,
             resplit: tree.resplit,

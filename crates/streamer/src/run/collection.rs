@@ -129,6 +129,30 @@ impl Runner<'_> {
         input.finish("an entry")
     }
 
+    /// Skips `count` collections behind the head of their frame.
+    pub(super) fn skip_collections(
+        &mut self,
+        collection: &Collection,
+        head: &[u8],
+        count: usize,
+        body: &mut StreamInput<'_>,
+    ) -> Result<()> {
+        let frame = Frame::read(collection, &mut StreamInput::new(head, 0..head.len(), 0)?)?;
+        for _ in 0..count {
+            let Some((class, layout)) = frame.members else {
+                let items = self.count(&collection.item, body)?;
+                self.skip_many(&collection.item, items, body)?;
+                continue;
+            };
+            let items = body.u32()? as usize;
+            self.check_count(layout, items, body)?;
+            if items != 0 || frame.has_empty_columns() {
+                self.skip_steps(class, layout, items, true, body)?;
+            }
+        }
+        Ok(())
+    }
+
     fn one_collection(
         &mut self,
         collection: &Collection,

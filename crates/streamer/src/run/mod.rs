@@ -104,19 +104,19 @@ impl<'c> Runner<'c> {
         counts: &[i64],
         out: &mut Builder,
     ) -> Result<()> {
-        self.begin(&input);
+        self.begin(input.remaining());
         self.registers.extend_from_slice(counts);
         self.read(node, &mut input, out)?;
         input.finish("an entry")
     }
 
-    /// Resets the state of the previous entry.
-    pub(crate) fn begin(&mut self, input: &StreamInput<'_>) {
+    /// Resets the state of the previous entry, for one of `len` bytes.
+    pub(crate) fn begin(&mut self, len: usize) {
         self.registers.clear();
         self.open.clear();
         self.scope = Scope::ONE;
         self.depth = 0;
-        let more = input.remaining().saturating_mul(BUDGET_OF_BYTE).saturating_add(BUDGET_OF_ENTRY);
+        let more = len.saturating_mul(BUDGET_OF_BYTE).saturating_add(BUDGET_OF_ENTRY);
         self.budget = self.budget.saturating_add(more);
     }
 

@@ -11,7 +11,7 @@ use sapwood_tfile::IS_REFERENCED;
 
 impl Runner<'_> {
     /// Skips the values of a member of `count` objects.
-    pub(super) fn skip(&mut self, node: &Node, count: usize, input: &mut StreamInput<'_>) -> Result<()> {
+    pub(crate) fn skip(&mut self, node: &Node, count: usize, input: &mut StreamInput<'_>) -> Result<()> {
         if let Some((number, values)) = node.numbers() {
             let size = number.size_on_file().saturating_mul(values).saturating_mul(count);
             return input.take(size).map(drop);
@@ -47,7 +47,24 @@ impl Runner<'_> {
         }
     }
 
-    fn skip_many(&mut self, node: &Node, count: usize, input: &mut StreamInput<'_>) -> Result<()> {
+    /// Skips one value of a column whose values share a frame; `head` is what stands once before them, and decides how
+    /// they are stored.
+    pub(crate) fn skip_in_frame(
+        &mut self,
+        node: &Node,
+        head: &[u8],
+        input: &mut StreamInput<'_>,
+    ) -> Result<()> {
+        match node {
+            Node::Framed(content) => self.skip(content, 1, input),
+            _ => match node.collection() {
+                Some((collection, count)) => self.skip_collections(collection, head, count, input),
+                None => Err(crate::builder::misfit()),
+            },
+        }
+    }
+
+    pub(super) fn skip_many(&mut self, node: &Node, count: usize, input: &mut StreamInput<'_>) -> Result<()> {
         if node.numbers().is_some() {
             return self.skip(node, count, input);
         }
@@ -141,7 +158,7 @@ impl Runner<'_> {
 
 impl Node {
     /// The collection, and how many share its frame, if this is a fixed array of collections.
-    pub(super) fn collection(&self) -> Option<(&Collection, usize)> {
+    pub(crate) fn collection(&self) -> Option<(&Collection, usize)> {
         match self {
             Node::Collection(collection) => Some((collection, 1)),
             Node::Fixed { size, content } => {

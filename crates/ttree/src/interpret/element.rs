@@ -35,13 +35,16 @@ pub(super) fn interpret(
         _ if element.id < 0 => {
             let class = &element.class_name;
             let typename = CppType::parse(class).to_string();
-            return BranchType::compiled(&typename, compiler.whole(class, info(element, streamers), paths));
+            return BranchType::compiled(
+                &typename,
+                compiler.whole(class, described(element, streamers), paths),
+            );
         }
         _ => {}
     }
     let index = usize::try_from(element.id).unwrap_or(usize::MAX);
     let Some((info, member)) =
-        info(element, streamers).and_then(|info| Some((info, info.elements.get(index)?)))
+        described(element, streamers).and_then(|info| Some((info, info.elements.get(index)?)))
     else {
         let name = format!("{} of {}", branch.name, element.class_name);
         return BranchType::unsupported(&name, "the file does not describe its class");
@@ -115,11 +118,14 @@ fn group_name(element: &BranchElement, streamers: &StreamerInfos) -> String {
 
 /// The member that a branch holds: `fID` counts in the description of its class (TBranchElement §9 step 4).
 fn member<'a>(element: &BranchElement, streamers: &'a StreamerInfos) -> Option<&'a StreamerElement> {
-    info(element, streamers)?.elements.get(usize::try_from(element.id).ok()?)
+    described(element, streamers)?.elements.get(usize::try_from(element.id).ok()?)
 }
 
 /// The description that class, version and checksum of a branch select.
-fn info<'a>(element: &BranchElement, streamers: &'a StreamerInfos) -> Option<&'a StreamerInfo> {
+pub(crate) fn described<'a>(
+    element: &BranchElement,
+    streamers: &'a StreamerInfos,
+) -> Option<&'a StreamerInfo> {
     let class = &element.class_name;
     let by_version = || streamers.get(class, element.class_version);
     let by_checksum = || streamers.by_checksum(class, element.checksum);

@@ -6,6 +6,7 @@ mod leaf;
 mod title;
 
 pub use branch_type::{BranchType, Meaning};
+pub(crate) use element::described;
 
 use crate::meta::{BranchKind, TTree};
 use sapwood_streamer::Compiler;

@@ -6,7 +6,8 @@ use super::existing::ExistingRecord;
 use super::fill::{CompressedBasket, Filler, FullBasket};
 use super::record::{self, BranchState, PlacedBasket, TreeState};
 use super::schema::{self, BranchSpec, Storage};
-use super::split::{self, Element, split_branch};
+use super::shape::BranchShape;
+use super::split::{self, split_branch};
 use crate::basket::{FIELDS_LEN, basket_fields};
 use bytes::Bytes;
 use rayon::prelude::*;
@@ -271,8 +272,8 @@ impl TreeBuilder {
     /// # Errors
     /// `Limit` if it is too long; `Unsupported` if the tree's class version cannot store a value.
     pub fn record(&self, key_len: u32) -> Result<Vec<u8>> {
-        let branches = self.branches.iter().zip(&self.specs).map(|(branch, spec)| BranchState {
-            spec,
+        let branches = self.branches.iter().zip(self.shapes()).map(|(branch, shape)| BranchState {
+            shape,
             baskets: &branch.placed,
             total_bytes: branch.total_bytes,
             zip_bytes: branch.zip_bytes,
@@ -285,7 +286,6 @@ impl TreeBuilder {
             entries: self.entries,
             cluster: self.clusters.entries().filter(|_| self.ended),
             branches: branches.collect(),
-            specs: &self.specs,
         };
         if let Some(kept) = &self.kept {
             return kept.record(key_len, &tree);
@@ -302,13 +302,15 @@ impl TreeBuilder {
             return BTreeSet::new();
         }
         let mut classes = BTreeSet::from(["TTree", "TBranch"]);
-        for place in 0..self.specs.len() {
-            classes.insert(record::leaf_class(split_branch(&self.specs, place)).0);
-            if Element::of(&self.specs, place).is_some() {
-                classes.insert("TBranchElement");
-            }
+        for shape in self.shapes() {
+            classes.extend(shape.leaf.map(|leaf| leaf.class));
+            classes.extend(shape.element.map(|_| "TBranchElement"));
         }
         classes
+    }
+
+    fn shapes(&self) -> impl Iterator<Item = BranchShape> {
+        (0..self.specs.len()).filter_map(|place| BranchShape::of(&self.specs, place))
     }
 
     /// The descriptions of the classes of split objects, which the file must also contain.

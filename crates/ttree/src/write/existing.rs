@@ -34,7 +34,7 @@ impl ExistingRecord {
             });
             Some(BranchChange {
                 compression,
-                basket_size: branch.spec.basket_size as i32,
+                basket_size: branch.shape.basket_size as i32,
                 first_entry: 0,
                 entry_number: tree.entries,
                 total_bytes: branch.total_bytes,

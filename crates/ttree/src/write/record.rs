@@ -1,8 +1,7 @@
 //! The record of a new tree: `TTree`, its branches and leaves (root-io-spec WritingTrees §3-4).
 
-use super::schema::{BranchSpec, Storage};
-use super::split::{Element, SplitBranch, split_branch};
-use sapwood_core::Primitive;
+use super::shape::BranchShape;
+use sapwood_core::Result;
 use sapwood_tfile::write::RecordBuffer;
 
 /// `TObject::kMustCleanup`, which trees have.
@@ -28,7 +27,7 @@ pub(super) struct PlacedBasket {
 /// The state of one branch, as stored in the record.
 #[derive(Debug)]
 pub(super) struct BranchState<'a> {
-    pub(super) spec: &'a BranchSpec,
+    pub(super) shape: BranchShape,
     pub(super) baskets: &'a [PlacedBasket],
     /// Bytes of all baskets with their keys, before and after compression.
     pub(super) total_bytes: u64,
@@ -48,8 +47,6 @@ pub(super) struct TreeState<'a> {
     /// Entries per cluster, if a cluster has ended.
     pub(super) cluster: Option<u64>,
     pub(super) branches: Vec<BranchState<'a>>,
-    /// The specifications of the branches.
-    pub(super) specs: &'a [BranchSpec],
 }
 
 /// The IDs of branches and leaves in the record, by index of the branch.
@@ -103,6 +100,26 @@ pub(super) fn put(buffer: &mut RecordBuffer, tree: &TreeState<'_>) {
     });
 }
 
+/// The payload of the record of a tree with these branches, and no entries.
+///
+/// # Errors
+/// `Limit` if it is too long.
+pub(crate) fn shapes_record(shapes: Vec<BranchShape>) -> Result<Vec<u8>> {
+    let counts: Vec<usize> = shapes.iter().filter_map(|shape| shape.counter).collect();
+    let branches = shapes.into_iter().enumerate().map(|(place, shape)| BranchState {
+        shape,
+        baskets: &[],
+        total_bytes: 0,
+        zip_bytes: 0,
+        maximum: 0,
+        counts: counts.contains(&place),
+    });
+    let tree = TreeState { name: "", title: "", entries: 0, cluster: None, branches: branches.collect() };
+    let mut buffer = RecordBuffer::new(0);
+    put(&mut buffer, &tree);
+    buffer.finish()
+}
+
 /// `TAttFill`.
 fn fill_attributes(buffer: &mut RecordBuffer) {
     buffer.object(2, |buffer| {
@@ -126,11 +143,11 @@ fn branch_slots(
     above: Option<usize>,
     known: &mut ObjectIds,
 ) {
-    let parts = (0..tree.specs.len()).map(|place| (place, split_branch(tree.specs, place)));
-    let below: Vec<_> = parts.filter(|(_, part)| part.above == above).collect();
+    let branches = tree.branches.iter().enumerate();
+    let below: Vec<_> = branches.filter(|(_, branch)| branch.shape.above == above).collect();
     buffer.tobjarray(below.len(), |buffer| {
-        for (place, part) in below {
-            branch_slot(buffer, tree, (place, part), known);
+        for (place, branch) in below {
+            branch_slot(buffer, tree, (place, branch), known);
         }
     });
 }
@@ -139,11 +156,11 @@ fn branch_slots(
 fn branch_slot(
     buffer: &mut RecordBuffer,
     tree: &TreeState<'_>,
-    (place, part): (usize, SplitBranch<'_>),
+    (place, branch): (usize, &BranchState<'_>),
     known: &mut ObjectIds,
 ) {
-    let Some(element) = Element::of(tree.specs, place) else {
-        buffer.slot("TBranch", |buffer| plain_branch(buffer, tree, (place, part), None, known));
+    let Some(element) = &branch.shape.element else {
+        buffer.slot("TBranch", |buffer| plain_branch(buffer, tree, (place, branch), known));
         return;
     };
     buffer.slot_known_as("TBranchElement", |buffer, id| {
@@ -151,7 +168,7 @@ fn branch_slot(
             *place = id;
         }
         buffer.object(10, |buffer| {
-            plain_branch(buffer, tree, (place, part), Some(&element), known);
+            plain_branch(buffer, tree, (place, branch), known);
             buffer.tstring(&element.class_name);
             buffer.tstring(&element.parent_name);
             buffer.tstring(&element.clones_name);
@@ -160,9 +177,8 @@ fn branch_slot(
             buffer.i32(element.id);
             buffer.i32(element.kind);
             buffer.i32(element.streamer_type);
-            let counted = tree.branches.get(place).filter(|branch| branch.counts);
-            buffer.u32(counted.map_or(0, |branch| branch.maximum as u32)); // fMaximum
-            match part.counter.and_then(|counter| known.branches.get(counter)) {
+            buffer.u32(if branch.counts { branch.maximum as u32 } else { 0 }); // fMaximum
+            match branch.shape.counter.and_then(|counter| known.branches.get(counter)) {
                 Some(branch) => buffer.reference(*branch), // fBranchCount
                 None => buffer.null(),
             }
@@ -175,40 +191,31 @@ fn branch_slot(
 fn plain_branch(
     buffer: &mut RecordBuffer,
     tree: &TreeState<'_>,
-    (place, part): (usize, SplitBranch<'_>),
-    element: Option<&Element>,
+    (place, branch): (usize, &BranchState<'_>),
     known: &mut ObjectIds,
 ) {
-    let Some(branch) = tree.branches.get(place) else { return };
-    let (spec, baskets) = (branch.spec, branch.baskets);
-    let names = LeafNames::of(tree, place, &part);
-    let title = match (&spec.title, leaf_class(part)) {
-        (Some(title), _) => title.clone(),
-        (None, (_, Some(letter))) => format!("{}/{letter}", names.leaf_title),
-        (None, _) => names.leaf_title.clone(),
-    };
+    let (shape, baskets) = (&branch.shape, branch.baskets);
     let max_baskets = (baskets.len() + 1).max(MIN_BASKETS);
-    let own_entries = if part.is_node() { 0 } else { tree.entries };
+    let own_entries = if shape.has_entries { tree.entries } else { 0 };
     buffer.object(13, |buffer| {
-        buffer.tnamed(&spec.name, &title, NO_BUFFER_MAP);
+        buffer.tnamed(&shape.name, &shape.title, if shape.uses_map { 0 } else { NO_BUFFER_MAP });
         fill_attributes(buffer);
-        buffer.i32(spec.compression.number());
-        buffer.u32(spec.basket_size);
-        buffer.i32(if part.entry_size().is_some() { 0 } else { 1000 }); // fEntryOffsetLen
+        buffer.i32(shape.compression);
+        buffer.u32(shape.basket_size);
+        buffer.i32(if shape.is_fixed { 0 } else { 1000 }); // fEntryOffsetLen
         buffer.count(baskets.len()); // fWriteBasket
         buffer.u64(own_entries); // fEntryNumber
         io_features(buffer);
-        buffer.count(part.offset()); // fOffset
+        buffer.count(shape.offset); // fOffset
         buffer.count(max_baskets);
-        buffer.i32(element.map_or(0, |element| element.split_level));
+        buffer.i32(shape.element.as_ref().map_or(0, |element| element.split_level));
         buffer.u64(tree.entries);
         buffer.u64(0); // fFirstEntry
         buffer.u64(branch.total_bytes);
         buffer.u64(branch.zip_bytes);
         branch_slots(buffer, tree, Some(place), known);
-        let has_leaf = element.is_none_or(Element::has_leaf);
-        buffer.tobjarray(usize::from(has_leaf), |buffer| {
-            if has_leaf {
+        buffer.tobjarray(usize::from(shape.leaf.is_some()), |buffer| {
+            if shape.leaf.is_some() {
                 leaf(buffer, tree, place, known);
             }
         });
@@ -229,111 +236,35 @@ fn plain_branch(
     });
 }
 
-/// The name of a leaf, and its title, which is also that of a branch of objects.
-struct LeafNames {
-    leaf: String,
-    leaf_title: String,
-}
-
-impl LeafNames {
-    fn of(tree: &TreeState<'_>, place: usize, part: &SplitBranch<'_>) -> LeafNames {
-        let name_of = |place: usize| tree.specs.get(place).map_or("", |spec| spec.name.as_str());
-        let name = name_of(place);
-        let bare = name.split('[').next().unwrap_or_default();
-        let (leaf, leaf_title) = match (part.content, part.counter, part.above) {
-            // Splitting §3.3.
-            (Storage::Objects(_), ..) => (format!("{name}_"), format!("{name}_")),
-            (_, Some(counter), _) => {
-                let member = bare.rsplit('.').next().unwrap_or_default();
-                (bare.to_owned(), format!("{member}[{}_]", name_of(counter)))
-            }
-            (_, None, Some(_)) => (bare.to_owned(), name.to_owned()),
-            (storage, None, None) => (name.to_owned(), with_dimensions(name, storage, name_of)),
-        };
-        LeafNames { leaf, leaf_title }
-    }
-}
-
-/// The leaf's name with its dimensions: `x`, `x[3]`, `x[n][2]`.
-fn with_dimensions<'a>(name: &str, storage: &Storage, name_of: impl Fn(usize) -> &'a str) -> String {
-    let mut title = name.to_owned();
-    if let Storage::Counted { counter, .. } = storage {
-        title += &format!("[{}]", name_of(*counter));
-    }
-    if let Storage::Numbers { dims, .. } | Storage::Counted { dims, .. } = storage {
-        dims.iter().for_each(|dim| title += &format!("[{dim}]"));
-    }
-    title
-}
-
-/// The class of the leaf, and its letter in a list of leaves.
-pub(super) fn leaf_class(part: SplitBranch<'_>) -> (&'static str, Option<char>) {
-    let (Storage::Numbers { primitive, .. } | Storage::Counted { primitive, .. }, None) =
-        (part.content, part.above)
-    else {
-        return match part.content {
-            Storage::Text => ("TLeafC", Some('C')),
-            _ => ("TLeafElement", None),
-        };
-    };
-    let (class, letter) = match primitive {
-        Primitive::Bool => ("TLeafO", 'O'),
-        Primitive::I8 => ("TLeafB", 'B'),
-        Primitive::U8 => ("TLeafB", 'b'),
-        Primitive::I16 => ("TLeafS", 'S'),
-        Primitive::U16 => ("TLeafS", 's'),
-        Primitive::I32 => ("TLeafI", 'I'),
-        Primitive::U32 => ("TLeafI", 'i'),
-        Primitive::I64 => ("TLeafL", 'L'),
-        Primitive::U64 => ("TLeafL", 'l'),
-        Primitive::F32 => ("TLeafF", 'F'),
-        Primitive::F64 => ("TLeafD", 'D'),
-    };
-    (class, Some(letter))
-}
-
 /// Writes a pointer to a leaf, with the leaf unless it is already in the record.
 fn leaf(buffer: &mut RecordBuffer, tree: &TreeState<'_>, place: usize, known: &mut ObjectIds) {
     if let Some(Some(id)) = known.leaves.get(place) {
         return buffer.reference(*id);
     }
     let Some(branch) = tree.branches.get(place) else { return buffer.null() };
-    let part = split_branch(tree.specs, place);
-    let (class, letter) = leaf_class(part);
-    let names = LeafNames::of(tree, place, &part);
-    let (len, len_type, unsigned) = match part.content {
-        Storage::Numbers { primitive, dims } | Storage::Counted { primitive, dims, .. } => {
-            (dims.iter().product(), primitive.size(), is_unsigned(*primitive))
-        }
-        Storage::Text => (branch.maximum.max(1) as usize, 1, false),
-        _ => (1, 0, false),
-    };
-    let counter = match part.content {
-        Storage::Counted { counter, .. } => Some(*counter),
-        _ => part.counter,
-    };
-    let id = buffer.slot(class, |buffer| {
+    let Some(shape) = &branch.shape.leaf else { return buffer.null() };
+    let id = buffer.slot(shape.class, |buffer| {
         buffer.object(1, |buffer| {
             buffer.object(2, |buffer| {
-                buffer.tnamed(&names.leaf, &names.leaf_title, 0);
-                buffer.count(len);
-                buffer.count(len_type);
+                buffer.tnamed(&shape.name, &shape.title, 0);
+                buffer.count(shape.len.unwrap_or(branch.maximum.max(1) as usize));
+                buffer.count(shape.len_type);
                 buffer.i32(0); // fOffset
                 // ROOT does not set it for unsplit vectors.
-                buffer.bool(branch.counts && (letter.is_some() || part.above.is_some())); // fIsRange
-                buffer.bool(unsigned);
-                match counter {
+                buffer.bool(branch.counts && (shape.letter.is_some() || branch.shape.above.is_some())); // fIsRange
+                buffer.bool(shape.unsigned);
+                match shape.counter {
                     // The counter of a split vector is written here, before its own branch (root-io-spec
                     // TBranchElement §4).
                     Some(counter) => leaf(buffer, tree, counter, known),
                     None => buffer.null(),
                 }
             });
-            match letter {
+            match shape.letter {
                 Some(letter) => extremes(buffer, branch, letter),
                 None => {
-                    let element = Element::of(tree.specs, place);
-                    buffer.i32(element.as_ref().map_or(-1, |element| element.id));
+                    let element = branch.shape.element.as_ref();
+                    buffer.i32(element.map_or(-1, |element| element.id));
                     buffer.i32(element.map_or(-1, |element| element.streamer_type));
                 }
             }
@@ -342,10 +273,6 @@ fn leaf(buffer: &mut RecordBuffer, tree: &TreeState<'_>, place: usize, known: &m
     if let Some(leaf) = known.leaves.get_mut(place) {
         *leaf = Some(id);
     }
-}
-
-fn is_unsigned(primitive: Primitive) -> bool {
-    matches!(primitive, Primitive::U8 | Primitive::U16 | Primitive::U32 | Primitive::U64)
 }
 
 /// `fMinimum` and `fMaximum`; the latter determines how many items ROOT allocates (WritingTrees §4.4).

@@ -2,6 +2,7 @@
 //! TBranchElement §3-6).
 
 use super::class;
+use super::element::Element;
 use super::schema::{BranchSpec, Class, Storage, item_size};
 use sapwood_core::{Error, Form, Primitive, Result};
 
@@ -175,21 +176,6 @@ impl SplitBranch<'_> {
             storage => storage.form(),
         }
     }
-}
-
-/// The members of a `TBranchElement` that other branches do not have.
-#[derive(Debug)]
-pub(super) struct Element {
-    pub(super) class_name: String,
-    pub(super) parent_name: String,
-    pub(super) clones_name: String,
-    pub(super) checksum: u32,
-    pub(super) version: i16,
-    /// `fID`, `fType`, `fStreamerType`.
-    pub(super) id: i32,
-    pub(super) kind: i32,
-    pub(super) streamer_type: i32,
-    pub(super) split_level: i32,
 }
 
 impl Element {

@@ -70,13 +70,15 @@ def charts(found: Tuning) -> list[Drawn]:
         Drawn(
             "Reading some of the branches",
             "Branches are drawn at random each time. Skipped ones are neither fetched nor decompressed.",
-            _skipping(found, [found.today], lambda w: w.branches, "branches read"),
+            _skipping(found, _with_algorithms(found, [found.today]), lambda w: w.branches, "branches read"),
         ),
         Drawn(
             "Reading some of the events",
             "A basket is decompressed if any of its events is read, so skipping pays only below one event "
             "per cluster.",
-            _skipping(found, _skippers(found), lambda w: w.events, "events read, at random"),
+            _skipping(
+                found, _with_algorithms(found, _skippers(found)), lambda w: w.events, "events read, at random"
+            ),
         ),
         Drawn(
             "Reading over a link, by compression",
@@ -103,6 +105,11 @@ def _skippers(found: Tuning) -> list[Measured]:
     """The layouts for which skipping of events was measured, each once."""
     others = (one for one in found.sweep("event skipping") if one is not found.today)
     return [found.today, *others]
+
+
+def _with_algorithms(found: Tuning, layouts: list[Measured]) -> list[Measured]:
+    """The layouts, and those with other algorithms for which skipping was measured."""
+    return [*layouts, *found.sweep("algorithm and skipping")]
 
 
 def _mark(
@@ -143,10 +150,15 @@ def _flush(found: Tuning) -> str:
     kinds += [
         (f"all columns, {step} per step", replace(ALL, step=step)) for step in STEPS if step != ALL.step
     ]
+    curves = [(name, found.sweep("cluster size"), workload) for name, workload in kinds]
+    others = found.sweep("algorithm and cluster size")
+    for algorithm in dict.fromkeys(one.point.compression for one in others):
+        chosen = [one for one in others if one.point.compression == algorithm]
+        curves.append((f"all columns, {algorithm}", chosen, ALL))
     series = []
-    for name, workload in kinds:
+    for name, layouts, workload in curves:
         marks = []
-        for one in found.sweep("cluster size"):
+        for one in layouts:
             rate = one.rate(workload, found.clock)
             if rate is not None:
                 title = f"{one.point.label}\n{human_bytes(rate.median)}/s"
@@ -218,7 +230,12 @@ def _skipping(
                 least, middle, most = (each / base.median for each in seconds[:3])
                 tip = f"{value:.0%}: {middle:.0%} of the time"
                 marks.append(Mark(100 * value, middle, least, most, tip))
-        name = "as it is" if one is found.today else f"clusters of {one.cluster_entries:,.0f}"
+        if one is found.today:
+            name = "as it is"
+        elif one.point.compression != found.today.point.compression:
+            name = one.point.compression
+        else:
+            name = f"clusters of {one.cluster_entries:,.0f}"
         if len(marks) > 1:
             series.append(Series(name, sorted(marks), is_curve=True))
     x = Axis(title, lambda value: f"{value:g} %", is_log=True)

@@ -29,6 +29,7 @@ class Point:
         entries: number of events, from the first one.
         variant: the name of another sample, with the same objects split differently; empty for the main one.
         format: ``"rntuple"`` or ``"ttree"``; empty for that of the original file.
+        split: the split level of objects, 0 to 99.
     """
 
     compression: str
@@ -38,6 +39,7 @@ class Point:
     entries: int | None = None
     variant: str = ""
     format: str = ""
+    split: int | None = None
 
     @property
     def key(self) -> str:
@@ -58,6 +60,8 @@ class Point:
             parts.append(f"clusters of {self.cluster_entries:,}")
         if self.cluster_bytes is not None:
             parts.append(f"clusters of {human_bytes(self.cluster_bytes)}")
+        if self.split is not None:
+            parts.append(f"split {self.split}")
         if self.entries is not None:
             parts.append(counted(self.entries, "entry", "entries"))
         return ", ".join([*parts, self.variant] if self.variant else parts)
@@ -83,6 +87,7 @@ class Point:
             "basket_size": self.basket_size,
             "cluster_size": size,
             "cluster_entries": self.cluster_entries,
+            "split": self.split,
             "format": self.format or None,
         }
         chosen = {} if self.entries is None else {"entry_stop": self.entries}
@@ -105,6 +110,8 @@ class Point:
             parts += ["--cluster-entries", str(self.cluster_entries)]
         if self.cluster_bytes is not None:
             parts += ["--cluster-size", f"{self.cluster_bytes / 1e6:g}MB"]
+        if self.split is not None:
+            parts += ["--split", str(self.split)]
         if self.format:
             parts += ["--format", self.format]
         return shlex.join(parts)
@@ -168,13 +175,19 @@ BASKETS = tuple(1 << bits for bits in range(14, 21))
 """16 KiB to 1 MiB."""
 CLUSTER_ENTRIES = (10, 30, 100, 300, 1000, 3000, 10_000)
 CLUSTER_BYTES = (2_000_000, 10_000_000, 30_000_000)
+SPLIT_LEVELS = (0, 1, 99)
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 """The shares of branches and of events for the curves of skipping."""
 STEPS = ("5 MB", "30 MB", "100 MB")
 
 
 def sweeps(
-    base: Point, columns: tuple[str, ...], entries: int, variants: Iterable[str] = (), other: str = "rntuple"
+    base: Point,
+    columns: tuple[str, ...],
+    entries: int,
+    variants: Iterable[str] = (),
+    other: str = "rntuple",
+    levels: Iterable[int] = (),
 ) -> list[Sweep]:
     """The usual sweeps around a layout: one dimension at a time.
 
@@ -184,6 +197,8 @@ def sweeps(
         entries: entries of the sample.
         variants: the names of other samples.
         other: the format that the file does not have.
+        levels: the split levels of its objects, if it has any. The members of objects then have other names,
+            so columns are not read by name.
     """
     analysis = analysis_of(columns)
     near = (ALL, analysis, *(replace(analysis, over=name) for name in LINKS))
@@ -203,6 +218,11 @@ def sweeps(
         Sweep("events", tuple(replace(base, entries=count) for count in shares if count), near[:2]),
         Sweep("format", (replace(base, format=other),), near),
         Sweep("split", tuple(replace(base, variant=name) for name in variants), near),
+        Sweep(
+            "split level",
+            tuple(replace(base, split=level) for level in levels),
+            tuple(workload for workload in near if not workload.columns),
+        ),
     ]
 
 

@@ -74,6 +74,8 @@ ATLAS_COMPRESSIONS = (
     *(f"lzma:{level}" for level in (1, 2, 3, 5)),
     *(f"lz4:{level}" for level in (1, 3, 5, 7, 9)),
 )
+ATLAS_OTHERS = ("lz4:5", "lzma:5")
+"""Other algorithms for which skipping and cluster sizes are measured."""
 ATLAS_BASKETS = (16_000, 32_000, 64_000)
 ATLAS_CLUSTERS = (10, 30, 100, 300, 1000)
 ATLAS_SMALLER = 2000
@@ -95,11 +97,15 @@ def _atlas_sweeps(variants: Iterable[str]) -> list[Sweep]:
     reads = (ALL, SMALL_CACHE)
     small = replace(ATLAS, entries=ATLAS_SMALLER)
     clusters = tuple(replace(ATLAS, cluster_entries=count) for count in ATLAS_CLUSTERS)
+    others = tuple(replace(small, compression=name) for name in ATLAS_OTHERS)
+    flushed = (replace(one, cluster_entries=count) for one in others for count in ATLAS_CLUSTERS)
     return [
         Sweep("as it is", (ATLAS,), (*reads, *events, *branches)),
         Sweep("cluster size", clusters, reads),
         Sweep("event skipping", clusters[::2], events),
         Sweep("compression", tuple(replace(small, compression=one) for one in ATLAS_COMPRESSIONS), reads),
+        Sweep("algorithm and skipping", others, (*events, *branches)),
+        Sweep("algorithm and cluster size", tuple(flushed), (ALL,)),
         Sweep("basket size", tuple(replace(ATLAS, basket_size=one) for one in ATLAS_BASKETS), reads),
         Sweep("split", (ATLAS, *(replace(ATLAS, variant=name) for name in variants)), reads),
     ]

@@ -28,7 +28,17 @@ from .harness import Harness, Progress
 from .journal import Journal
 from .measure import chosen_columns
 from .page import page
-from .points import ALL, Point, Sweep, Workload, analysis_of, chosen_names, chosen_sweeps, sweeps
+from .points import (
+    ALL,
+    SPLIT_LEVELS,
+    Point,
+    Sweep,
+    Workload,
+    analysis_of,
+    chosen_names,
+    chosen_sweeps,
+    sweeps,
+)
 from .results import Measured, measured_points
 from .studies import Finding, study_named
 
@@ -148,7 +158,8 @@ def run(
         columns: branches that an analysis reads, by name or glob; by default a tenth of all, drawn at random.
         goals: names of :data:`GOALS`; by default all of them.
         dimensions: the parameters to vary: ``compression``, ``basket-size``, ``cluster-size``,
-            ``event-skipping``, ``events``, and ``split`` if there are variants; by default all.
+            ``event-skipping``, ``events``, ``format``, ``split`` if there are variants, ``split-level`` if
+            there are objects; by default all.
         sample: number of entries of the sample, from the first on; by default 20,000, but at most 300 MB.
         budget: seconds for all measurements; None for no limit.
         repeats: number of repeats of each measurement.
@@ -188,10 +199,11 @@ def run(
         if tree.classname in RNTUPLE_CLASSES:
             # Sizes of their clusters refer to the new file.
             expansion, other = 1.0, "ttree"
+        levels = SPLIT_LEVELS if _has_objects(tree) else ()
     if planned_study:
         planned = planned_study.sweeps(variants)
     else:
-        planned = sweeps(base, columns, subject["entries"], variants, other)
+        planned = sweeps(base, columns, subject["entries"], variants, other, levels)
     planned = chosen_sweeps(planned, dimensions)
     _check_folder(folder, [path, *variants.values()])
     folder.mkdir(parents=True, exist_ok=True)
@@ -216,6 +228,14 @@ def run(
         return found
     findings = planned_study.findings(found)
     return replace(found, title=planned_study.title, findings=findings, clock="cpu_seconds")
+
+
+def _has_objects(tree: Tree) -> bool:
+    """Whether the tree has branches of objects, which have split levels."""
+    return any(
+        branch.class_name == "TBranchElement" and bool(branch.branches or branch.fields)
+        for branch in tree.branches
+    )
 
 
 def measure(

@@ -1,0 +1,205 @@
+//! Objects at another split level: the bytes of their branches in an input become those of other branches.
+
+use super::baskets::{BasketEncoding, ClusterBorders, CodecTimes, OutputBasket, encode_basket};
+use super::entry_ranges::EntryRanges;
+use super::input::InputTree;
+use super::output_branch::OutputBranch;
+use sapwood_core::{Error, Result};
+use sapwood_streamer::StreamInput;
+use sapwood_streamer::parts::{Cut, Joiner, Place};
+use sapwood_ttree::{BranchKind, Entries, ObjectBranches, References};
+use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
+
+/// An object of the new tree whose split level changes.
+#[derive(Debug)]
+pub(super) struct OutputObject {
+    /// The path of its top-level branch.
+    pub path: String,
+    /// Its branches in the new tree.
+    pub branches: ObjectBranches,
+    /// The index of the first of them in the new tree.
+    pub first: usize,
+    /// The baskets of the open input whose entries are not converted yet, by branch: the first entry of each, and its
+    /// entries.
+    waiting: Vec<VecDeque<(u64, Entries)>>,
+    /// The next entry of the open input.
+    next: u64,
+}
+
+/// The same object in an input.
+#[derive(Debug)]
+pub(super) struct InputObject {
+    /// Its branches.
+    branches: ObjectBranches,
+    /// Their indices in the input.
+    pub places: Vec<usize>,
+}
+
+/// The objects of an input whose split level changes to `level`, and why others stay as they are.
+pub(super) fn objects(input: &InputTree, wanted: &[bool], level: i32) -> (Vec<OutputObject>, Vec<String>) {
+    let (mut found, mut notes) = (Vec::new(), Vec::new());
+    let names: HashSet<&str> = input.branches().map(|branch| branch.name.as_str()).collect();
+    for (top, branch) in input.meta.branches.iter().enumerate() {
+        let is_object = matches!(branch.kind, BranchKind::Element(_) | BranchKind::Object { .. });
+        if branch.parent.is_some() || !is_object || wanted.get(top) != Some(&true) {
+            continue;
+        }
+        let changed = InputObject::new(input, top).and_then(|own| {
+            let branches = input.object(top, level)?;
+            if own.branches.is_like(&branches) {
+                return Ok(None);
+            }
+            if own.places.iter().any(|place| wanted.get(*place) != Some(&true)) {
+                return Err("only some of its branches are written".to_owned());
+            }
+            let old: HashSet<&str> = own.branches.names().collect();
+            if let Some(name) = branches.names().find(|name| names.contains(name) && !old.contains(name)) {
+                return Err(format!("there is another branch '{name}'"));
+            }
+            Ok(Some(branches))
+        });
+        match changed {
+            Ok(None) => {}
+            Ok(Some(branches)) => {
+                found.push(OutputObject {
+                    path: branch.path.clone(),
+                    branches,
+                    first: 0,
+                    waiting: Vec::new(),
+                    next: 0,
+                });
+            }
+            Err(why) => notes.push(format!("'{}' keeps its split level: {why}", branch.path)),
+        }
+    }
+    // Two objects may have members of one name.
+    let mut own = HashSet::new();
+    found.retain(|object| {
+        let is_free = object.branches.names().all(|name| own.insert(name.to_owned()));
+        if !is_free {
+            let why = "another object has members of the same names";
+            notes.push(format!("'{}' keeps its split level: {why}", object.path));
+        }
+        is_free
+    });
+    (found, notes)
+}
+
+impl InputObject {
+    /// The object of a top-level branch.
+    ///
+    /// # Errors
+    /// Why it cannot be converted.
+    pub(super) fn new(input: &InputTree, top: usize) -> std::result::Result<InputObject, String> {
+        let level = input.meta.branches.get(top).map_or(0, |branch| match branch.children.as_slice() {
+            [] => 0,
+            _ => branch.split_level,
+        });
+        let branches = input.object(top, level)?;
+        let places = branches.find(&input.meta, top);
+        let places = places.ok_or("its branches are not those of its split level")?;
+        Ok(InputObject { branches, places })
+    }
+
+    /// Its branches that have entries.
+    pub(super) fn with_entries(&self) -> impl Iterator<Item = usize> + '_ {
+        let places = self.places.iter().enumerate();
+        places.filter(|(place, _)| self.branches.has_entries(*place)).map(|(_, branch)| *branch)
+    }
+}
+
+impl OutputObject {
+    /// Begins an input that has the object, whose entries it counts from `first`.
+    pub(super) fn begin(&mut self, own: &InputObject, first: u64) {
+        self.waiting = own.places.iter().map(|_| VecDeque::new()).collect();
+        self.next = first;
+    }
+
+    /// Adds the entries of a basket of one of the input's branches.
+    pub(super) fn add(
+        &mut self,
+        own: &InputObject,
+        branch: usize,
+        first: u64,
+        entries: Entries,
+    ) -> Result<()> {
+        let place = own.places.iter().position(|place| *place == branch);
+        let waiting = place.and_then(|place| self.waiting.get_mut(place));
+        waiting.ok_or_else(|| Error::corrupt("a basket belongs to no branch"))?.push_back((first, entries));
+        Ok(())
+    }
+
+    /// Converts the entries that all branches of the input have. Full baskets go to `ready`, with the place of their branch
+    /// among those of the object.
+    pub(super) fn convert(
+        &mut self,
+        own: &InputObject,
+        input: &InputTree,
+        outputs: &mut [OutputBranch],
+        (chosen, borders, times): (&EntryRanges, &ClusterBorders, &CodecTimes),
+        ready: &mut Vec<(usize, OutputBasket)>,
+    ) -> Result<()> {
+        let compiler = input.compiler();
+        let mut joiner = Joiner::new(compiler, own.branches.parts());
+        let OutputObject { branches, waiting, next, .. } = self;
+        let mut cut = Cut::new(compiler, branches.parts(), branches.len());
+        let (mut whole, mut entries) = (Vec::new(), 0_usize);
+        while let Some(range) = common(own, waiting, *next, chosen) {
+            for entry in range.clone() {
+                let parts: Vec<&[u8]> = waiting.iter().map(|baskets| bytes_of(baskets, entry)).collect();
+                whole.clear();
+                joiner.join(&parts, &mut whole)?;
+                cut.add(StreamInput::new(&whole, 0..whole.len(), 0)?)?;
+                entries += 1;
+            }
+            *next = range.end;
+        }
+        for (place, (bytes, output)) in cut.finish().into_iter().zip(outputs).enumerate() {
+            if entries == 0 || !branches.has_entries(place) {
+                continue;
+            }
+            output.count(bytes.maximum);
+            for cut in output.add(&converted(bytes)?, entries, borders)? {
+                let (base, compression) = (output.base(), output.compression);
+                ready.push((place, encode_basket(cut, base, compression, BasketEncoding::Root, times)?));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The next selected entries, from `next` on, that all branches of the input have; `None` if baskets are missing.
+fn common(
+    own: &InputObject,
+    waiting: &mut [VecDeque<(u64, Entries)>],
+    next: u64,
+    chosen: &EntryRanges,
+) -> Option<Range<u64>> {
+    let range = chosen.within(next..u64::MAX).next()?;
+    let mut end = range.end;
+    for (place, baskets) in waiting.iter_mut().enumerate() {
+        if !own.branches.has_entries(place) {
+            continue;
+        }
+        let ends = |(first, entries): &(u64, Entries)| first + entries.len() as u64;
+        while baskets.front().is_some_and(|basket| ends(basket) <= range.start) {
+            baskets.pop_front();
+        }
+        let basket = baskets.front().filter(|(first, _)| *first <= range.start)?;
+        end = end.min(ends(basket));
+    }
+    Some(range.start..end)
+}
+
+/// The bytes of an entry in the first basket; none if there is no basket.
+fn bytes_of(baskets: &VecDeque<(u64, Entries)>, entry: u64) -> &[u8] {
+    let at = |first: u64| usize::try_from(entry - first).unwrap_or(usize::MAX - 1);
+    baskets.front().map_or(&[], |(first, entries)| entries.entry(at(*first)))
+}
+
+/// The entries of a new branch.
+fn converted(bytes: Place) -> Result<Entries> {
+    let origins = bytes.starts.iter().take(bytes.starts.len().saturating_sub(1)).copied().collect();
+    Entries::new(bytes.data, bytes.starts, origins, &References::None)
+}

@@ -1,0 +1,181 @@
+//! Cuts objects into the bytes of their parts.
+
+use super::{ClassHeader, MEMBER_WISE, Part, WITH_CLASS_VERSION, close_frame, shared_head};
+use crate::run::Runner;
+use crate::{Compiler, Node, StreamInput};
+use sapwood_core::{Error, Result};
+
+/// The bytes of the parts of objects.
+#[derive(Debug)]
+pub struct Cut<'p> {
+    parts: &'p [Part],
+    runner: Runner<'p>,
+    places: Vec<Place>,
+}
+
+/// The bytes that go to one place.
+#[derive(Debug, Default)]
+pub struct Place {
+    /// The bytes of all entries.
+    pub data: Vec<u8>,
+    /// The start of each entry, and the end of the last.
+    pub starts: Vec<u32>,
+    /// The largest number of items that an entry counts.
+    pub maximum: u32,
+    /// Where the open entry's frame begins, if its values share one.
+    frame: Option<usize>,
+}
+
+impl<'p> Cut<'p> {
+    /// Nothing yet; there are so many places.
+    pub fn new(compiler: &'p Compiler, parts: &'p [Part], places: usize) -> Cut<'p> {
+        let empty = || Place { starts: vec![0], ..Place::default() };
+        Cut {
+            parts,
+            runner: Runner::new(Some(compiler)),
+            places: std::iter::repeat_with(empty).take(places).collect(),
+        }
+    }
+
+    /// Adds an object.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes break the format; `Unsupported` if they do not match the description.
+    pub fn add(&mut self, mut object: StreamInput<'_>) -> Result<()> {
+        self.runner.begin(object.remaining());
+        self.members(self.parts, &mut object, false)?;
+        object.finish("an entry")?;
+        for place in &mut self.places {
+            if let Some(at) = place.frame.take() {
+                close_frame(&mut place.data, at)?;
+            }
+            let end = u32::try_from(place.data.len());
+            place.starts.push(end.map_err(|_| Error::unsupported("a basket is too long"))?);
+        }
+        Ok(())
+    }
+
+    /// The bytes of each place.
+    pub fn finish(self) -> Vec<Place> {
+        self.places
+    }
+
+    fn place(&mut self, place: usize) -> Result<&mut Place> {
+        self.places.get_mut(place).ok_or_else(|| Error::corrupt("a part has no place"))
+    }
+
+    /// The members of one object; `gathers` if those of other objects of the entry go to the same places.
+    fn members(&mut self, parts: &[Part], input: &mut StreamInput<'_>, gathers: bool) -> Result<()> {
+        for part in parts {
+            match part {
+                Part::Value { place, node } => {
+                    let bytes = self.pass(node, 1, input)?;
+                    self.place(*place)?.add(node, bytes, gathers)?;
+                }
+                Part::Members { header, parts, .. } => self.object(header, parts, input, gathers)?,
+                Part::Items { place, header, parts } => self.items(*place, header, parts, input)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes over the values of `count` objects; returns their bytes.
+    fn pass<'i>(&mut self, node: &Node, count: usize, input: &mut StreamInput<'i>) -> Result<&'i [u8]> {
+        let mut begin = input.clone();
+        self.runner.skip(node, count, input)?;
+        begin.take(begin.remaining() - input.remaining())
+    }
+
+    fn object(
+        &mut self,
+        header: &ClassHeader,
+        parts: &[Part],
+        input: &mut StreamInput<'_>,
+        gathers: bool,
+    ) -> Result<()> {
+        let mut body = input.must_frame()?;
+        header.read(&mut body)?;
+        self.members(parts, &mut body, gathers)?;
+        body.finish(&header.name)
+    }
+
+    /// A collection: one object after the other, or member by member.
+    fn items(
+        &mut self,
+        place: usize,
+        header: &ClassHeader,
+        parts: &[Part],
+        input: &mut StreamInput<'_>,
+    ) -> Result<()> {
+        let mut body = input.must_frame()?;
+        let version = body.u16()?;
+        let in_columns = version & MEMBER_WISE != 0;
+        if in_columns {
+            if version & !MEMBER_WISE < WITH_CLASS_VERSION {
+                return Err(Error::unsupported("a collection was written by a version of ROOT before 5"));
+            }
+            header.read(&mut body)?;
+        }
+        let number = body.u32()?;
+        let counts = self.place(place)?;
+        counts.data.extend(number.to_be_bytes());
+        counts.maximum = counts.maximum.max(number);
+        let count = number as usize;
+        if !in_columns {
+            // Each has a header, so there cannot be more than bytes.
+            if count > body.remaining() {
+                return Err(body.error(format!("there cannot be {count} items")));
+            }
+            for _ in 0..count {
+                self.object(header, parts, &mut body, true)?;
+            }
+        } else if count > 0 {
+            self.columns(parts, count, &mut body)?;
+        }
+        body.finish("a collection")
+    }
+
+    /// The members of `count` objects, each a column.
+    fn columns(&mut self, parts: &[Part], count: usize, input: &mut StreamInput<'_>) -> Result<()> {
+        for part in parts {
+            match part {
+                Part::Value { place, node } => {
+                    let bytes = self.pass(node, count, input)?;
+                    self.place(*place)?.data.extend_from_slice(bytes);
+                }
+                Part::Members { is_base: true, parts, .. } => self.columns(parts, count, input)?,
+                Part::Members { header, parts, .. } => {
+                    if count > input.remaining() {
+                        return Err(input.error(format!("there cannot be {count} items")));
+                    }
+                    for _ in 0..count {
+                        self.object(header, parts, input, true)?;
+                    }
+                }
+                Part::Items { .. } => return Err(Error::corrupt("items of items are not split")),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    /// Adds a value; with those of other objects if it `gathers` them, behind one frame.
+    fn add(&mut self, node: &Node, bytes: &[u8], gathers: bool) -> Result<()> {
+        let (Some(head), true) = (shared_head(node, bytes), gathers) else {
+            self.data.extend_from_slice(bytes);
+            return Ok(());
+        };
+        let Some(at) = self.frame else {
+            self.frame = Some(self.data.len());
+            self.data.extend_from_slice(bytes);
+            return Ok(());
+        };
+        let own = bytes.get(4..4 + head);
+        if own.is_none() || own != self.data.get(at + 4..at + 4 + head) {
+            return Err(Error::unsupported("collections of one entry were written in different ways"));
+        }
+        self.data.extend_from_slice(bytes.get(4 + head..).unwrap_or_default());
+        Ok(())
+    }
+}

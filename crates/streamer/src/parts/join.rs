@@ -1,0 +1,176 @@
+//! Builds objects from the bytes of their parts.
+
+use super::{COLLECTION_VERSION, ClassHeader, MEMBER_WISE, Part, close_frame, shared_head};
+use crate::run::Runner;
+use crate::{Compiler, Node, StreamInput};
+use sapwood_core::{Error, Result};
+
+/// Builds objects.
+#[derive(Debug)]
+pub struct Joiner<'p> {
+    parts: &'p [Part],
+    runner: Runner<'p>,
+}
+
+/// A column whose values go to one object after the other.
+struct Column<'a> {
+    values: StreamInput<'a>,
+    /// What stands before each value, in place of the frame around all of them.
+    head: Option<&'a [u8]>,
+}
+
+impl<'p> Joiner<'p> {
+    /// Joins objects of these parts.
+    pub fn new(compiler: &'p Compiler, parts: &'p [Part]) -> Joiner<'p> {
+        Joiner { parts, runner: Runner::new(Some(compiler)) }
+    }
+
+    /// Appends the object of which each place has these bytes.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes break the format.
+    pub fn join(&mut self, places: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+        self.runner.begin(places.iter().map(|bytes| bytes.len()).sum());
+        let parts = self.parts;
+        self.members(parts, places, out)
+    }
+
+    fn members(&mut self, parts: &[Part], places: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+        for part in parts {
+            match part {
+                Part::Value { place, .. } => out.extend_from_slice(bytes_of(places, *place)?),
+                Part::Members { header, parts, .. } => {
+                    let at = open_frame(out);
+                    header.write(out);
+                    self.members(parts, places, out)?;
+                    close_frame(out, at)?;
+                }
+                Part::Items { place, header, parts } => self.items((*place, header, parts), places, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A collection, member by member.
+    fn items(
+        &mut self,
+        (place, header, parts): (usize, &ClassHeader, &[Part]),
+        places: &[&[u8]],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let wrong = || Error::corrupt("the number of items is not a number");
+        let number: [u8; 4] = bytes_of(places, place)?.try_into().map_err(|_| wrong())?;
+        let at = open_frame(out);
+        out.extend((COLLECTION_VERSION | MEMBER_WISE).to_be_bytes());
+        header.write(out);
+        out.extend(number);
+        match u32::from_be_bytes(number) as usize {
+            0 => {}
+            count => self.columns(parts, count, places, out)?,
+        }
+        close_frame(out, at)
+    }
+
+    fn columns(&mut self, parts: &[Part], count: usize, places: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+        for part in parts {
+            match part {
+                Part::Value { place, .. } => out.extend_from_slice(bytes_of(places, *place)?),
+                Part::Members { is_base: true, parts, .. } => self.columns(parts, count, places, out)?,
+                Part::Members { header, parts, .. } => {
+                    let mut columns = Vec::new();
+                    begin_columns(parts, places, &mut columns)?;
+                    for _ in 0..count {
+                        let at = out.len();
+                        self.scatter((header, parts), &mut columns.iter_mut(), out)?;
+                        // Objects without bytes could be counted without end.
+                        if out.len() == at {
+                            return Err(Error::corrupt("objects have no bytes"));
+                        }
+                    }
+                    for (_, column) in &columns {
+                        column.values.finish("a column")?;
+                    }
+                }
+                Part::Items { .. } => return Err(Error::corrupt("items of items are not split")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends one object, with the next value of each column.
+    fn scatter<'c, 'a: 'c>(
+        &mut self,
+        (header, parts): (&ClassHeader, &[Part]),
+        columns: &mut impl Iterator<Item = &'c mut (Node, Column<'a>)>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let at = open_frame(out);
+        header.write(out);
+        for part in parts {
+            match part {
+                Part::Value { .. } => {
+                    let (node, column) =
+                        columns.next().ok_or_else(|| Error::corrupt("a column is missing"))?;
+                    self.value(node, column, out)?;
+                }
+                Part::Members { header, parts, .. } => self.scatter((header, parts), columns, out)?,
+                Part::Items { .. } => return Err(Error::corrupt("items of items are not split")),
+            }
+        }
+        close_frame(out, at)
+    }
+
+    fn value(&mut self, node: &Node, column: &mut Column<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let mut begin = column.values.clone();
+        let Some(head) = column.head else {
+            self.runner.skip(node, 1, &mut column.values)?;
+            out.extend_from_slice(begin.take(begin.remaining() - column.values.remaining())?);
+            return Ok(());
+        };
+        let at = open_frame(out);
+        out.extend_from_slice(head);
+        self.runner.skip_in_frame(node, head, &mut column.values)?;
+        out.extend_from_slice(begin.take(begin.remaining() - column.values.remaining())?);
+        close_frame(out, at)
+    }
+}
+
+/// The columns of the values of some parts, in their order.
+fn begin_columns<'a>(
+    parts: &[Part],
+    places: &[&'a [u8]],
+    columns: &mut Vec<(Node, Column<'a>)>,
+) -> Result<()> {
+    for part in parts {
+        match part {
+            Part::Value { place, node } => {
+                let bytes = bytes_of(places, *place)?;
+                let mut values = StreamInput::new(bytes, 0..bytes.len(), 0)?;
+                let head = match shared_head(node, bytes) {
+                    Some(len) => {
+                        let mut body = values.must_frame()?;
+                        values.finish("a column")?;
+                        let head = body.take(len)?;
+                        values = body;
+                        Some(head)
+                    }
+                    None => None,
+                };
+                columns.push((node.clone(), Column { values, head }));
+            }
+            Part::Members { parts, .. } => begin_columns(parts, places, columns)?,
+            Part::Items { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+fn bytes_of<'a>(places: &[&'a [u8]], place: usize) -> Result<&'a [u8]> {
+    places.get(place).copied().ok_or_else(|| Error::corrupt("a part has no place"))
+}
+
+/// Leaves room for a byte count.
+fn open_frame(out: &mut Vec<u8>) -> usize {
+    out.extend([0; 4]);
+    out.len() - 4
+}

@@ -1,0 +1,168 @@
+//! The branches of an object at a split level, as `TTree::Branch` makes them (root-io-spec Splitting §1-4), and which
+//! bytes of the object each of them holds.
+
+mod splitter;
+
+use crate::interpret::described;
+use crate::write::{BranchShape, Element, LeafShape, shapes_record};
+use crate::{Branch, BranchKind, TTree, TreeOutline};
+use sapwood_core::Result;
+use sapwood_streamer::parts::{Part, immovable};
+use sapwood_streamer::{Compiler, Node};
+use sapwood_tfile::StreamerInfos;
+use splitter::{COLLECTION, Reason, SPLIT, Splitter, WHOLE};
+
+/// An object at a split level.
+#[derive(Debug, Clone)]
+pub struct ObjectBranches {
+    /// Its branches: parents before their sub-branches.
+    shapes: Vec<BranchShape>,
+    parts: Vec<Part>,
+}
+
+impl ObjectBranches {
+    /// The branches at a split `level` of the object that a top-level branch (by its index) and its sub-branches hold.
+    ///
+    /// # Errors
+    /// Why the object cannot be split, or put together.
+    pub fn new(
+        tree: &TTree,
+        branch: usize,
+        compiler: &Compiler,
+        level: i32,
+    ) -> Result<ObjectBranches, Reason> {
+        let unknown = || "it is not an object that ROOT splits".to_owned();
+        let top = tree.branches.get(branch).ok_or_else(unknown)?;
+        let BranchKind::Element(element) = &top.kind else { return Err(unknown()) };
+        if !matches!((element.element_type, element.id), (0, WHOLE | SPLIT) | (COLLECTION, WHOLE)) {
+            return Err(unknown());
+        }
+        let class = element.class_name.as_str();
+        let info = described(element, compiler.streamers());
+        let whole = compiler.whole(class, info, &[]).map_err(|error| error.message().to_owned())?.node;
+        if let Some(why) = immovable(&whole) {
+            return Err(why);
+        }
+        let mut splitter = Splitter { compiler, shapes: Vec::new() };
+        let (header, name) = (
+            Element {
+                class_name: class.to_owned(),
+                parent_name: String::new(),
+                clones_name: String::new(),
+                checksum: element.checksum,
+                version: i16::try_from(element.class_version).unwrap_or_default(),
+                id: WHOLE,
+                kind: 0,
+                streamer_type: -1,
+                split_level: level,
+            },
+            top.name.as_str(),
+        );
+        let parts = match (&whole, info, level) {
+            (Node::Collection(_), _, 1..) => match splitter.items_of(&whole) {
+                Some(items) => {
+                    let kind = COLLECTION;
+                    let element = Element { kind, clones_name: items.name.clone(), ..header };
+                    splitter.add(name, element, None, None);
+                    vec![splitter.items(name, 0, items, level)?]
+                }
+                None => vec![splitter.whole(name, header, whole)],
+            },
+            (Node::Collection(_), ..) => vec![splitter.whole(name, header, whole)],
+            (Node::Members(..), Some(info), 1..) if splitter.can_split(info) => {
+                splitter.add(name, Element { id: SPLIT, ..header }, None, None);
+                splitter.top_members(name, info, level)?
+            }
+            _ => vec![splitter.whole(name, Element { split_level: 0, ..header }, whole)],
+        };
+        Ok(ObjectBranches { shapes: splitter.shapes, parts })
+    }
+
+    /// Number of branches.
+    pub fn len(&self) -> usize {
+        self.shapes.len()
+    }
+
+    /// True if there is no branch.
+    pub fn is_empty(&self) -> bool {
+        self.shapes.is_empty()
+    }
+
+    /// What the bytes of the object are; places are indices of branches.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The names of the branches.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.shapes.iter().map(|shape| shape.name.as_str())
+    }
+
+    /// True if a branch has entries, and not only sub-branches.
+    pub fn has_entries(&self, place: usize) -> bool {
+        self.shapes.get(place).is_some_and(|shape| shape.has_entries)
+    }
+
+    /// True if all entries of a branch have the same size.
+    pub fn is_fixed(&self, place: usize) -> bool {
+        self.shapes.get(place).is_some_and(|shape| shape.is_fixed)
+    }
+
+    /// The indices of the branches of the tree that are these, from a top-level branch on; `None` if the tree has others.
+    pub fn find(&self, tree: &TTree, branch: usize) -> Option<Vec<usize>> {
+        let mut found = Vec::with_capacity(self.shapes.len());
+        below(tree, branch, &mut found);
+        let same = |(place, shape): (&usize, &BranchShape)| {
+            tree.branches.get(*place).is_some_and(|branch| is_like(branch, shape))
+        };
+        (found.len() == self.shapes.len() && found.iter().zip(&self.shapes).all(same)).then_some(found)
+    }
+
+    /// True if an object that has these branches also has those `at` another split level. What records say of the level of
+    /// an object with a single branch does not matter.
+    pub fn is_like(&self, at: &ObjectBranches) -> bool {
+        let level = |object: &ObjectBranches| {
+            let top = object.shapes.first().filter(|_| object.shapes.len() > 1);
+            top.and_then(|shape| Some(shape.element.as_ref()?.split_level))
+        };
+        self.names().eq(at.names()) && level(self) == level(at)
+    }
+
+    /// The record of a tree with the branches of some objects, and no entries.
+    ///
+    /// # Errors
+    /// `Limit` if it is too long.
+    pub fn outline<'o>(objects: impl Iterator<Item = &'o ObjectBranches>) -> Result<TreeOutline> {
+        let mut shapes: Vec<BranchShape> = Vec::new();
+        for object in objects {
+            let first = shapes.len();
+            let moved = |place: Option<usize>| place.map(|place| place + first);
+            shapes.extend(object.shapes.iter().cloned().map(|shape| BranchShape {
+                above: moved(shape.above),
+                counter: moved(shape.counter),
+                leaf: shape.leaf.map(|leaf| LeafShape { counter: moved(leaf.counter), ..leaf }),
+                ..shape
+            }));
+        }
+        let payload = shapes_record(shapes)?.into();
+        TreeOutline::parse("TTree", &payload, 0, u64::MAX, &StreamerInfos::default())
+            .map(|(_, outline)| outline)
+    }
+}
+
+/// Adds a branch and those below it, parents first.
+fn below(tree: &TTree, branch: usize, found: &mut Vec<usize>) {
+    found.push(branch);
+    let children = tree.branches.get(branch).map(|branch| branch.children.as_slice());
+    for child in children.unwrap_or_default() {
+        below(tree, *child, found);
+    }
+}
+
+fn is_like(branch: &Branch, shape: &BranchShape) -> bool {
+    let (BranchKind::Element(own), Some(other)) = (&branch.kind, &shape.element) else { return false };
+    branch.name == shape.name
+        && own.class_name == other.class_name
+        && own.clones_name == other.clones_name
+        && (own.id, own.element_type) == (other.id, other.kind)
+}

@@ -1,0 +1,369 @@
+//! Which branches `TTree::Branch` makes for an object at a split level, and which bytes of the object each of them holds.
+
+use crate::write::{BranchShape, Element, LeafShape};
+use sapwood_streamer::parts::{ClassHeader, Part};
+use sapwood_streamer::{Compiler, Node};
+use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
+
+/// `TBranchElement::fType` (TBranchElement §3).
+const BASE: i32 = 1;
+const OBJECT: i32 = 2;
+pub(super) const COLLECTION: i32 = 4;
+const ITEM_MEMBER: i32 = 41;
+/// `fID` of a top-level branch: unsplit or of a collection, and of a split object.
+pub(super) const WHOLE: i32 = -1;
+pub(super) const SPLIT: i32 = -2;
+/// ROOT's number for an unlimited split level.
+const ALL_LEVELS: i32 = 99;
+/// Type codes from which on entries have offsets: those of arrays; also `char*` and `fBits`.
+const FIRST_ARRAY: i32 = 20;
+const WITHOUT_SIZE: [i32; 2] = [7, 15];
+/// Type codes of `Double32_t` and `Float16_t`.
+const DOUBLE32: i32 = 9;
+const FLOAT16: i32 = 19;
+
+/// Why an object stays as it is.
+pub(super) type Reason = String;
+
+/// Makes the branches of one object.
+pub(super) struct Splitter<'a> {
+    pub(super) compiler: &'a Compiler,
+    pub(super) shapes: Vec<BranchShape>,
+}
+
+impl<'a> Splitter<'a> {
+    /// Adds a branch; `above` is the index of its parent, `counter` that of the branch which counts the items that it is a
+    /// member of.
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        element: Element,
+        above: Option<usize>,
+        counter: Option<usize>,
+    ) -> usize {
+        let place = self.shapes.len();
+        let bare = name.split('[').next().unwrap_or_default();
+        let title = match (element.kind, counter) {
+            (COLLECTION, _) => format!("{name}_"),
+            (_, Some(counter)) => {
+                let member = bare.rsplit('.').next().unwrap_or_default();
+                let counts = self.shapes.get(counter).map_or("", |shape| shape.name.as_str());
+                format!("{member}[{counts}_]")
+            }
+            _ => name.to_owned(),
+        };
+        let leaf_name = if element.kind == COLLECTION { title.clone() } else { bare.to_owned() };
+        let has_leaf = !matches!(element.kind, BASE | OBJECT);
+        let is_fixed = counter.is_none()
+            && element.kind == 0
+            && (1..FIRST_ARRAY).contains(&element.streamer_type)
+            && !WITHOUT_SIZE.contains(&element.streamer_type);
+        let leaf = has_leaf.then(|| LeafShape {
+            class: "TLeafElement",
+            letter: None,
+            name: leaf_name,
+            title: title.clone(),
+            len: Some(1),
+            len_type: 0,
+            unsigned: false,
+            counter,
+        });
+        self.shapes.push(BranchShape {
+            name: name.to_owned(),
+            title,
+            compression: -1,
+            basket_size: 0,
+            above,
+            has_entries: has_leaf && element.id != SPLIT,
+            is_fixed,
+            uses_map: false,
+            offset: 0,
+            element: Some(element),
+            counter,
+            leaf,
+        });
+        place
+    }
+
+    /// An object that is not split.
+    pub(super) fn whole(&mut self, name: &str, element: Element, node: Node) -> Part {
+        let place = self.add(name, element, None, None);
+        self.value(place, node)
+    }
+
+    /// The members of a split top-level object.
+    pub(super) fn top_members(
+        &mut self,
+        name: &str,
+        info: &'a StreamerInfo,
+        level: i32,
+    ) -> Result<Vec<Part>, Reason> {
+        let mut parts = Vec::new();
+        for (index, element) in info.elements.iter().enumerate() {
+            if is_absent(element) {
+                continue;
+            }
+            let own = full_name(element);
+            let branch = match name.split_once('.') {
+                Some((_, "")) => format!("{name}{own}"),
+                // Dots in the name of a tree's branch stand for folders.
+                Some(_) if element.is_base() => name.to_owned(),
+                Some(_) => format!("{name}.{own}"),
+                None => own,
+            };
+            let member = Member { info, index, element, parent: &info.name };
+            parts.push(self.branch(&branch, member, level - 1, 0)?);
+        }
+        Ok(parts)
+    }
+
+    /// The members of a class under the branch `above`; `items` is the index of the branch that counts the objects, if they
+    /// are in a collection.
+    fn members(
+        &mut self,
+        prefix: &str,
+        parent: &str,
+        info: &'a StreamerInfo,
+        level: i32,
+        above: usize,
+        items: Option<usize>,
+    ) -> Result<Vec<Part>, Reason> {
+        let mut parts = Vec::new();
+        for (index, element) in info.elements.iter().enumerate() {
+            if is_absent(element) {
+                continue;
+            }
+            let name = match prefix {
+                "" => full_name(element),
+                prefix => format!("{prefix}.{}", full_name(element)),
+            };
+            let member = Member { info, index, element, parent };
+            let part = match (&element.kind, items) {
+                (ElementKind::Base { .. }, Some(_)) => match self.base(&member)? {
+                    // Members of bases become columns beside the others.
+                    Some(base) => Part::Members {
+                        header: self.header(base),
+                        is_base: true,
+                        parts: self.members(prefix, parent, base, level, above, items)?,
+                    },
+                    None => self.leaf(&name, &member, 0, above, items)?,
+                },
+                (ElementKind::Base { .. }, None) => {
+                    let place = self.shapes.len();
+                    let inner = if prefix.is_empty() { &name } else { prefix };
+                    let part = self.branch(inner, member, level, above)?;
+                    if let Some(shape) = self.shapes.get_mut(place) {
+                        (shape.name, shape.title) = (name.clone(), name);
+                    }
+                    part
+                }
+                (ElementKind::Object | ElementKind::ObjectAny, _) if level > 1 => {
+                    match self.class_of(&member)? {
+                        Some(class) => Part::Members {
+                            header: self.header(class),
+                            is_base: false,
+                            parts: self.members(&name, parent, class, level - 1, above, items)?,
+                        },
+                        None => self.leaf(&name, &member, 0, above, items)?,
+                    }
+                }
+                (ElementKind::Stl { .. }, None) => self.branch(&name, member, level - 1, above)?,
+                _ => self.leaf(&name, &member, 0, above, items)?,
+            };
+            parts.push(part);
+        }
+        Ok(parts)
+    }
+
+    /// The branch of a member of an object that is in no collection, with its sub-branches.
+    fn branch(
+        &mut self,
+        name: &str,
+        member: Member<'a, '_>,
+        level: i32,
+        above: usize,
+    ) -> Result<Part, Reason> {
+        let element = |kind: i32, clones_name: &str| {
+            let clones_name = clones_name.to_owned();
+            Element { kind, clones_name, ..member.element(level) }
+        };
+        match &member.element.kind {
+            ElementKind::Base { .. } => {
+                let Some(base) = self.base(&member)? else { return self.leaf(name, &member, 0, above, None) };
+                let header = self.header(base);
+                if !self.has_members(base) {
+                    return Ok(Part::Members { header, is_base: true, parts: Vec::new() });
+                }
+                let place = self.add(name, element(BASE, ""), Some(above), None);
+                let parts = match name == base.name {
+                    true => self.members("", &member.info.name, base, level, place, None)?,
+                    false => self.members(name, &base.name, base, level, place, None)?,
+                };
+                Ok(Part::Members { header, is_base: true, parts })
+            }
+            ElementKind::Stl { .. } if level > 0 => {
+                let node = self.node(&member)?;
+                let Some(items) = self.items_of(&node).filter(|_| !is_kept_whole(member.element)) else {
+                    return self.leaf(name, &member, 0, above, None);
+                };
+                let place = self.add(name, element(COLLECTION, &items.name), Some(above), None);
+                self.items(name, place, items, level)
+            }
+            ElementKind::Object | ElementKind::ObjectAny if level > 0 => {
+                let Some(class) = self.class_of(&member)? else {
+                    return self.leaf(name, &member, 0, above, None);
+                };
+                let place = self.add(name, element(OBJECT, ""), Some(above), None);
+                let header = self.header(class);
+                let parts = self.members(name, &class.name, class, level, place, None)?;
+                Ok(Part::Members { header, is_base: false, parts })
+            }
+            ElementKind::BasicType => self.leaf(name, &member, level, above, None),
+            _ => self.leaf(name, &member, 0, above, None),
+        }
+    }
+
+    /// A branch with the values of a member.
+    fn leaf(
+        &mut self,
+        name: &str,
+        member: &Member<'a, '_>,
+        level: i32,
+        above: usize,
+        items: Option<usize>,
+    ) -> Result<Part, Reason> {
+        let node = self.node(member)?;
+        let kind = items.map_or(0, |_| ITEM_MEMBER);
+        let numbers = node.numbers().map(|(number, _)| number.primitive());
+        let element = Element { kind, ..member.element(level) };
+        let place = self.add(name, element, Some(above), items);
+        let leaf = self.shapes.get_mut(place).and_then(|shape| shape.leaf.as_mut());
+        if let (Some(leaf), Some(primitive)) = (leaf, numbers) {
+            leaf.len = Some(member.element.array_length.max(1) as usize);
+            leaf.len_type = match member.element.type_code % FIRST_ARRAY {
+                DOUBLE32 => 4,
+                FLOAT16 => 2,
+                _ => primitive.size(),
+            };
+            leaf.unsigned = primitive.is_unsigned();
+        }
+        Ok(self.value(place, node))
+    }
+
+    /// The value that a branch holds.
+    fn value(&mut self, place: usize, node: Node) -> Part {
+        if let Some(shape) = self.shapes.get_mut(place) {
+            shape.uses_map = !node.is_plain();
+        }
+        Part::Value { place, node }
+    }
+
+    /// The items of a split collection, whose branch is at `place`.
+    pub(super) fn items(
+        &mut self,
+        name: &str,
+        place: usize,
+        info: &'a StreamerInfo,
+        level: i32,
+    ) -> Result<Part, Reason> {
+        let parts = self.members(name, &info.name, info, level, place, Some(place))?;
+        Ok(Part::Items { place, header: self.header(info), parts })
+    }
+
+    fn header(&self, info: &StreamerInfo) -> ClassHeader {
+        self.compiler.class_header(info)
+    }
+
+    fn node(&self, member: &Member<'a, '_>) -> Result<Node, Reason> {
+        let node = self.compiler.element_node(member.info, member.index);
+        node.map_err(|error| error.message().to_owned())
+    }
+
+    /// The class of the items of a collection that can be split.
+    pub(super) fn items_of(&self, node: &Node) -> Option<&'a StreamerInfo> {
+        let Node::Collection(collection) = node else { return None };
+        self.described(collection.items_class()?).filter(|info| self.can_split(info))
+    }
+
+    /// The description of a base class; `None` if it stays whole.
+    fn base(&self, member: &Member<'a, '_>) -> Result<Option<&'a StreamerInfo>, Reason> {
+        Ok(match self.node(member)? {
+            Node::Object(class) => self.described(class.name()),
+            _ => None,
+        })
+    }
+
+    /// The class of a member that is an object; `None` if it stays whole.
+    fn class_of(&self, member: &Member<'a, '_>) -> Result<Option<&'a StreamerInfo>, Reason> {
+        Ok(match self.node(member)? {
+            Node::Object(class) if !is_kept_whole(member.element) => {
+                self.described(class.name()).filter(|info| self.can_split(info))
+            }
+            _ => None,
+        })
+    }
+
+    /// The only description of a class.
+    fn described(&self, class: &str) -> Option<&'a StreamerInfo> {
+        match self.compiler.streamers().versions(class) {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// There is nothing to split in an empty class.
+    pub(super) fn can_split(&self, info: &StreamerInfo) -> bool {
+        self.has_members(info)
+    }
+
+    /// True if a class or its bases have members.
+    fn has_members(&self, info: &StreamerInfo) -> bool {
+        info.elements.iter().any(|element| match element.kind {
+            ElementKind::Base { .. } => self
+                .described(&element.name)
+                .is_none_or(|base| base.name != info.name && self.has_members(base)),
+            _ => true,
+        })
+    }
+}
+
+/// An element of a class, and the class that its branch names as its parent.
+#[derive(Debug, Clone, Copy)]
+struct Member<'a, 'p> {
+    info: &'a StreamerInfo,
+    index: usize,
+    element: &'a StreamerElement,
+    parent: &'p str,
+}
+
+impl Member<'_, '_> {
+    fn element(&self, level: i32) -> Element {
+        Element {
+            class_name: self.info.name.clone(),
+            parent_name: self.parent.to_owned(),
+            clones_name: String::new(),
+            checksum: self.info.checksum,
+            version: i16::try_from(self.info.version).unwrap_or_default(),
+            id: i32::try_from(self.index).unwrap_or(i32::MAX),
+            kind: 0,
+            streamer_type: self.element.type_code,
+            split_level: level.clamp(0, ALL_LEVELS),
+        }
+    }
+}
+
+/// The member's name with its dimensions.
+fn full_name(element: &StreamerElement) -> String {
+    let dims: String = element.array_dims.iter().map(|size| format!("[{size}]")).collect();
+    format!("{}{dims}", element.name)
+}
+
+/// True if objects have no bytes of the element.
+fn is_absent(element: &StreamerElement) -> bool {
+    element.kind == ElementKind::Artificial || element.type_code < 0
+}
+
+/// True if the comment of a member forbids splitting, or it is an array of objects.
+fn is_kept_whole(element: &StreamerElement) -> bool {
+    element.title.starts_with("||") || !element.array_dims.is_empty()
+}
