@@ -26,9 +26,11 @@ from sapwood import tune
 from sapwood.display.units import counted, human_bytes
 from sapwood.studies.charts import standalone
 from sapwood.studies.tune.figures import charts
-from sapwood.studies.tune.points import ALL
+from sapwood.studies.tune.points import ALL, Workload
 
 MINUTES_AT_MOST = 15
+SKIPPED = (0.5, 0.1, 0.01)
+"""The shares of branches and of events in the tables of skipping."""
 SHORT_RUN = "The sample is small, or the run is incomplete: sizes are exact, CPU seconds are uncertain."
 
 
@@ -39,7 +41,6 @@ class Run:
     file: str
     tree: str
     study: str | None = None
-    variants: tuple[tuple[str, str], ...] = ()
     sample: int | None = None
     repeats: int = 2
     budget: float = 60.0 * (MINUTES_AT_MOST - 2)
@@ -47,7 +48,7 @@ class Run:
 
 RUNS = {
     "nano": Run("nano_zstd5", "Events", sample=10_000),
-    "cms2015": Run("edm_zlib5", "Events", "cms2015", (("split", "edm_split"),)),
+    "cms2015": Run("edm_zlib5", "Events", "cms2015"),
     "atlas2018": Run("xaod_study", "CollectionTree", "atlas2018"),
 }
 REAL = {
@@ -88,7 +89,6 @@ def measured(name: str, run: Run, options: argparse.Namespace) -> tune.Tuning:
         f"{inputs / run.file}.root:{run.tree}",
         study=run.study,
         sample=run.sample if options.sample is None else options.sample,
-        variants={variant: options.data / f"{file}.root" for variant, file in run.variants},
         repeats=run.repeats,
         budget=run.budget if options.budget is None else options.budget,
         threads=2 if run.study else 1,
@@ -114,6 +114,8 @@ def tables(name: str, found: tune.Tuning, sample_was_chosen: bool) -> Iterator[t
     if found.recommendations:
         yield f"{TITLES[name]}: recommendations", "\n".join(goals(found))
     yield f"{TITLES[name]}: layouts", "\n".join(layouts(found))
+    if len(rows := list(skipping(found))) > 3:
+        yield f"{TITLES[name]}: skipping", "\n".join(rows)
 
 
 def subject(found: tune.Tuning, sample_was_chosen: bool) -> str:
@@ -147,17 +149,34 @@ def goals(found: tune.Tuning) -> Iterator[str]:
 def layouts(found: tune.Tuning) -> Iterator[str]:
     # The least times, as in the findings: other load on the machine only adds.
     clock = "CPU s" if found.clock == "cpu_seconds" else "s"
-    yield f"| layout | size | write, {clock} | read all, {clock} | writer, MB | reader, MB |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    yield (
+        f"| layout | size | write, {clock} | read all, {clock} | {found.analysis_name}, {clock} "
+        "| writer, MB | reader, MB |"
+    )
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for one in found.points:
         read, memory = one.read(found.clock, ALL), one.read("peak_bytes", ALL)
         if not one.is_whole or read is None or memory is None:
             continue
-        writer = one.write("peak_bytes").median
+        writer, analysis = one.write("peak_bytes").median, one.read(found.clock, found.analysis)
+        some = "-" if analysis is None else f"{analysis.least:.2f}"
         yield (
             f"| {one.point.label} | {human_bytes(one.size)} | {one.write(found.clock).least:.2f} "
-            f"| {read.least:.2f} | {writer / 1e6:.0f} | {memory.median / 1e6:.0f} |"
+            f"| {read.least:.2f} | {some} | {writer / 1e6:.0f} | {memory.median / 1e6:.0f} |"
         )
+
+
+def skipping(found: tune.Tuning) -> Iterator[str]:
+    """The time to read some branches, or some events at random, relative to all; by algorithm."""
+    ways = [Workload(branches=share) for share in SKIPPED] + [Workload(events=share) for share in SKIPPED]
+    names = [f"{share:.0%} of the {what}" for what in ("branches", "events") for share in SKIPPED]
+    yield f"| layout | {' | '.join(names)} |"
+    yield "| --- |" + " ---: |" * len(names)
+    for one in (found.today, *found.sweep("algorithm and skipping")):
+        whole, parts = one.read(found.clock, ALL), [one.read(found.clock, way) for way in ways]
+        if whole is not None and any(parts):
+            cells = ["-" if part is None else f"{part.least / whole.least:.0%}" for part in parts]
+            yield f"| {one.point.label} | {' | '.join(cells)} |"
 
 
 def plot(name: str, found: tune.Tuning, folder: Path) -> None:

@@ -281,7 +281,7 @@ def test_studies_have_names() -> None:
 
 
 def test_dimensions_are_chosen_by_name() -> None:
-    planned = sweeps(TODAY, (), 1000, ["other"])
+    planned = sweeps(TODAY, (), 1000, ["other"], levels=(0, 99))
     assert chosen_sweeps(planned, []) == planned
     assert [one.name for one in chosen_sweeps(planned, ["split", "basket-size"])] == [
         "as it is",
@@ -295,6 +295,9 @@ def test_dimensions_are_chosen_by_name() -> None:
     # Without another file there is nothing that is split differently.
     with pytest.raises(UsageError, match="unknown dimension 'split'"):
         chosen_sweeps(sweeps(TODAY, (), 1000), ["split"])
+    # Nor are there split levels without objects.
+    with pytest.raises(UsageError, match="unknown dimension 'split-level'"):
+        chosen_sweeps(sweeps(TODAY, (), 1000), ["split-level"])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from .points import ALL, Point, Sweep, Workload, chosen_names
+from .points import ALL, SPLIT_LEVELS, Point, Sweep, Workload, analysis_of, chosen_names
 from .results import Measured
 
 if TYPE_CHECKING:
@@ -88,6 +88,9 @@ def _cms_sweeps(variants: Iterable[str]) -> list[Sweep]:
         Sweep("compression", tuple(replace(CMS, compression=one) for one in CMS_COMPRESSIONS), (ALL,)),
         Sweep("basket size", tuple(replace(CMS, basket_size=one) for one in CMS_BASKETS), (ALL,)),
         Sweep("split", (CMS, *(replace(CMS, variant=name) for name in variants)), (ALL,)),
+        Sweep(
+            "split level", tuple(replace(CMS, split=level) for level in SPLIT_LEVELS), (ALL, analysis_of(()))
+        ),
     ]
 
 
@@ -108,6 +111,11 @@ def _atlas_sweeps(variants: Iterable[str]) -> list[Sweep]:
         Sweep("algorithm and cluster size", tuple(flushed), (ALL,)),
         Sweep("basket size", tuple(replace(ATLAS, basket_size=one) for one in ATLAS_BASKETS), reads),
         Sweep("split", (ATLAS, *(replace(ATLAS, variant=name) for name in variants)), reads),
+        Sweep(
+            "split level",
+            tuple(replace(ATLAS, split=level) for level in SPLIT_LEVELS),
+            (ALL, analysis_of(())),
+        ),
     ]
 
 
