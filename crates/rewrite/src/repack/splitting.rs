@@ -1,15 +1,21 @@
 //! Objects at another split level: the bytes of their branches in an input become those of other branches.
 
-use super::baskets::{BasketEncoding, ClusterBorders, CodecTimes, OutputBasket, encode_basket};
+use super::baskets::{
+    BasketEncoding, ClusterBorders, CodecTimes, OutputBasket, encode_basket, parse_entries,
+};
 use super::entry_ranges::EntryRanges;
 use super::input::InputTree;
 use super::output_branch::OutputBranch;
-use sapwood_core::{Error, Result};
+use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_streamer::StreamInput;
 use sapwood_streamer::parts::{Cut, Joiner, Place};
+use sapwood_table::pool::wait;
 use sapwood_ttree::{BranchKind, Entries, ObjectBranches, References};
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
+
+/// `fID` of a split object (root-io-spec TBranchElement §4).
+const SPLIT: i32 = -2;
 
 /// An object of the new tree whose split level changes.
 #[derive(Debug)]
@@ -36,13 +42,22 @@ pub(super) struct InputObject {
     pub places: Vec<usize>,
 }
 
-/// The objects of an input whose split level changes to `level`, and why others stay as they are.
-pub(super) fn objects(input: &InputTree, wanted: &[bool], level: i32) -> (Vec<OutputObject>, Vec<String>) {
-    let (mut found, mut notes) = (Vec::new(), Vec::new());
+/// The objects of an input whose split level changes to `level`. The notes say why others keep their branches.
+pub(super) fn objects(
+    input: &InputTree,
+    wanted: &[bool],
+    level: i32,
+    notes: &mut Vec<String>,
+) -> Vec<OutputObject> {
+    let mut found = Vec::new();
     let names: HashSet<&str> = input.branches().map(|branch| branch.name.as_str()).collect();
     for (top, branch) in input.meta.branches.iter().enumerate() {
         let is_object = matches!(branch.kind, BranchKind::Element(_) | BranchKind::Object { .. });
-        if branch.parent.is_some() || !is_object || wanted.get(top) != Some(&true) {
+        // ROOT splits classes without members, too: into nothing.
+        let is_empty = branch.split_level > 0 && branch.children.is_empty();
+        let is_empty =
+            is_empty && matches!(&branch.kind, BranchKind::Element(element) if element.id == SPLIT);
+        if branch.parent.is_some() || !is_object || is_empty || wanted.get(top) != Some(&true) {
             continue;
         }
         let changed = InputObject::new(input, top).and_then(|own| {
@@ -83,7 +98,7 @@ pub(super) fn objects(input: &InputTree, wanted: &[bool], level: i32) -> (Vec<Ou
         }
         is_free
     });
-    (found, notes)
+    found
 }
 
 impl InputObject {
@@ -140,9 +155,30 @@ impl OutputObject {
         (chosen, borders, times): (&EntryRanges, &ClusterBorders, &CodecTimes),
         ready: &mut Vec<(usize, OutputBasket)>,
     ) -> Result<()> {
+        let (places, entries) = self.cut(own, input, chosen)?;
+        for (place, (bytes, output)) in places.into_iter().zip(outputs).enumerate() {
+            if entries == 0 || !self.branches.has_entries(place) {
+                continue;
+            }
+            output.count(bytes.maximum);
+            for cut in output.add(&converted(bytes)?, entries, borders)? {
+                let (base, compression) = (output.base(), output.compression);
+                ready.push((place, encode_basket(cut, base, compression, BasketEncoding::Root, times)?));
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of the new branches for the entries that all branches of the input have, and the number of these entries.
+    fn cut(
+        &mut self,
+        own: &InputObject,
+        input: &InputTree,
+        chosen: &EntryRanges,
+    ) -> Result<(Vec<Place>, usize)> {
         let compiler = input.compiler();
-        let mut joiner = Joiner::new(compiler, own.branches.parts());
         let OutputObject { branches, waiting, next, .. } = self;
+        let mut joiner = Joiner::new(compiler, own.branches.parts());
         let mut cut = Cut::new(compiler, branches.parts(), branches.len());
         let (mut whole, mut entries) = (Vec::new(), 0_usize);
         while let Some(range) = common(own, waiting, *next, chosen) {
@@ -155,19 +191,54 @@ impl OutputObject {
             }
             *next = range.end;
         }
-        for (place, (bytes, output)) in cut.finish().into_iter().zip(outputs).enumerate() {
-            if entries == 0 || !branches.has_entries(place) {
-                continue;
-            }
-            output.count(bytes.maximum);
-            for cut in output.add(&converted(bytes)?, entries, borders)? {
-                let (base, compression) = (output.base(), output.compression);
-                ready.push((place, encode_basket(cut, base, compression, BasketEncoding::Root, times)?));
-            }
-        }
-        Ok(())
+        Ok((cut.finish(), entries))
     }
 }
+
+/// Converts the first entries of objects, and keeps the objects with which this works: a class may have a streamer of its
+/// own, which the descriptions do not show. The notes say why others keep their branches.
+pub(super) fn convertible(
+    objects: Vec<OutputObject>,
+    input: &mut InputTree,
+    notes: &mut Vec<String>,
+    call: &mut Call<'_>,
+) -> Result<Vec<OutputObject>> {
+    let own: Vec<_> =
+        objects.iter().filter_map(|object| InputObject::new(input, input.place(&object.path)).ok()).collect();
+    input.find_baskets(own.iter().flat_map(InputObject::with_entries), &mut call.step())?;
+    let first = |branch: usize| {
+        let described = input.branch(branch).filter(|branch| branch.file_name.is_empty())?;
+        described.baskets.first().filter(|basket| basket.len <= LARGEST_TRIED)
+    };
+    let baskets = || own.iter().flat_map(InputObject::with_entries).filter_map(first);
+    let ranges = baskets().filter(|basket| basket.embedded.is_none());
+    let ranges: Vec<_> = ranges.map(|basket| ByteRange { start: basket.offset, len: basket.len }).collect();
+    let fetcher = input.file.fetcher().clone();
+    let fetched = wait(fetcher.fetch(&ranges, call.deadline()), call)?;
+    let mut fetched = fetched.into_iter();
+    let mut found = Vec::with_capacity(objects.len());
+    for (mut object, own) in objects.into_iter().zip(&own) {
+        let mut tried = Ok(());
+        object.begin(own, own.with_entries().next().map_or(0, |branch| input.extent(branch).0));
+        for branch in own.with_entries() {
+            let Some(basket) = first(branch) else { continue };
+            let bytes = basket.embedded.clone().or_else(|| fetched.next());
+            let entries = bytes
+                .ok_or_else(|| Error::corrupt("a basket was not fetched"))
+                .and_then(|bytes| parse_entries(basket, &bytes, &References::None, &CodecTimes::default()));
+            tried = tried.and_then(|()| object.add(own, branch, basket.first_entry, entries?));
+        }
+        let all = EntryRanges::new(None, input.meta.entries);
+        match tried.and_then(|()| object.cut(own, input, &all)) {
+            Ok(_) => found.push(object),
+            Err(error) => notes.push(format!("'{}' keeps its split level: {}", object.path, error.message())),
+        }
+    }
+    Ok(found)
+}
+
+/// The largest basket whose entries are converted in advance.
+const LARGEST_TRIED: u64 = 4 << 20;
 
 /// The next selected entries, from `next` on, that all branches of the input have; `None` if baskets are missing.
 fn common(

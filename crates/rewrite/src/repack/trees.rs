@@ -111,9 +111,9 @@ impl TreeCopier<'_> {
         input.find_baskets(wanted.map(|(branch, _)| branch), &mut call.step())?;
         let mut target = OutputTree::new(input, directory, &tree.wanted, may_split, self.options);
         if let Some(level) = self.options.split {
-            let (objects, notes) = splitting::objects(input, &tree.wanted, level);
+            let objects = splitting::objects(input, &tree.wanted, level, &mut report.notes);
+            let objects = splitting::convertible(objects, input, &mut report.notes, call)?;
             target.split(objects, input, self.options)?;
-            report.notes.extend(notes);
         }
         target.resume(number, &output.journal);
         Ok(target)

@@ -143,3 +143,114 @@ fn close_frame(out: &mut [u8], at: usize) -> Result<()> {
     word.copy_from_slice(&(len | sapwood_tfile::BYTE_COUNT_MASK).to_be_bytes());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
+
+    fn info(name: &str, version: i32, elements: Vec<StreamerElement>) -> StreamerInfo {
+        let (name, checksum, format) = (name.to_owned(), 0x1234_5678, 9);
+        StreamerInfo { name, version, checksum, format, without_tobject: false, elements }
+    }
+
+    /// `struct Hit { int id; vector<float> e; Point at; };`, with `struct Point { float x; };`
+    fn compiler() -> Compiler {
+        let vector = ElementKind::Stl { stl_type: 1, content_type: 5 };
+        let hit = vec![
+            StreamerElement::new("id", ElementKind::BasicType, 3, "int"),
+            StreamerElement::new("e", vector, 300, "vector<float>"),
+            StreamerElement::new("at", ElementKind::ObjectAny, 62, "Point"),
+        ];
+        let point = vec![StreamerElement::new("x", ElementKind::BasicType, 5, "float")];
+        let infos: StreamerInfos = [info("Hit", 3, hit), info("Point", 1, point)].into_iter().collect();
+        Compiler::new(infos)
+    }
+
+    /// Hits in a vector, whose points are split, too.
+    fn parts(compiler: &Compiler) -> Vec<Part> {
+        let described = |name| compiler.streamers().newest(name).unwrap();
+        let value = |name, index, place| Part::Value {
+            place,
+            node: compiler.element_node(described(name), index).unwrap(),
+        };
+        let header = |name| compiler.class_header(described(name));
+        let point =
+            Part::Members { header: header("Point"), is_base: false, parts: vec![value("Point", 0, 3)] };
+        let members = vec![value("Hit", 0, 1), value("Hit", 1, 2), point];
+        vec![Part::Items { place: 0, header: header("Hit"), parts: members }]
+    }
+
+    fn framed(content: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; 4];
+        bytes.extend_from_slice(content);
+        close_frame(&mut bytes, 0).unwrap();
+        bytes
+    }
+
+    /// A vector of hits with 0, 1, … energies, one object after the other.
+    fn object_wise(count: u8) -> Vec<u8> {
+        let mut content = vec![0, 9, 0, 0, 0, count];
+        for hit in 0..count {
+            let mut energies = vec![0, 9, 0, 0, 0, hit];
+            energies.extend((0..hit).flat_map(|_| 1.5_f32.to_be_bytes()));
+            let point = framed(&[&[0, 0, 0x12, 0x34, 0x56, 0x78][..], &2.5_f32.to_be_bytes()].concat());
+            content.extend(framed(&[&[0, 3, 0, 0, 0, hit][..], &framed(&energies), &point].concat()));
+        }
+        framed(&content)
+    }
+
+    fn cut(compiler: &Compiler, parts: &[Part], object: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let mut cut = Cut::new(compiler, parts, 4);
+        cut.add(StreamInput::new(object, 0..object.len(), 0)?)?;
+        Ok(cut.finish().into_iter().map(|place| place.data).collect())
+    }
+
+    #[test]
+    fn objects_are_cut_into_columns_and_joined_member_by_member() {
+        let compiler = compiler();
+        let parts = parts(&compiler);
+        for count in 0..5 {
+            let columns = cut(&compiler, &parts, &object_wise(count)).unwrap();
+            assert_eq!(columns[0], [0, 0, 0, count]);
+            assert_eq!(columns[1], (0..count).flat_map(|hit| [0, 0, 0, hit]).collect::<Vec<_>>());
+            assert_eq!(columns[3].len(), 4 * usize::from(count));
+            // One frame for all vectors of the column.
+            let energies = usize::from(count * count.saturating_sub(1) / 2);
+            let head = if count > 0 { 6 } else { 0 };
+            assert_eq!(columns[2].len(), head + 4 * usize::from(count) + 4 * energies);
+            let (mut joined, columns_again) = (Vec::new(), |joined: &[u8]| cut(&compiler, &parts, joined));
+            let places: Vec<&[u8]> = columns.iter().map(Vec::as_slice).collect();
+            Joiner::new(&compiler, &parts).join(&places, &mut joined).unwrap();
+            assert_eq!(joined[4..6], [0x40, 9]);
+            assert_eq!(columns_again(&joined).unwrap(), columns);
+        }
+    }
+
+    #[test]
+    fn damaged_objects_are_errors_or_other_objects_and_nothing_worse() {
+        let compiler = compiler();
+        let parts = parts(&compiler);
+        let whole = object_wise(3);
+        for at in 0..whole.len() {
+            for flip in [1, 0x40, 0xff] {
+                let mut damaged = whole.clone();
+                damaged[at] ^= flip;
+                let Ok(columns) = cut(&compiler, &parts, &damaged) else { continue };
+                let places: Vec<&[u8]> = columns.iter().map(Vec::as_slice).collect();
+                let _ = Joiner::new(&compiler, &parts).join(&places, &mut Vec::new());
+            }
+            assert!(cut(&compiler, &parts, &whole[..at]).is_err());
+        }
+    }
+
+    #[test]
+    fn another_version_of_a_class_is_refused() {
+        let compiler = compiler();
+        let mut whole = object_wise(1);
+        assert_eq!(whole[14..16], [0, 3]);
+        whole[15] = 4;
+        let error = cut(&compiler, &parts(&compiler), &whole).unwrap_err();
+        assert!(error.to_string().contains("another version of the class than 3"), "{error}");
+    }
+}

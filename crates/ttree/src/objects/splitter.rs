@@ -148,6 +148,13 @@ impl<'a> Splitter<'a> {
                     },
                     None => self.leaf(&name, &member, 0, above, items)?,
                 },
+                (ElementKind::Base { .. }, None)
+                    if self.base(&member)?.is_some_and(|base| !self.has_members(base)) =>
+                {
+                    let header = self.base(&member)?.map(|base| self.header(base));
+                    let header = header.ok_or("its base class is not described")?;
+                    Part::Members { header, is_base: true, parts: Vec::new() }
+                }
                 (ElementKind::Base { .. }, None) => {
                     let place = self.shapes.len();
                     let inner = if prefix.is_empty() { &name } else { prefix };
@@ -189,11 +196,9 @@ impl<'a> Splitter<'a> {
         };
         match &member.element.kind {
             ElementKind::Base { .. } => {
-                let Some(base) = self.base(&member)? else { return self.leaf(name, &member, 0, above, None) };
+                let base = self.base(&member)?.filter(|base| level > 0 && self.has_members(base));
+                let Some(base) = base else { return self.leaf(name, &member, 0, above, None) };
                 let header = self.header(base);
-                if !self.has_members(base) {
-                    return Ok(Part::Members { header, is_base: true, parts: Vec::new() });
-                }
                 let place = self.add(name, element(BASE, ""), Some(above), None);
                 let parts = match name == base.name {
                     true => self.members("", &member.info.name, base, level, place, None)?,
