@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("tree")
     parser.add_argument("header", help="of the classes: edm or xaod")
-    parser.add_argument("--build", type=Path, default=Path("build/bench/data/build"))
+    parser.add_argument("--build", type=Path, default=HERE.parent / "build/bench/data/build")
     parser.add_argument("--save", type=Path, help="only write ROOT's digests to this file")
     parser.add_argument("--against", type=Path, help="ROOT's digests, saved before")
     options = parser.parse_args()

@@ -152,3 +152,5 @@ def test_what_has_no_split_level_is_refused(tmp_path: Path) -> None:
     for level in (-1, 100):
         with pytest.raises(UsageError, match="split must be 0 to 99"):
             sapwood.repack(HERE / "edm.root", tmp_path / "out.root", split=level)
+    with pytest.raises(UsageError, match="have no split level"):
+        sapwood.repack(HERE / "edm.root", tmp_path / "out.root", split=0, format="rntuple")

@@ -305,7 +305,7 @@ import sys, time, sapwood
 kind, place, steps, *files = sys.argv[1:]
 
 def tell(step):
-    # A step more is done after the last that is told: the kill comes anywhere in it, or in the sleep.
+    # The loop does one more step after the one that it is killed at: the kill hits that step, or the sleep.
     print(step, flush=True)
     if step > int(steps):
         time.sleep(120)

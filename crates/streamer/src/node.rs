@@ -180,8 +180,8 @@ impl Size {
 
 impl Collection {
     /// The class of the items; `pair` for maps. `None` if they are no objects, or their members are never columns.
-    pub fn items_class(&self) -> Option<&str> {
-        self.class.as_ref().map(|class| class.name())
+    pub fn items_class(&self) -> Option<&CompiledClass> {
+        self.class.as_deref()
     }
 }
 
@@ -463,6 +463,11 @@ impl CompiledClass {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// True if the class or its bases have members.
+    pub fn has_fields(&self) -> bool {
+        !self.fields.is_empty()
     }
 
     /// The layout that a version or a checksum selects. With a single description, it is always that one

@@ -280,6 +280,10 @@ def _layout(
         raise UsageError(f"format must be 'rntuple' or 'ttree', not {format!r}")
     if split is not None and not 0 <= split <= 99:
         raise UsageError(f"split must be 0 to 99, not {split}")
+    if split is not None and format == "rntuple":
+        raise UsageError(
+            "the fields of RNTuples have no split level: give split or format='rntuple', not both"
+        )
     layout: dict[str, Any] = {"format": format, "split": split}
     if compression is not None:
         layout["compression"] = Compression.of(compression).code

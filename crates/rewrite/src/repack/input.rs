@@ -162,10 +162,9 @@ impl InputTree {
         self.branch(branch).map_or("", |branch| &branch.path)
     }
 
-    /// The index of the branch with a path; if there is none, one that no branch has.
-    pub fn place(&self, path: &str) -> usize {
-        let branches = self.meta.branches.iter();
-        branches.take_while(|branch| branch.path != path).count()
+    /// The index of the branch with a path.
+    pub fn place(&self, path: &str) -> Option<usize> {
+        self.meta.branches.iter().position(|branch| branch.path == path)
     }
 
     /// The first entry of a branch, and one past its last.

@@ -68,9 +68,9 @@ pub fn repack(
     let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
     // Only copies are kept for a later run.
     let is_copied = |tree: &TreePlan| {
-        matches!(tree.treatment(options.format), TableTreatment::Baskets | TableTreatment::Pages)
+        let treatment = tree.treatment(options.format);
+        options.split.is_none() && matches!(treatment, TableTreatment::Baskets | TableTreatment::Pages)
     };
-    let is_copied = |tree: &TreePlan| is_copied(tree) && options.split.is_none();
     let job = plan.job(name, options).filter(|_| plan.trees.iter().all(is_copied));
     let journal = match job {
         Some(job) => RepackJournal::begin(&mut *sink, job, options.keep_every, &mut report.notes)?,

@@ -98,8 +98,8 @@ impl OutputTree {
         let mut first = outline.graft(&new, input.compiler().streamers())?;
         let file_setting = input.file.header().compression;
         for object in &mut objects {
-            let top = input.place(&object.path);
-            let (Ok(own), Some(old)) = (InputObject::new(input, top), input.branch(top)) else {
+            let old = input.place(&object.path).and_then(|top| input.branch(top));
+            let (Ok(own), Some(old)) = (InputObject::at(input, &object.path), old) else {
                 return Err(Error::corrupt("an object has no branches"));
             };
             for branch in own.places {
@@ -202,7 +202,7 @@ impl OutputTree {
             let fault = |why: String| {
                 Error::unsupported(why).branch(&object.path).url(input.file.url()).hint("drop the branch")
             };
-            let own = InputObject::new(input, input.place(&object.path)).map_err(fault)?;
+            let own = InputObject::at(input, &object.path).map_err(fault)?;
             let extents: Vec<_> = own.with_entries().map(|branch| input.extent(branch)).collect();
             let (first, end) = extents.first().copied().unwrap_or_default();
             if extents.iter().any(|other| *other != (first, end)) {

@@ -117,6 +117,15 @@ impl InputObject {
         Ok(InputObject { branches, places })
     }
 
+    /// The object whose top-level branch has a path.
+    ///
+    /// # Errors
+    /// Why it cannot be converted.
+    pub(super) fn at(input: &InputTree, path: &str) -> std::result::Result<InputObject, String> {
+        let top = input.place(path).ok_or("there is no such branch in this file")?;
+        InputObject::new(input, top)
+    }
+
     /// Its branches that have entries.
     pub(super) fn with_entries(&self) -> impl Iterator<Item = usize> + '_ {
         let places = self.places.iter().enumerate();
@@ -203,25 +212,29 @@ pub(super) fn convertible(
     notes: &mut Vec<String>,
     call: &mut Call<'_>,
 ) -> Result<Vec<OutputObject>> {
-    let own: Vec<_> =
-        objects.iter().filter_map(|object| InputObject::new(input, input.place(&object.path)).ok()).collect();
+    let own: Vec<_> = objects.iter().filter_map(|object| InputObject::at(input, &object.path).ok()).collect();
     input.find_baskets(own.iter().flat_map(InputObject::with_entries), &mut call.step())?;
-    let first = |branch: usize| {
-        let described = input.branch(branch).filter(|branch| branch.file_name.is_empty())?;
-        described.baskets.first().filter(|basket| basket.len <= LARGEST_TRIED)
-    };
-    let baskets = || own.iter().flat_map(InputObject::with_entries).filter_map(first);
-    let ranges = baskets().filter(|basket| basket.embedded.is_none());
-    let ranges: Vec<_> = ranges.map(|basket| ByteRange { start: basket.offset, len: basket.len }).collect();
+    let mut bytes = 0;
+    let mut baskets = Vec::new();
+    for branch in own.iter().flat_map(InputObject::with_entries) {
+        let described = input.branch(branch).filter(|branch| branch.file_name.is_empty());
+        if let Some(basket) = described.and_then(|branch| branch.baskets.first()) {
+            bytes += basket.len;
+            baskets.extend((bytes <= MOST_TRIED).then_some((branch, basket)));
+        }
+    }
+    let ranges = baskets.iter().filter(|(_, basket)| basket.embedded.is_none());
+    let ranges =
+        ranges.map(|(_, basket)| ByteRange { start: basket.offset, len: basket.len }).collect::<Vec<_>>();
     let fetcher = input.file.fetcher().clone();
     let fetched = wait(fetcher.fetch(&ranges, call.deadline()), call)?;
-    let mut fetched = fetched.into_iter();
+    let (mut fetched, mut baskets) = (fetched.into_iter(), baskets.into_iter().peekable());
     let mut found = Vec::with_capacity(objects.len());
     for (mut object, own) in objects.into_iter().zip(&own) {
         let mut tried = Ok(());
         object.begin(own, own.with_entries().next().map_or(0, |branch| input.extent(branch).0));
         for branch in own.with_entries() {
-            let Some(basket) = first(branch) else { continue };
+            let Some((_, basket)) = baskets.next_if(|(of, _)| *of == branch) else { continue };
             let bytes = basket.embedded.clone().or_else(|| fetched.next());
             let entries = bytes
                 .ok_or_else(|| Error::corrupt("a basket was not fetched"))
@@ -237,8 +250,8 @@ pub(super) fn convertible(
     Ok(found)
 }
 
-/// The largest basket whose entries are converted in advance.
-const LARGEST_TRIED: u64 = 4 << 20;
+/// Most bytes of baskets whose entries are converted in advance.
+const MOST_TRIED: u64 = 64 << 20;
 
 /// The next selected entries, from `next` on, that all branches of the input have; `None` if baskets are missing.
 fn common(

@@ -43,7 +43,7 @@ impl ObjectBranches {
         if let Some(why) = immovable(&whole) {
             return Err(why);
         }
-        let mut splitter = Splitter { compiler, shapes: Vec::new() };
+        let mut splitter = Splitter::new(compiler);
         let (header, name) = (
             Element {
                 class_name: class.to_owned(),
@@ -69,7 +69,7 @@ impl ObjectBranches {
                 None => vec![splitter.whole(name, header, whole)],
             },
             (Node::Collection(_), ..) => vec![splitter.whole(name, header, whole)],
-            (Node::Members(..), Some(info), 1..) if splitter.can_split(info) => {
+            (Node::Members(class, _), Some(info), 1..) if class.has_fields() => {
                 splitter.add(name, Element { id: SPLIT, ..header }, None, None);
                 splitter.top_members(name, info, level)?
             }
@@ -165,4 +165,64 @@ fn is_like(branch: &Branch, shape: &BranchShape) -> bool {
         && own.class_name == other.class_name
         && own.clones_name == other.clones_name
         && (own.id, own.element_type) == (other.id, other.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BranchElement;
+    use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
+
+    fn info(name: String, elements: Vec<StreamerElement>) -> StreamerInfo {
+        StreamerInfo { name, version: 1, checksum: 1, format: 9, without_tobject: false, elements }
+    }
+
+    fn base(name: String) -> StreamerElement {
+        StreamerElement::new(&name, ElementKind::Base { version: 1, checksum: 1 }, 0, "BASE")
+    }
+
+    #[test]
+    fn bases_that_multiply_each_other_end_with_a_reason() {
+        let both = |depth: usize| vec![base(format!("A{depth}")), base(format!("B{depth}"))];
+        let levels = (0..40).flat_map(|depth| {
+            let bases = if depth == 0 { Vec::new() } else { both(depth - 1) };
+            [info(format!("A{depth}"), bases.clone()), info(format!("B{depth}"), bases)]
+        });
+        let mut members = vec![StreamerElement::new("x", ElementKind::BasicType, 3, "int")];
+        members.splice(0..0, both(39));
+        let middle = info("Middle".to_owned(), members);
+        let top = info("Top".to_owned(), vec![base("Middle".to_owned())]);
+        let compiler = Compiler::new(levels.chain([middle, top]).collect());
+        let element = BranchElement {
+            class_name: "Top".to_owned(),
+            parent_name: String::new(),
+            clones_name: String::new(),
+            checksum: 1,
+            class_version: 1,
+            id: WHOLE,
+            element_type: 0,
+            streamer_type: -1,
+            maximum: 0,
+            branch_count: None,
+            branch_count2: None,
+        };
+        let branch =
+            Branch { name: "top.".to_owned(), kind: BranchKind::Element(element), ..Branch::default() };
+        let tree = TTree {
+            class_name: "TTree".to_owned(),
+            name: String::new(),
+            title: String::new(),
+            entries: 0,
+            total_bytes: 0,
+            zip_bytes: 0,
+            cluster_starts: Vec::new(),
+            aliases: Vec::new(),
+            friends: Vec::new(),
+            branches: vec![branch],
+            hidden: Vec::new(),
+        };
+        let why = ObjectBranches::new(&tree, 0, &compiler, 99).unwrap_err();
+        assert_eq!(why, "its classes have too many members and bases");
+        assert_eq!(ObjectBranches::new(&tree, 0, &compiler, 0).unwrap().len(), 1);
+    }
 }

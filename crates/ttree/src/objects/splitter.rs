@@ -2,8 +2,9 @@
 
 use crate::write::{BranchShape, Element, LeafShape};
 use sapwood_streamer::parts::{ClassHeader, Part};
-use sapwood_streamer::{Compiler, Node};
+use sapwood_streamer::{CompiledClass, Compiler, Node};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
+use std::sync::Arc;
 
 /// `TBranchElement::fType` (TBranchElement §3).
 const BASE: i32 = 1;
@@ -27,11 +28,29 @@ pub(super) type Reason = String;
 
 /// Makes the branches of one object.
 pub(super) struct Splitter<'a> {
-    pub(super) compiler: &'a Compiler,
+    compiler: &'a Compiler,
     pub(super) shapes: Vec<BranchShape>,
+    /// Elements of classes that may still be visited.
+    left: usize,
 }
 
+/// Most elements of classes in one object: base classes without members can multiply each other without end.
+const MOST_ELEMENTS: usize = 100_000;
+
 impl<'a> Splitter<'a> {
+    pub(super) fn new(compiler: &'a Compiler) -> Self {
+        Splitter { compiler, shapes: Vec::new(), left: MOST_ELEMENTS }
+    }
+
+    /// The elements of a class of which objects have bytes, with their indices.
+    fn elements(&mut self, info: &'a StreamerInfo) -> Result<Vec<(usize, &'a StreamerElement)>, Reason> {
+        let elements: Vec<_> =
+            info.elements.iter().enumerate().filter(|(_, element)| !is_absent(element)).collect();
+        let left = self.left.checked_sub(elements.len());
+        self.left = left.ok_or("its classes have too many members and bases")?;
+        Ok(elements)
+    }
+
     /// Adds a branch; `above` is the index of its parent, `counter` that of the branch which counts the items that it is a
     /// member of.
     pub(super) fn add(
@@ -99,10 +118,7 @@ impl<'a> Splitter<'a> {
         level: i32,
     ) -> Result<Vec<Part>, Reason> {
         let mut parts = Vec::new();
-        for (index, element) in info.elements.iter().enumerate() {
-            if is_absent(element) {
-                continue;
-            }
+        for (index, element) in self.elements(info)? {
             let own = full_name(element);
             let branch = match name.split_once('.') {
                 Some((_, "")) => format!("{name}{own}"),
@@ -129,41 +145,31 @@ impl<'a> Splitter<'a> {
         items: Option<usize>,
     ) -> Result<Vec<Part>, Reason> {
         let mut parts = Vec::new();
-        for (index, element) in info.elements.iter().enumerate() {
-            if is_absent(element) {
-                continue;
-            }
+        for (index, element) in self.elements(info)? {
             let name = match prefix {
                 "" => full_name(element),
                 prefix => format!("{prefix}.{}", full_name(element)),
             };
             let member = Member { info, index, element, parent };
             let part = match (&element.kind, items) {
-                (ElementKind::Base { .. }, Some(_)) => match self.base(&member)? {
-                    // Members of bases become columns beside the others.
-                    Some(base) => Part::Members {
+                (ElementKind::Base { .. }, _) => match self.base(&member)? {
+                    None => self.leaf(&name, &member, 0, above, items)?,
+                    // The members become columns beside the others; a base without members has no branch.
+                    Some((base, class)) if items.is_some() || !class.has_fields() => Part::Members {
                         header: self.header(base),
                         is_base: true,
                         parts: self.members(prefix, parent, base, level, above, items)?,
                     },
-                    None => self.leaf(&name, &member, 0, above, items)?,
-                },
-                (ElementKind::Base { .. }, None)
-                    if self.base(&member)?.is_some_and(|base| !self.has_members(base)) =>
-                {
-                    let header = self.base(&member)?.map(|base| self.header(base));
-                    let header = header.ok_or("its base class is not described")?;
-                    Part::Members { header, is_base: true, parts: Vec::new() }
-                }
-                (ElementKind::Base { .. }, None) => {
-                    let place = self.shapes.len();
-                    let inner = if prefix.is_empty() { &name } else { prefix };
-                    let part = self.branch(inner, member, level, above)?;
-                    if let Some(shape) = self.shapes.get_mut(place) {
-                        (shape.name, shape.title) = (name.clone(), name);
+                    Some(_) => {
+                        let place = self.shapes.len();
+                        let inner = if prefix.is_empty() { &name } else { prefix };
+                        let part = self.branch(inner, member, level, above)?;
+                        if let Some(shape) = self.shapes.get_mut(place) {
+                            (shape.name, shape.title) = (name.clone(), name);
+                        }
+                        part
                     }
-                    part
-                }
+                },
                 (ElementKind::Object | ElementKind::ObjectAny, _) if level > 1 => {
                     match self.class_of(&member)? {
                         Some(class) => Part::Members {
@@ -196,8 +202,8 @@ impl<'a> Splitter<'a> {
         };
         match &member.element.kind {
             ElementKind::Base { .. } => {
-                let base = self.base(&member)?.filter(|base| level > 0 && self.has_members(base));
-                let Some(base) = base else { return self.leaf(name, &member, 0, above, None) };
+                let base = self.base(&member)?.filter(|(_, class)| level > 0 && class.has_fields());
+                let Some((base, _)) = base else { return self.leaf(name, &member, 0, above, None) };
                 let header = self.header(base);
                 let place = self.add(name, element(BASE, ""), Some(above), None);
                 let parts = match name == base.name {
@@ -287,13 +293,17 @@ impl<'a> Splitter<'a> {
     /// The class of the items of a collection that can be split.
     pub(super) fn items_of(&self, node: &Node) -> Option<&'a StreamerInfo> {
         let Node::Collection(collection) = node else { return None };
-        self.described(collection.items_class()?).filter(|info| self.can_split(info))
+        let class = collection.items_class()?;
+        self.described(class.name()).filter(|_| class.has_fields())
     }
 
     /// The description of a base class; `None` if it stays whole.
-    fn base(&self, member: &Member<'a, '_>) -> Result<Option<&'a StreamerInfo>, Reason> {
+    fn base(
+        &self,
+        member: &Member<'a, '_>,
+    ) -> Result<Option<(&'a StreamerInfo, Arc<CompiledClass>)>, Reason> {
         Ok(match self.node(member)? {
-            Node::Object(class) => self.described(class.name()),
+            Node::Object(class) => self.described(class.name()).map(|info| (info, class)),
             _ => None,
         })
     }
@@ -301,8 +311,8 @@ impl<'a> Splitter<'a> {
     /// The class of a member that is an object; `None` if it stays whole.
     fn class_of(&self, member: &Member<'a, '_>) -> Result<Option<&'a StreamerInfo>, Reason> {
         Ok(match self.node(member)? {
-            Node::Object(class) if !is_kept_whole(member.element) => {
-                self.described(class.name()).filter(|info| self.can_split(info))
+            Node::Object(class) if !is_kept_whole(member.element) && class.has_fields() => {
+                self.described(class.name())
             }
             _ => None,
         })
@@ -314,21 +324,6 @@ impl<'a> Splitter<'a> {
             [only] => Some(only),
             _ => None,
         }
-    }
-
-    /// There is nothing to split in an empty class.
-    pub(super) fn can_split(&self, info: &StreamerInfo) -> bool {
-        self.has_members(info)
-    }
-
-    /// True if a class or its bases have members.
-    fn has_members(&self, info: &StreamerInfo) -> bool {
-        info.elements.iter().any(|element| match element.kind {
-            ElementKind::Base { .. } => self
-                .described(&element.name)
-                .is_none_or(|base| base.name != info.name && self.has_members(base)),
-            _ => true,
-        })
     }
 }
 
