@@ -14,6 +14,9 @@ use std::time::SystemTime;
 /// that pages which were dropped at once would be read again.
 const BEHIND: u64 = 64 << 20;
 
+/// What the kernel usually reads from a disk at once. A disk reads a smaller gap sooner than it moves past it.
+const AT_ONCE: u64 = 128 << 10;
+
 /// A local file that is read by position: any number of threads may read at the same time.
 ///
 /// The first poll of the future does the read; it never waits for anything but the disk.
@@ -93,19 +96,22 @@ impl LocalSource {
         }
     }
 
-    /// Asks the kernel to fetch these ranges, all at the same time; it may ignore that.
+    /// Asks the kernel to fetch these ranges and small gaps between them, all at the same time; it may ignore that.
     pub(crate) fn announce(&self, ranges: &[ByteRange]) {
-        for range in ranges {
-            self.file.announce(range.start, range.len);
+        let near = |a: &ByteRange, b: &ByteRange| (a.end()..=a.end() + AT_ONCE).contains(&b.start);
+        for run in ranges.chunk_by(near) {
+            if let (Some(first), Some(last)) = (run.first(), run.last()) {
+                self.file.announce(first.start, last.end() - first.start);
+            }
         }
     }
 
     pub(crate) fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         check::request(&self.identity, ranges, deadline)?;
-        if let [first, _, ..] = ranges
-            && !self.file.is_cached(first.start)
+        if let [first, .., last] = ranges
+            && [first, &ranges[ranges.len() / 2], last].iter().any(|range| !self.file.is_cached(range.start))
         {
-            // The disk then has several reads in flight.
+            // The disk then has several reads in flight. Only the first may be there: the kernel read it ahead.
             self.announce(ranges);
         }
         let mut answers = Vec::with_capacity(ranges.len());

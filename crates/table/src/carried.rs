@@ -45,6 +45,22 @@ impl CarriedChunks {
         self.lock().get(&id).map(|chunk| ChunkContent::Uncompressed(chunk.uncompressed.clone()))
     }
 
+    /// Those of the chunks that are held; whoever asks keeps them, even if another range drops them now.
+    pub(crate) fn among<'c>(
+        &self,
+        chunks: impl IntoIterator<Item = &'c Chunk>,
+    ) -> HashMap<ChunkId, ChunkContent> {
+        let held = self.lock();
+        if held.is_empty() {
+            return HashMap::new();
+        }
+        let content = |chunk: &Chunk| {
+            let uncompressed = held.get(&chunk.id())?.uncompressed.clone();
+            Some((chunk.id(), ChunkContent::Uncompressed(uncompressed)))
+        };
+        chunks.into_iter().filter_map(content).collect()
+    }
+
     /// Decompresses a chunk and holds it if there is room. Errors are left to the reader of the chunk.
     pub(crate) fn add(&self, table: &dyn Table, chunk: &Chunk, stored: &Bytes, counters: &Counters) {
         let Some(len) = table.uncompressed_len(chunk, stored) else { return };

@@ -177,6 +177,19 @@ pub(crate) fn fetch_now(
     Ok(fetched)
 }
 
+/// Fetches the chunks of several plans together, except those that are `held`.
+pub(crate) fn fetch_all_now(
+    table: &dyn Table,
+    plans: &[Plan<'_>],
+    held: ChunkBytes<'_>,
+    deadline: Deadline,
+) -> Result<FetchedChunks> {
+    let chunks = plans.iter().flat_map(|plan| plan.chunks()).filter(|chunk| chunk.is_stored());
+    let mut fetched = FetchedChunks::new();
+    fetch_chunks_now(table, chunks.filter(|chunk| held(chunk.id()).is_none()), deadline, &mut fetched)?;
+    Ok(fetched)
+}
+
 /// Fetches the index chunks of a plan that can narrow, except those that are `held`.
 pub(crate) fn fetch_index_now(
     table: &dyn Table,

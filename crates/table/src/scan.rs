@@ -143,7 +143,8 @@ impl RemainingRanges {
                 Reader::Local(ranges, carried) => ranges.next().map(|range| {
                     carried.forget_before(range.start);
                     let next = ranges.as_slice().first().map_or(u64::MAX, |next| next.start);
-                    let local = LocalRead { pool: &pool, recorded, carried: Some((&*carried, next)) };
+                    let carried = Some((&*carried, next));
+                    let local = LocalRead { pool: &pool, recorded, carried, together: false };
                     local.read(&**table, &queries.selections, &range, call)
                 }),
             };

@@ -3,7 +3,7 @@
 use crate::carried::CarriedChunks;
 use crate::plan::{ColumnAccount, in_parallel, plan};
 use crate::queries::Queries;
-use crate::read::LocalRead;
+use crate::read::{LocalRead, is_at_hand};
 use crate::selection::{Query, Selection};
 use crate::table::{ChunkContent, ChunkId, Table};
 use crate::{pool, recording};
@@ -83,7 +83,8 @@ impl LazyLayout {
             (&self.carried, self.windows.get(window + 1).map_or(u64::MAX, |next| next.start));
         carried.forget_before(entries.start);
         let columns = if fetcher.source().cost_model().immediate {
-            let local = LocalRead { pool: &pool, recorded: None, carried: Some((carried, next)) };
+            let together = selections.len() > 1 && !is_at_hand(table, selections, &entries)?;
+            let local = LocalRead { pool: &pool, recorded: None, carried: Some((carried, next)), together };
             local.read(table, selections, &entries, call)?
         } else {
             let pieces = fetched.iter().flat_map(|fetched| &fetched.pieces);

@@ -34,6 +34,7 @@ pub fn check(subject: &Subject) {
     values::entry_lists(subject);
     values::scans(subject);
     values::lazy_readers(subject);
+    values::lazy_windows_side_by_side(subject);
     cuts::cuts(subject);
     statistics::contain_the_values(subject);
     costs::chunks_are_fetched_once(subject);

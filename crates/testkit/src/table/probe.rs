@@ -19,6 +19,8 @@ pub(super) struct Access {
     distant: bool,
     /// True if bytes come from a disk first.
     cold: bool,
+    /// True if every read takes a while.
+    slow: bool,
     /// Bytes that are cheaper to read than to skip.
     gap: u64,
     /// Bytes that may be fetched ahead.
@@ -37,13 +39,16 @@ pub(super) enum Fault {
     Hang(usize),
 }
 
+/// How long a slow read takes.
+pub(super) const SLOW: Duration = Duration::from_micros(200);
+
 /// Larger than what any of the tables holds.
 const LARGE: u64 = 1 << 40;
 
 impl Access {
     /// A source that never waits.
     pub(super) const NEAR: Access =
-        Access { distant: false, cold: false, gap: 0, budget: LARGE, fault: None };
+        Access { distant: false, cold: false, slow: false, gap: 0, budget: LARGE, fault: None };
     /// A local file that is read ahead.
     const COLD: Access = Access { cold: true, ..Access::NEAR };
     /// A distant source, of which only what is needed is fetched.
@@ -65,6 +70,16 @@ impl Access {
 
     pub(super) fn with(self, fault: Fault) -> Access {
         Access { fault: Some(fault), ..self }
+    }
+
+    /// True if reads have to be waited for.
+    pub(super) fn is_distant(&self) -> bool {
+        self.distant
+    }
+
+    /// With reads that take long enough for other threads to get ahead.
+    pub(super) fn slow(self) -> Access {
+        Access { slow: true, ..self }
     }
 }
 
@@ -169,6 +184,9 @@ impl Source for ProbedSource {
                 && call >= answered
             {
                 return pending().await;
+            }
+            if self.access.slow {
+                std::thread::sleep(SLOW);
             }
             if self.access.distant {
                 // Whoever waits is seen to wait.

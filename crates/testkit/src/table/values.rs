@@ -1,7 +1,7 @@
 //! However a table is read, the values are the same.
 
 use super::expect::{THREADS, assert_same, call, part, taken, unwrapped};
-use super::probe::{Access, ProbedTable};
+use super::probe::{Access, ProbedTable, SLOW};
 use super::subject::Subject;
 use sapwood_core::{Column, Form, Result};
 use sapwood_table::{EntryRead, Lazy, LazyOptions, Query, Scan, Table, member};
@@ -218,5 +218,33 @@ pub(super) fn lazy_readers(subject: &Subject) {
                 lazy.release(window);
             }
         }
+    }
+}
+
+/// A lazy reader whose windows are read by several threads, each while the one before is being read.
+pub(super) fn lazy_windows_side_by_side(subject: &Subject) {
+    let options =
+        LazyOptions { startup_entries: 5, memory_bytes: 16_000, threads: THREADS, ..LazyOptions::default() };
+    let near = |access: &Access| !access.is_distant();
+    for access in Access::all(&*subject.table).into_iter().filter(near).map(Access::slow) {
+        let table = ProbedTable::new(&subject.table, access) as Arc<dyn Table>;
+        let what = format!("{}, {access:?}: windows side by side", subject.name);
+        let lazy = Lazy::new(table, &subject.indices(), options.clone(), &mut call(&mut || false));
+        let lazy = &unwrapped(lazy, &what);
+        let windows = lazy.windows();
+        let compare = |window: usize| {
+            for (query, (index, whole)) in subject.columns.iter().enumerate() {
+                let column = unwrapped(lazy.column(query, window, &mut call(&mut || false)), &what);
+                let what = format!("{what}, window {:?} of column {index}", windows[window]);
+                assert_same(&column, &part(whole, &windows[window]), &what);
+            }
+            lazy.release(window);
+        };
+        std::thread::scope(|scope| {
+            for window in 0..windows.len() {
+                scope.spawn(move || compare(window));
+                std::thread::sleep(SLOW);
+            }
+        });
     }
 }
