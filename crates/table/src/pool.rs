@@ -1,9 +1,11 @@
 //! What each process has once: a runtime that waits, thread pools that compute, a budget for read-ahead. After a fork,
 //! the child makes its own.
 
+use rayon::iter::{ParallelBridge, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sapwood_core::{Call, Error, ErrorKind, Result};
 use sapwood_fetch::{Ahead, Budget, Fetcher, FileIndex, Job, ReadAhead};
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -159,4 +161,65 @@ pub fn compute<T: Send>(
             }
         }
     })
+}
+
+/// Runs `work` on each item, on the threads of the current pool: the largest items first, so that no thread is left with
+/// a large one while the others have none. Results are in the order of the items.
+///
+/// # Errors
+/// Those of `work`.
+pub fn largest_first<T: Send, R: Send>(
+    items: impl IntoIterator<Item = T>,
+    size: impl Fn(&T) -> u64,
+    work: impl Fn(T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let mut order: Vec<(usize, T)> = items.into_iter().enumerate().collect();
+    order.sort_by_key(|(_, item)| Reverse(size(item)));
+    // The bridge hands out one item after the other; a slice would be halved, with all large items in one half.
+    let results = order.into_iter().par_bridge().map(|(index, item)| Ok((index, work(item)?)));
+    let mut results = results.collect::<Result<Vec<(usize, R)>>>()?;
+    results.sort_unstable_by_key(|(index, _)| *index);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn the_largest_items_are_begun_first_and_results_keep_their_order() {
+        let begun = Mutex::new(Vec::new());
+        let pool = ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+        let results = pool.install(|| {
+            largest_first(
+                [3, 9, 1, 7],
+                |item| *item,
+                |item| {
+                    begun.lock().expect("no panic").push(item);
+                    Ok(item * 2)
+                },
+            )
+        });
+        assert_eq!(results.expect("no error"), [6, 18, 2, 14]);
+        assert_eq!(begun.into_inner().expect("no panic"), [9, 7, 3, 1]);
+    }
+
+    #[test]
+    fn an_error_ends_the_work_on_the_items() {
+        let begun = AtomicU64::new(0);
+        let pool = ThreadPoolBuilder::new().num_threads(2).build().expect("a pool");
+        let result = pool.install(|| {
+            largest_first(
+                0..100_000_u64,
+                |item| *item,
+                |item| {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    if item > 99_000 { Err(Error::corrupt("broken")) } else { Ok(item) }
+                },
+            )
+        });
+        assert_eq!(result.expect_err("an error").message(), "broken");
+        assert!(begun.into_inner() < 50_000, "most items are left");
+    }
 }

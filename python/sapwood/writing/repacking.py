@@ -112,8 +112,8 @@ def repack(
             the result is a ROOT file with its content.
         target: a local path, the URL of an object, or an object with ``write`` and ``seek``; not the source.
             The file appears once it is complete. To resume a run that was killed or failed temporarily after
-            more than ten seconds, make the same call again; the notes then say so. (Writing to a Python
-            object cannot be resumed, nor can files with RNTuples.)
+            more than ten seconds, make the same call again; the notes then say so. (A run that writes
+            to a Python object, or changes the format or the split level, cannot be resumed.)
         compression: compression of all baskets, such as ``"zstd:5"``, ``"none"`` or ROOT's number. Default:
             unchanged.
         basket_size: bytes of a basket or of a page of an RNTuple, before compression, such as ``"256 KiB"``.

@@ -10,13 +10,12 @@ use super::plan::TreePlan;
 use super::values::for_each_piece;
 use crate::new_table::{Format, NewTable};
 use bytes::Bytes;
-use rayon::prelude::*;
 use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_fetch::{Ahead, Job};
 use sapwood_rntuple::RNTuple;
 use sapwood_rntuple::write::{CopiedFields, StoredCluster, StoredPage};
 use sapwood_table::Table;
-use sapwood_table::pool::{compute, computing, read_ahead};
+use sapwood_table::pool::{compute, computing, largest_first, read_ahead};
 use sapwood_table::write::ColumnView;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -205,9 +204,8 @@ impl<'a> RNTupleCopy<'a> {
         while let Some(batch) = batches.next(call) {
             let (batch, stored) = batch?;
             let written = |(page, stored): (&StoredPage, Bytes)| page.written(&stored);
-            // A column's pages may all be slow to compress: they are not divided among threads in advance.
-            let parts: Vec<Bytes> = compute(&pool, call, |_| {
-                batch.pages.par_iter().zip(stored).with_max_len(1).map(written).collect()
+            let parts = compute(&pool, call, |_| {
+                largest_first(batch.pages.iter().zip(stored), |(_, stored)| stored.len() as u64, written)
             })?;
             let lens: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
             let start = if lens.is_empty() { 0 } else { output.file.blob(self.target.directory, parts)? };

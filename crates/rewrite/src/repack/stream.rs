@@ -15,10 +15,9 @@ use super::placing::PendingBaskets;
 use super::splitting::{InputObject, OutputObject};
 use bytes::Bytes;
 use rayon::ThreadPool;
-use rayon::prelude::*;
 use sapwood_core::{ByteRange, Call, Error, ErrorKind, Result};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
-use sapwood_table::pool::{HEARTBEAT, compute, read_ahead};
+use sapwood_table::pool::{HEARTBEAT, compute, largest_first, read_ahead};
 use sapwood_tfile::write::{is_wide, pid_offset};
 use sapwood_ttree::{BasketRef, Entries, References};
 use std::collections::HashMap;
@@ -33,9 +32,11 @@ const COPIED_BATCH: u64 = 512 << 10;
 const BATCH: u64 = 4 << 20;
 /// Compressed size of a batch of remote baskets.
 const DISTANT_BATCH: u64 = 16 << 20;
-/// Local baskets that all threads transform together, although they are large: with fewer, some threads would have
-/// nothing to do. Such a batch has at most four times the size of others.
-const BASKETS: usize = 8;
+/// Local baskets that all threads transform together, although they are large: with fewer, some threads would wait for
+/// the last.
+const BASKETS: usize = 32;
+/// Such a batch has at most so many times the size of others.
+const MORE: u64 = 8;
 /// Below this position, narrow keys are safe: they reach 2 GiB, and the baskets of a batch stay below that.
 pub(super) const NARROW_END: u64 = 1 << 30;
 
@@ -194,7 +195,7 @@ impl BasketStream<'_> {
     }
 
     /// Batches of consecutive baskets with their byte ranges, without batches that an earlier run placed. A batch has at
-    /// most `most` bytes; while it has fewer than so many `baskets`, up to four times as many.
+    /// most `most` bytes; while it has fewer than so many `baskets`, up to [`MORE`] times as many.
     fn jobs(
         &self,
         parts: &[InputBasket],
@@ -210,7 +211,7 @@ impl BasketStream<'_> {
             let embedded = basket.embedded.as_ref().map(|embedded| embedded.len() as u64);
             let len = embedded.unwrap_or(basket.len);
             let sum = bytes.saturating_add(len);
-            let has_few = jobs.last().is_some_and(|job| job.tag.len() < baskets) && sum <= 4 * most;
+            let has_few = jobs.last().is_some_and(|job| job.tag.len() < baskets) && sum <= MORE * most;
             if sum > most && !has_few {
                 jobs.push(Job { wanted: Vec::new(), tag: index..index });
                 bytes = 0;
@@ -264,8 +265,7 @@ impl BasketStream<'_> {
                 true => Err(Call::interrupted()),
                 false => one(item),
             };
-            // Large baskets lie side by side: they are not divided among threads in advance.
-            work.par_iter().with_max_len(1).map(checked).collect()
+            largest_first(&work, |(_, basket, _)| basket.len, checked)
         })
     }
 
@@ -347,9 +347,11 @@ impl BasketStream<'_> {
             branches.push((place, items, branch));
         }
         branches.sort_unstable_by_key(|(place, ..)| *place);
-        let cuts: Result<Vec<Vec<_>>> = branches
-            .par_iter_mut()
-            .map(|(place, items, branch)| {
+        let bytes = |items: &[&(_, &BasketRef, _)]| items.iter().map(|(_, basket, _)| basket.len).sum();
+        let cuts: Result<Vec<Vec<_>>> = largest_first(
+            &mut branches,
+            |(_, items, _)| bytes(items),
+            |(place, items, branch)| {
                 let mut ready = Vec::new();
                 for (part, basket, bytes) in items.iter() {
                     if cancelled.load(Ordering::Relaxed) {
@@ -359,8 +361,8 @@ impl BasketStream<'_> {
                         .map_err(|error| self.locate(error, part, basket))?;
                 }
                 Ok(ready.into_iter().map(|ready| (*place, ready)).collect())
-            })
-            .collect();
+            },
+        );
         for (place, _, branch) in branches {
             if let Some(slot) = target.branches.get_mut(place) {
                 *slot = Some(branch);
@@ -389,9 +391,11 @@ impl BasketStream<'_> {
                 objects.push((taken(object)?, items, object, own));
             }
         }
-        let cuts: Result<Vec<Vec<_>>> = objects
-            .par_iter_mut()
-            .map(|(outputs, items, object, own)| {
+        let bytes = |items: &[&(_, &BasketRef, _)]| items.iter().map(|(_, basket, _)| basket.len).sum();
+        let cuts: Result<Vec<Vec<_>>> = largest_first(
+            &mut objects,
+            |(_, items, ..)| bytes(items),
+            |(outputs, items, object, own)| {
                 let mut ready = Vec::new();
                 for (part, basket, bytes) in items.iter() {
                     if cancelled.load(Ordering::Relaxed) {
@@ -406,8 +410,8 @@ impl BasketStream<'_> {
                     .convert(own, self.input, outputs, how, &mut ready)
                     .map_err(|error| error.branch(&object.path))?;
                 Ok(ready.into_iter().map(|(place, ready)| (object.first + place, ready)).collect())
-            })
-            .collect();
+            },
+        );
         for (outputs, _, object, _) in objects {
             for (slot, branch) in target.branches.iter_mut().skip(object.first).zip(outputs) {
                 *slot = Some(branch);
