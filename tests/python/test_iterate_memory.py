@@ -38,3 +38,37 @@ def test_a_long_iteration_stays_small(tmp_path: Path) -> None:
     growth, total, steps = map(int, done.stdout.split())
     assert total == 20 * 10 * 125_000 * 8 and steps >= 20
     assert growth < 60e6
+
+
+LOOP = """
+    import resource, sapwood
+    def peak():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    def total(memory, stop):
+        loop = sapwood.open({path!r} + ":t").events(caching=sapwood.Caching(memory=memory))
+        count = 0
+        for chunk in loop.chunks():
+            count += sum(chunk[name].nbytes for name in chunk.fields)
+            if count >= stop:
+                break
+        return count
+    total("8 MB", 1)
+    before = peak()
+    print(total({memory!r}, 1e18), peak() - before)
+"""
+
+
+@pytest.mark.parametrize(("memory", "most"), [("48 MB", 48e6), ("96 MB", 96e6)])
+def test_a_loop_stays_within_its_memory(tmp_path: Path, memory: str, most: float) -> None:
+    uproot = pytest.importorskip("uproot")
+    path = tmp_path / "large.root"
+    random = np.random.default_rng(1)
+    with uproot.recreate(path, compression=None) as file:
+        tree = file.mktree("t", {f"x{i}": "f8" for i in range(20)})
+        for _ in range(12):
+            tree.extend({f"x{i}": random.random(100_000) for i in range(20)})
+    code = textwrap.dedent(LOOP).format(path=str(path), memory=memory)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    read, growth = map(int, done.stdout.split())
+    assert read == 12 * 20 * 100_000 * 8
+    assert growth < most

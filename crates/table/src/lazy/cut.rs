@@ -9,9 +9,9 @@ use std::ops::Range;
 /// whichever is more.
 const WINDOW: u64 = 32 << 20;
 const MOST_EXPANSION: u64 = 4;
-/// A cluster of more bytes is cut; chunks that reach across the cut are still fetched once. Old files record no clusters,
-/// and chunks reach across any cut: there, anything larger than a window is cut.
-const HUGE: u64 = 2 * WINDOW;
+/// A cluster of more than so many windows is cut; chunks that reach across the cut are still fetched once. Old files
+/// record no clusters, and chunks reach across any cut: there, anything larger than a window is cut.
+const HUGE: u64 = 2;
 
 /// The windows of some columns of a table, all of whose baskets are located; otherwise as [`cut`].
 pub(super) fn windows_of(
@@ -54,9 +54,10 @@ fn cut(
         let to = cluster_starts.partition_point(|start| *start < window.end).max(from + 1);
         bytes.get(from..to.min(bytes.len())).into_iter().flatten().sum()
     };
-    let (most, piece) = if cluster_starts.is_empty() { (budget, budget.max(1)) } else { (HUGE, WINDOW) };
-    let pieces =
-        |window: &Range<u64>| if bytes_of(window) > most { bytes_of(window).div_ceil(piece) } else { 1 };
+    let most = if cluster_starts.is_empty() { budget } else { HUGE * budget };
+    let pieces = |window: &Range<u64>| {
+        if bytes_of(window) > most { bytes_of(window).div_ceil(budget.max(1)) } else { 1 }
+    };
     let mut cut: Vec<Range<u64>> = joined.iter().flat_map(|window| split(window, pieces(window))).collect();
     if let (Some(most), Some(window)) = (first, cut.first().cloned())
         && let Some(end) = window.start.checked_add(most.max(1)).filter(|end| *end < window.end)
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn small_clusters_are_joined_and_huge_ones_are_cut() {
-        let baskets = [(0, 1), (10, 1), (20, HUGE + 1), (30, 1)];
+        let baskets = [(0, 1), (10, 1), (20, HUGE * WINDOW + 1), (30, 1)];
         let windows = cut(&[0, 10, 20, 30, 40], baskets.into_iter(), 0..40, u64::MAX, None);
         assert_eq!(windows, [0..20, 20..24, 24..28, 28..30, 30..40]);
     }

@@ -163,6 +163,8 @@ impl LazyOptions {
     }
 
     fn limits(&self) -> Limits {
-        Limits { memory_bytes: self.memory_bytes, ahead_bytes: self.memory_bytes / 4 }
+        // The rest is for what is carried from window to window, and for what is being decoded.
+        let memory_bytes = self.memory_bytes - self.memory_bytes / 4 - self.memory_bytes / 8;
+        Limits { memory_bytes, ahead_bytes: self.memory_bytes / 4 }
     }
 }
