@@ -39,6 +39,11 @@ def test_chunks(tree: Any) -> None:
         chunks[len(chunks)]
 
 
+def test_a_field_of_all_chunks_names_what_to_use(tree: Any) -> None:
+    with pytest.raises(TypeError, match=r"'MET_pt' can be a field .* virtual=True"):
+        tree.lazy()["MET_pt"]
+
+
 def test_a_tree_without_clusters_is_cut_by_its_bytes(tree: Any) -> None:
     assert not tree.core.cluster_starts
     chunks = tree.lazy(caching=Caching(memory="64 kB"))

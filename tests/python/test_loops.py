@@ -100,6 +100,12 @@ def test_many_files_are_one(way: Way, files: list[str]) -> None:
     assert "2,400 entries of 4 of 4 files" in str(report)
 
 
+@pytest.mark.parametrize("loop", [sapwood.events, sapwood.lazy])
+def test_a_field_of_all_files_names_what_to_use(loop: Any, files: list[str]) -> None:
+    with pytest.raises(TypeError, match=r"'MET_pt': .* sapwood\.concatenate"):
+        loop(files)["MET_pt"]
+
+
 @every_way
 def test_files_of_all_kinds_are_mixed(way: Way, files: list[str], tmp_path: Path) -> None:
     stripe.create(tmp_path / "dataset", f"{files[1]}:Events")

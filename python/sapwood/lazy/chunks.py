@@ -9,7 +9,7 @@ from ..arrays.column import Column, Form
 from ..arrays.concatenate import concatenated
 from ..display.printable import shows_printable
 from ..display.units import counted
-from ..errors import UsageError
+from ..errors import ArgumentTypeError, UsageError
 from ..query.assemble import readable_leaves
 from ..query.query import check_docs, documentation
 from ..query.select import warn_skipped
@@ -49,6 +49,11 @@ class LazyChunks(LazyView, Sequence[Any]):
     def __getitem__(self, where: slice) -> list[Any]: ...
 
     def __getitem__(self, where: int | slice) -> Any:
+        if isinstance(where, str):
+            raise ArgumentTypeError(
+                f"chunks have numbers; {where!r} can be a field of each: touch it in a loop over the chunks,"
+                " or in tree.arrays(virtual=True), one array of all entries"
+            )
         index = range(len(self))[where]
         if isinstance(index, range):
             return [self._chunk(one) for one in index]

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
+from ..errors import ArgumentTypeError
 from ..lazy.ahead import Visit
 from ..lazy.background import in_background
 from ..lazy.carried import CarriedUse
@@ -205,6 +206,12 @@ class TouchLoop(FileLoop[T]):
     def __init__(self, touched: TouchedFiles, read: Callable[[OpeningFile], Iterator[T]]) -> None:
         super().__init__(touched.run, touched.run.files(read))
         self._touched = touched
+
+    def __getitem__(self, where: object) -> NoReturn:
+        raise ArgumentTypeError(
+            f"a loop over files has no items such as {where!r}: touch columns inside the loop, or read them"
+            " all into one array with sapwood.concatenate"
+        )
 
     def report(self) -> LoopReport:
         """What the loop has done so far, the entries that it lost, and the schemas of the trees."""
