@@ -40,7 +40,7 @@ def test_chunks(tree: Any) -> None:
 
 
 def test_a_field_of_all_chunks_names_what_to_use(tree: Any) -> None:
-    with pytest.raises(TypeError, match=r"'MET_pt' can be a field .* virtual=True"):
+    with pytest.raises(TypeError, match=r"'MET_pt' can be a field .* tree\.arrays"):
         tree.lazy()["MET_pt"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, overload
+from typing import Any, SupportsIndex, TypeAlias, overload
 
 from ..arrays.column import Column, Form
 from ..arrays.concatenate import concatenated
@@ -48,16 +48,16 @@ class LazyChunks(LazyView, Sequence[Any]):
     @overload
     def __getitem__(self, where: slice) -> list[Any]: ...
 
-    def __getitem__(self, where: int | slice) -> Any:
+    def __getitem__(self, where: SupportsIndex | slice | str) -> Any:
         if isinstance(where, str):
             raise ArgumentTypeError(
                 f"chunks have numbers; {where!r} can be a field of each: touch it in a loop over the chunks,"
                 " or in tree.arrays(virtual=True), one array of all entries"
             )
-        index = range(len(self))[where]
-        if isinstance(index, range):
-            return [self._chunk(one) for one in index]
-        return self._chunk(index)
+        every = range(len(self))
+        if isinstance(where, slice):
+            return [self._chunk(one) for one in every[where]]
+        return self._chunk(every[where])
 
     def __iter__(self) -> Iterator[Any]:
         for window, read_next in self.visits(nothing):
