@@ -115,16 +115,26 @@ async fn behind_a_redirector() {
 
 #[tokio::test]
 async fn requests_are_counted_and_few() {
-    let Some(servers) = Servers::start("counts", 1) else { return };
-    let url = servers.file(0, "f.root", &sample(1 << 20));
-    let options = options();
-    let opened = open(&url, &options).await.unwrap();
-    let now = options.counters.snapshot();
-    // Opening, one vector read and, at first contact, a concurrent query of the limits.
-    assert_eq!((now.requests, now.ranges, now.round_trips), (3, 2, 2));
-    assert_eq!(now.fetched_bytes, SHORT_HEAD + TAIL);
-    let ranges = [20_000, 50_000, 90_000].map(|start| ByteRange { start, len: 10 });
-    opened.source.read_ranges(&ranges, options.deadline).await.unwrap();
-    let now = options.counters.snapshot();
-    assert_eq!((now.requests, now.ranges, now.round_trips), (4, 5, 3));
+    // On a busy machine, the query of the limits may start too late to overlap: each attempt has a server of its own.
+    let mut round_trips = Vec::new();
+    for name in ["counts-1", "counts-2", "counts-3", "counts-4"] {
+        let Some(servers) = Servers::start(name, 1) else { return };
+        let url = servers.file(0, "f.root", &sample(1 << 20));
+        let options = options();
+        let opened = open(&url, &options).await.unwrap();
+        let first = options.counters.snapshot();
+        // Opening, one vector read and, at first contact, a concurrent query of the limits.
+        assert_eq!((first.requests, first.ranges), (3, 2));
+        assert_eq!(first.fetched_bytes, SHORT_HEAD + TAIL);
+        let ranges = [20_000, 50_000, 90_000].map(|start| ByteRange { start, len: 10 });
+        opened.source.read_ranges(&ranges, options.deadline).await.unwrap();
+        let second = options.counters.snapshot();
+        assert_eq!((second.requests, second.ranges), (4, 5));
+        assert_eq!(second.round_trips, first.round_trips + 1);
+        round_trips.push(first.round_trips);
+        if first.round_trips == 2 {
+            return;
+        }
+    }
+    panic!("opening took {round_trips:?} round trips, never 2");
 }
