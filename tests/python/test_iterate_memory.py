@@ -25,14 +25,19 @@ MEASURE = """
 """
 
 
-def test_a_long_iteration_stays_small(tmp_path: Path) -> None:
+def written(path: Path, columns: int, clusters: int, entries: int) -> Path:
+    """An uncompressed file of random numbers."""
     uproot = pytest.importorskip("uproot")
-    path = tmp_path / "large.root"
     random = np.random.default_rng(1)
     with uproot.recreate(path, compression=None) as file:
-        tree = file.mktree("t", {f"x{i}": "f8" for i in range(10)})
-        for _ in range(20):
-            tree.extend({f"x{i}": random.random(125_000) for i in range(10)})
+        tree = file.mktree("t", {f"x{i}": "f8" for i in range(columns)})
+        for _ in range(clusters):
+            tree.extend({f"x{i}": random.random(entries) for i in range(columns)})
+    return path
+
+
+def test_a_long_iteration_stays_small(tmp_path: Path) -> None:
+    path = written(tmp_path / "large.root", 10, 20, 125_000)
     code = textwrap.dedent(MEASURE).format(path=str(path))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     growth, total, steps = map(int, done.stdout.split())
@@ -60,13 +65,7 @@ LOOP = """
 
 @pytest.mark.parametrize(("memory", "most"), [("48 MB", 48e6), ("96 MB", 96e6)])
 def test_a_loop_stays_within_its_memory(tmp_path: Path, memory: str, most: float) -> None:
-    uproot = pytest.importorskip("uproot")
-    path = tmp_path / "large.root"
-    random = np.random.default_rng(1)
-    with uproot.recreate(path, compression=None) as file:
-        tree = file.mktree("t", {f"x{i}": "f8" for i in range(20)})
-        for _ in range(12):
-            tree.extend({f"x{i}": random.random(100_000) for i in range(20)})
+    path = written(tmp_path / "large.root", 20, 12, 100_000)
     code = textwrap.dedent(LOOP).format(path=str(path), memory=memory)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     read, growth = map(int, done.stdout.split())

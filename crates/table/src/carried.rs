@@ -61,8 +61,12 @@ impl CarriedChunks {
         chunks.into_iter().filter_map(content).collect()
     }
 
-    /// Decompresses a chunk and holds it if there is room. Errors are left to the reader of the chunk.
+    /// Decompresses a chunk and holds it, unless it is held or there is no room. Errors are left to the reader of the
+    /// chunk.
     pub(crate) fn add(&self, table: &dyn Table, chunk: &Chunk, stored: &Bytes, counters: &Counters) {
+        if self.lock().contains_key(&chunk.id()) {
+            return;
+        }
         let Some(len) = table.uncompressed_len(chunk, stored) else { return };
         if self.bytes.fetch_add(len, Ordering::Relaxed).saturating_add(len) <= self.most {
             let start = Instant::now();

@@ -115,7 +115,7 @@ impl Windows {
                 let account = ColumnAccount::of(plan, counters);
                 let again = |chunk: &&Chunk| again.as_ref().is_some_and(|again| again.contains(&chunk.id()));
                 for chunk in plan.chunks().iter().filter(again) {
-                    if let (None, Some(bytes)) = (carried.get(chunk.id()), chunks.stored(chunk.id())) {
+                    if let Some(bytes) = chunks.stored(chunk.id()) {
                         carried.add(table, chunk, bytes, account.counters());
                     }
                 }

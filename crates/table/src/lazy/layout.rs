@@ -97,7 +97,7 @@ impl LazyLayout {
                 let columns = in_parallel(&plans, cancelled, |plan, likely| {
                     let account = ColumnAccount::of(plan, fetcher.counters());
                     for chunk in plan.chunks().iter().filter(|chunk| chunk.entries.end > next) {
-                        if let (None, Some(bytes)) = (carried.get(chunk.id()), bytes.get(&chunk.id())) {
+                        if let Some(bytes) = bytes.get(&chunk.id()) {
                             carried.add(table, chunk, bytes, account.counters());
                         }
                     }

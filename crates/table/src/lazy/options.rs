@@ -26,8 +26,8 @@ pub struct LazyOptions {
     pub startup_bytes: u64,
     /// Most entries of the first window while nothing is known. Default: 1,000.
     pub startup_entries: u64,
-    /// Most bytes of windows to keep once they are no longer needed. Default: 256 MiB. Of decompressed chunks that reach
-    /// into the next window, at most a quarter as much is held for it.
+    /// Most bytes for windows. Five eighths are for windows that are kept once they are no longer needed, a quarter is for
+    /// decompressed chunks that reach into the next window. Default: 256 MiB.
     pub memory_bytes: u64,
     /// Number of computing threads, as for [`read`](crate::read()).
     pub threads: Option<usize>,
