@@ -1,5 +1,6 @@
 //! The plans of a read: which chunks its columns need, which of them are fetched first, and parallel decoding.
 
+use crate::pool::largest_first;
 use crate::queries::column_name;
 use crate::selection::Selection;
 use crate::table::{Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, Table};
@@ -241,7 +242,7 @@ fn fetch_chunks_now<'p>(
 /// Runs `work` for each plan on the threads of the current pool, until `cancelled` is set.
 ///
 /// Columns with the same offsets key usually have the same offsets: they are decoded after the first of them, and
-/// `work` gets its offsets.
+/// `work` gets its offsets. Those with the most bytes are begun first.
 pub(crate) fn in_parallel<'t>(
     plans: &[Plan<'t>],
     cancelled: &AtomicBool,
@@ -250,23 +251,24 @@ pub(crate) fn in_parallel<'t>(
     let work = |plan: &Plan<'t>, likely: Option<&Arc<Buffer>>| {
         if cancelled.load(Ordering::Relaxed) { Err(Call::interrupted()) } else { work(plan, likely) }
     };
-    let groups = by_offsets(plans);
-    let decoded: Vec<Vec<Column>> = groups
-        .par_iter()
-        .map(|group| {
-            let Some((first, others)) = group.split_first() else { return Ok(Vec::new()) };
-            let first = work(&plans[*first], None)?;
-            let likely = first.buffers.first().cloned();
-            let others = others.par_iter().map(|index| work(&plans[*index], likely.as_ref()));
-            let mut columns = others.collect::<Result<Vec<Column>>>()?;
-            columns.insert(0, first);
-            Ok(columns)
-        })
-        .collect::<Result<_>>()?;
-    let mut columns: Vec<(usize, Column)> =
-        groups.into_iter().flatten().zip(decoded.into_iter().flatten()).collect();
+    let stored = |group: &Vec<usize>| group.iter().map(|index| stored_bytes(&plans[*index])).sum();
+    let decoded = largest_first(by_offsets(plans), stored, |group| {
+        let Some((first, others)) = group.split_first() else { return Ok(Vec::new()) };
+        let column = work(&plans[*first], None)?;
+        let likely = column.buffers.first().cloned();
+        let others = others.par_iter().map(|index| Ok((*index, work(&plans[*index], likely.as_ref())?)));
+        let mut columns = others.collect::<Result<Vec<(usize, Column)>>>()?;
+        columns.push((*first, column));
+        Ok(columns)
+    })?;
+    let mut columns: Vec<(usize, Column)> = decoded.into_iter().flatten().collect();
     columns.sort_unstable_by_key(|(index, _)| *index);
     Ok(columns.into_iter().map(|(_, column)| column).collect())
+}
+
+/// The bytes of a plan's chunks in their files.
+fn stored_bytes(plan: &Plan<'_>) -> u64 {
+    plan.chunks().iter().map(|chunk| chunk.range.len).fold(0, u64::saturating_add)
 }
 
 /// Groups the indices of plans by their offsets keys.
