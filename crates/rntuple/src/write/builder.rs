@@ -12,6 +12,7 @@ use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_codec::{Compression, with_encoder};
 use sapwood_core::{ByteRange, Error, ErrorKind, Result};
+use sapwood_table::pool::largest_first;
 use sapwood_table::write::{ClusterSize, ColumnView};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -223,13 +224,17 @@ impl RNTupleBuilder {
                 *of_column = Some(feed);
             }
         }
-        self.columns.par_iter_mut().zip(of_columns).try_for_each(|(column, feed)| {
-            let Some(feed) = feed else { return Ok(()) };
-            if cancelled.load(Ordering::Relaxed) {
-                return Err(Error::new(ErrorKind::Cancelled, "writing was interrupted"));
-            }
-            column.append(feed)
-        })?;
+        let fed = self.columns.iter_mut().zip(of_columns).filter_map(|(column, feed)| Some((column, feed?)));
+        largest_first(
+            fed,
+            |(_, feed)| feed.byte_count(),
+            |(column, feed)| {
+                if cancelled.load(Ordering::Relaxed) {
+                    return Err(Error::new(ErrorKind::Cancelled, "writing was interrupted"));
+                }
+                column.append(feed)
+            },
+        )?;
         if let Some(most) = self.clusters.most_open(self.columns.iter().map(Column::open_bytes).sum()) {
             let mut large: Vec<&mut Column> =
                 self.columns.iter_mut().filter(|column| column.open_bytes() > most).collect();
@@ -251,7 +256,7 @@ impl RNTupleBuilder {
     /// `Limit` if there is not enough memory; errors of `place`.
     pub fn end_cluster(&mut self, place: &mut PlaceBlob<'_>) -> Result<()> {
         let Some(Range { start, end }) = self.clusters.end() else { return Ok(()) };
-        let columns = self.columns.par_iter_mut().map(Column::end_cluster).collect::<Result<_>>()?;
+        let columns = largest_first(&mut self.columns, |column| column.open_bytes(), Column::end_cluster)?;
         let pages = self.place_pages(columns, place)?;
         self.filled_pages += pages.iter().map(Vec::len).sum::<usize>() as u64;
         let mut columns: Vec<(Option<u32>, Vec<PlacedPage>)> =

@@ -33,6 +33,18 @@ pub(super) enum Feed<'a> {
     Tags(&'a [u8], Option<(Offsets<'a>, Range<usize>)>),
 }
 
+impl Feed<'_> {
+    /// Bytes of the elements, before they are encoded: about how much work they are.
+    pub(super) fn byte_count(&self) -> u64 {
+        let bytes = match self {
+            Feed::Values(values) => values.len(),
+            Feed::Lists(_, items) | Feed::Options(_, items) => items.len() * size_of::<u64>(),
+            Feed::Tags(tags, _) => tags.len(),
+        };
+        bytes as u64
+    }
+}
+
 impl Node {
     /// Appends what each of its columns gets for these items of a checked column, whose first buffer for it is at
     /// `place`; advances the place.
