@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-BENCHES := bench $(addprefix bench-,objects rntuple remote links learned loops wide columns mounts mix sources write repack stripe studies)
+BENCHES := bench $(addprefix bench-,objects rntuple remote links learned loops wide columns mounts mix sources write repack threads stripe studies)
 .PHONY: help demo test build root-plugin servers wheel local-wheel check lint types layers docs serve-docs test-rust test-python $(BENCHES) conformance ecosystem fuzz format clean
 
 help: ## list the targets
@@ -85,7 +85,7 @@ bench-wide bench-columns bench-mounts: build ## only wide trees and data tiers, 
 bench-mix: build servers ## only background events of a pool, next to ROOT
 bench-sources: build servers ## only reading one file from several replicas
 bench-write: build ## only writing files
-bench-repack: build ## only repacking and merging files
+bench-repack bench-threads: build servers ## only repacking and merging, or the gain of threads
 bench-stripe: build servers ## only datasets in object stores
 bench-studies: build ## only the sweeps of file layouts
 $(BENCHES): $(TESTKIT)

@@ -176,6 +176,7 @@ def tables(folder: Path) -> dict[str, str]:
         "losses": markdown(part(folder, "links", "## root, losses")),
         "ladder": markdown(ladder(folder)),
         "memory": markdown(part(folder, "memory")),
+        "threads": markdown(part(folder, "threads", "## Share of the bare loop")),
         "mix40": markdown(part(folder, "mix", "| signal + 40 |")),
         "mix200": markdown(part(folder, "mix", "| signal + 200 |")),
         "use40": markdown(part(folder, "mix", "| 2,000 x 40 |")),

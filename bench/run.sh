@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs all benchmarks, or the named ones (local, memory, objects, rntuple, remote, links, learned, loops, wide, columns, mounts, mix, sources, write, repack, stripe, studies):
+# Runs all benchmarks, or the named ones (local, memory, objects, rntuple, remote, links, learned, loops, wide, columns, mounts, mix, sources, write, repack, threads, stripe, studies):
 # installs the peers, makes missing inputs, measures, and writes tables to docs/benchmarks/results and raw figures to build/bench.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
 tables=docs/benchmarks/results
-parts=${*:-local memory objects rntuple remote links learned loops wide columns mounts mix sources write repack stripe studies}
+parts=${*:-local memory objects rntuple remote links learned loops wide columns mounts mix sources write repack threads stripe studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # Another Python than that of .venv also needs this package.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
@@ -50,6 +50,7 @@ for part in $parts; do
         SAPWOOD_RADOSGW=${SAPWOOD_RADOSGW:-1} sh scripts/radosgw.sh
         ;;
     write | repack) inputs=$inputs,nano_zstd5 ;;
+    threads) inputs=$inputs,nano_zstd5,nano_lz4,rntuple_zstd5,rntuple_lz4 ;;
     mounts)
         inputs=$inputs,nano_zstd5
         (. scripts/apt.sh && install_packages "the benchmarks of mounts" sshfs openssh-server)
