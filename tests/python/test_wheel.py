@@ -113,6 +113,15 @@ def test_it_is_small_and_needs_no_newer_system_than_it_says(wheel: Path) -> None
             assert numbers <= NEWEST[kind.decode()], (name, kind, version)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="perf is there on Linux only")
+def test_its_own_functions_and_those_of_codecs_have_names_in_profiles(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        core = archive.read("sapwood/_core.abi3.so")
+    assert b".symtab" in core
+    assert b"ZSTD_decompressSequences" in core
+    assert re.search(rb"_ZN\d+sapwood_ttree\d", core)
+
+
 def test_it_carries_the_licences_of_what_is_compiled_in(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         texts = {
