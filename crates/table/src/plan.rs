@@ -242,7 +242,7 @@ fn fetch_chunks_now<'p>(
 /// Runs `work` for each plan on the threads of the current pool, until `cancelled` is set.
 ///
 /// Columns with the same offsets key usually have the same offsets: they are decoded after the first of them, and
-/// `work` gets its offsets. Those with the most bytes are begun first.
+/// `work` gets its offsets. The groups of such columns with the most bytes in their files are begun first.
 pub(crate) fn in_parallel<'t>(
     plans: &[Plan<'t>],
     cancelled: &AtomicBool,
@@ -251,8 +251,11 @@ pub(crate) fn in_parallel<'t>(
     let work = |plan: &Plan<'t>, likely: Option<&Arc<Buffer>>| {
         if cancelled.load(Ordering::Relaxed) { Err(Call::interrupted()) } else { work(plan, likely) }
     };
-    let stored = |group: &Vec<usize>| group.iter().map(|index| stored_bytes(&plans[*index])).sum();
-    let decoded = largest_first(by_offsets(plans), stored, |group| {
+    let stored_bytes = |group: &Vec<usize>| {
+        let chunks = group.iter().flat_map(|index| plans[*index].chunks());
+        chunks.map(|chunk| chunk.range.len).fold(0, u64::saturating_add)
+    };
+    let decoded = largest_first(by_offsets(plans), stored_bytes, |group| {
         let Some((first, others)) = group.split_first() else { return Ok(Vec::new()) };
         let column = work(&plans[*first], None)?;
         let likely = column.buffers.first().cloned();
@@ -264,11 +267,6 @@ pub(crate) fn in_parallel<'t>(
     let mut columns: Vec<(usize, Column)> = decoded.into_iter().flatten().collect();
     columns.sort_unstable_by_key(|(index, _)| *index);
     Ok(columns.into_iter().map(|(_, column)| column).collect())
-}
-
-/// The bytes of a plan's chunks in their files.
-fn stored_bytes(plan: &Plan<'_>) -> u64 {
-    plan.chunks().iter().map(|chunk| chunk.range.len).fold(0, u64::saturating_add)
 }
 
 /// Groups the indices of plans by their offsets keys.
@@ -367,5 +365,25 @@ mod tests {
         assert!(Arc::ptr_eq(&columns[0].buffers[0], &columns[3].buffers[0]));
         let cancelled = pool.install(|| in_parallel(&plans, &AtomicBool::new(true), work)).unwrap_err();
         assert_eq!(cancelled.kind(), sapwood_core::ErrorKind::Cancelled);
+    }
+
+    #[test]
+    fn the_groups_of_columns_with_the_most_bytes_are_begun_first() {
+        let plans: Vec<Plan<'_>> = [(Some(1), 8), (None, 12), (None, 9), (Some(1), 8)]
+            .into_iter()
+            .map(|(key, len)| {
+                let plan = Box::new(Stub { key, chunks: vec![chunk(0, len, false)], narrows: false });
+                Plan { plan, table: "t", column: "c" }
+            })
+            .collect();
+        let begun = std::sync::Mutex::new(Vec::new());
+        let work = |plan: &Plan<'_>, _: Option<&Arc<Buffer>>| {
+            begun.lock().unwrap().push(plan.chunks()[0].range.len);
+            Ok(Column { form: Form::Primitive(Primitive::U8), length: 0, buffers: Vec::new() })
+        };
+        let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let columns = pool.install(|| in_parallel(&plans, &AtomicBool::new(false), work)).unwrap();
+        assert_eq!(columns.len(), 4);
+        assert_eq!(begun.into_inner().unwrap(), [8, 8, 12, 9]);
     }
 }
