@@ -85,8 +85,8 @@ bench-wide bench-columns bench-mounts: build ## only wide trees and data tiers, 
 bench-mix: build servers ## only background events of a pool, next to ROOT
 bench-sources: build servers ## only reading one file from several replicas
 bench-write: build ## only writing files
-bench-repack bench-threads: build servers ## only repacking and merging, or the gain of threads
-bench-stripe: build servers ## only datasets in object stores
+bench-repack: build ## only repacking and merging files
+bench-stripe bench-threads: build servers ## only datasets in object stores, or the gain of threads
 bench-studies: build ## only the sweeps of file layouts
 $(BENCHES): $(TESTKIT)
 	@sh bench/run.sh $(filter-out bench,$(@:bench-%=%))

@@ -2,8 +2,8 @@
 # Builds a wheel:  wheel.sh FOLDER [portable]
 # As it is, the wheel runs on systems like this one, and takes little time after `make build`. `portable` adds the source
 # distribution, and on Linux links with zig, so that the wheel runs wherever glibc is 2.28 or newer. ARCHITECTURE (x86_64
-# or aarch64) is this machine's unless set; the other one needs Rust's target (`rustup target add`) and a cross toolchain
-# for the shims: on Debian and Ubuntu, g++-aarch64-linux-gnu, or what CXX names.
+# or aarch64) is this machine's unless set; the other one needs Rust's target (`rustup target add`) and a cross toolchain,
+# g++-aarch64-linux-gnu on Debian and Ubuntu. CXX may name another compiler for the shims.
 # Wheels for Linux carry the shims for root://. There are no wheels of XRootD's client for macOS to load them with.
 set -eu
 cd "$(dirname "$0")/.."
