@@ -70,7 +70,12 @@ class Suite:
     @property
     def folder(self) -> Path:
         """Where the tests are."""
-        return HELPERS if self.is_own else SOURCES / f"{self.name}-{self.version}"
+        return HELPERS if self.is_own else SOURCES / f"{self.client}-{self.version}"
+
+    @property
+    def client(self) -> str:
+        """The client, without the name of a part of its tests."""
+        return self.name.split(" (")[0]
 
     @property
     def paths(self) -> list[Path]:
@@ -98,11 +103,12 @@ COFFEA = [
     *("nanoevents_treemaker", "preloaded", "preloading", "tracing", "buffer_cache", "checkpointing"),
     *("processor", "workitem", "fix823", "dataset_tools_filespec"),
 ]
-"""The tests of coffea that read files; its others take hours."""
+"""The tests of coffea that read files, but for those that run whole analyses."""
 
 SUITES = [
     Suite("uproot", "5.7.7", ("-m", "not network and not distributed and not xrootd", "tests")),
     Suite("coffea", "2026.9.0", tuple(f"tests/test_{name}.py" for name in COFFEA)),
+    Suite("coffea (runs)", "2026.9.0", ("tests/test_local_executors.py", "tests/test_dataset_tools.py")),
     Suite("cabinetry", "0.6.0", ("tests/templates", "tests/contrib", "tests/test_integration.py")),
     Suite("cabinetry (trees)", "0.6.0", ("test_cabinetry.py",), is_own=True),
     Suite("pyhf", "0.7.6", ("test_pyhf.py",), is_own=True),
@@ -181,7 +187,7 @@ def install(suite: Suite) -> None:
     (Path(site) / "sapwood-checkout.pth").write_text(f"{ROOT / 'python'}\n", encoding="utf-8")
     if not suite.folder.exists():
         SOURCES.mkdir(parents=True, exist_ok=True)
-        wanted = f"{suite.name}=={suite.version}"
+        wanted = f"{suite.client}=={suite.version}"
         options = ["--quiet", "--no-binary", ":all:", "--no-deps", "--dest", str(SOURCES)]
         subprocess.run([python, "-m", "pip", "download", *options, wanted], check=True)
         with tarfile.open(f"{suite.folder}.tar.gz") as archive:

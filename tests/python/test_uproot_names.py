@@ -24,6 +24,7 @@ ak = pytest.importorskip("awkward")
 uproot = pytest.importorskip("uproot")
 if tuple(map(int, uproot.__version__.split(".")[:2])) < (5, 7):
     pytest.skip("uproot is too old", allow_module_level=True)
+Model_TBasket = uproot.models.TBasket.Model_TBasket
 
 # Columns of numbers, of text, of objects, and trees that only uproot can read.
 REAL_FILES = [
@@ -340,6 +341,27 @@ def test_arrays_are_kept_in_the_cache_of_the_file(events_file: Path, both: Any) 
         tree.arrays(["met + 1"], array_cache=mine)
         again = tree.arrays(["met"], array_cache=mine)
         return sorted(mine), first, again, again["met"].layout.data is mine[sorted(mine)[1]].layout.data
+
+    both(read)
+
+
+def test_a_program_that_watches_the_baskets_of_uproot_sees_them(
+    events_file: Path, both: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_basket, baskets = Model_TBasket.read, []
+
+    def watch(*arguments: Any, **options: Any) -> Any:
+        baskets.append(1)
+        return read_basket(*arguments, **options)
+
+    def read() -> Any:
+        baskets.clear()
+        tree = uproot.open(events_file)["Events"]
+        with monkeypatch.context() as patch:
+            patch.setattr(Model_TBasket, "read", watch)
+            arrays = tree.arrays(["met"]), tree["run"].array(), tree.arrays(["met"])
+        assert baskets
+        return arrays, len(baskets)
 
     both(read)
 

@@ -20,6 +20,7 @@ from uproot.interpretation.grouped import AsGrouped
 from uproot.interpretation.jagged import AsJagged
 from uproot.interpretation.library import Awkward, _regularize_library
 from uproot.language.python import python_language
+from uproot.models.TBasket import Model_TBasket
 from uproot.source import futures
 
 from ..arrays.awkward import records
@@ -147,10 +148,14 @@ class Plan:
         )
 
 
+_READ_BASKET = Model_TBasket.read
+"""How uproot reads a basket; a program that replaces it, for example to count baskets, expects it to be called."""
+
+
 def reader(branch: Any, interpretation: Any, library: Any) -> tuple[Branch, Convert] | None:
     """How sapwood reads a branch of uproot with an interpretation; None if it cannot."""
     own = getattr(branch, "_own", None)
-    if own is None or branch.file.closed:
+    if own is None or branch.file.closed or Model_TBasket.read != _READ_BASKET:
         return None
     if interpretation is not branch.interpretation and (
         interpretation.cache_key != branch.interpretation.cache_key
