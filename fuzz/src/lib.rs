@@ -43,7 +43,7 @@ pub fn as_record(data: &[u8]) -> Record {
     Record { payload: Bytes::copy_from_slice(data), key_len: 60, offset: 0, compressed: false }
 }
 
-/// Invents descriptions of classes, objects and a wish from an input, and reads the objects.
+/// Invents descriptions of classes, objects and a query from an input, and reads the objects.
 pub fn read_something(data: &[u8]) {
     invent::read_something(data);
 }

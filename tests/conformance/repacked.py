@@ -149,8 +149,8 @@ class Comparison:
             written = read(new, list(understood), begin, begin + old.num_entries)
             for index, expected in understood.items():
                 if written[index] != expected:
-                    told = written[index] if isinstance(written[index], SapwoodError) else "other values"
-                    yield f"{name}/{branches[index].path}: {told}"
+                    found = written[index] if isinstance(written[index], SapwoodError) else "other values"
+                    yield f"{name}/{branches[index].path}: {found}"
         for branch in branches:
             if branch.index not in understood and branch.num_baskets:
                 self.counted["branches as bytes"] += 1

@@ -80,6 +80,6 @@ def tuning(source: str) -> Tuning:
     subject = {"entries": 3, "num_entries": 3, "uncompressed_bytes": 100, "tree": f"tree{EVIL}"}
     machine = {"sapwood": "0", "processor": f"p{EVIL}", "cores": 2, "threads": 2}
     sweep = Sweep("compression", tuple(one.point for one in points), (ALL, analysis))
-    told = [one for one in found if one is not None]
+    advice = [one for one in found if one is not None]
     title, measured = f"Layouts of {source}:tree{EVIL}", [*points, failed]
-    return Tuning(source, subject, machine, points[0], measured, [sweep], analysis, told, title=title)
+    return Tuning(source, subject, machine, points[0], measured, [sweep], analysis, advice, title=title)

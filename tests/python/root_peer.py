@@ -77,17 +77,17 @@ def read_by_root(*paths: Path) -> list[dict[str, Any]]:
 
     Numbers of an entry are a list, whatever their shape.
     """
-    return _told_by_root(_SCRIPT, *paths)
+    return _reported_by_root(_SCRIPT, *paths)
 
 
 def rntuples_by_root(path: Path, *names: str) -> list[dict[str, Any]]:
     """What ROOT reads in RNTuples: description, types by field, and entries. It must not complain."""
-    return _told_by_root(_SCRIPT.with_name("root_rntuple.py"), path, *names)
+    return _reported_by_root(_SCRIPT.with_name("root_rntuple.py"), path, *names)
 
 
 def split_by_root(*paths: Path) -> list[dict[str, Any]]:
     """What ROOT reads in the tree ``T`` of files, by members of split objects. It must not complain."""
-    return _told_by_root(_SCRIPT.with_name("root_split.py"), *paths)
+    return _reported_by_root(_SCRIPT.with_name("root_split.py"), *paths)
 
 
 def write_by_root(script: str, path: Path) -> None:
@@ -124,7 +124,7 @@ def _objects(python: str, *arguments: str | Path) -> subprocess.CompletedProcess
     )
 
 
-def _told_by_root(script: Path, *paths: Path | str) -> list[dict[str, Any]]:
+def _reported_by_root(script: Path, *paths: Path | str) -> list[dict[str, Any]]:
     command = [needs_root(), "-W", "ignore", str(script), *map(str, paths)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=300, env=_environment()

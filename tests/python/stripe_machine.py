@@ -331,16 +331,16 @@ class Machine:
         if (done and not operation.repeatable) or self.lottery.random() < 0.3:
             return
         self.story.append(f"{operation.words} again")
-        told = operation.work(self.home.open(), 2)
+        result = operation.work(self.home.open(), 2)
         if done:
             assert not self.see(operation), "it was done twice"
-            assert getattr(told, "already", True)
+            assert getattr(result, "already", True)
         else:
             self._is_done(operation, self.see(operation))
 
     def _is_done(self, operation: Operation, seen: bool) -> None:
         nothing = operation.optional or (operation.state is None and operation.tags is None)
-        assert seen or nothing, "it was told to be done"
+        assert seen or nothing, "it was reported as done"
 
     def see(self, operation: Operation) -> bool:
         """Whether what is there now is what the operation makes; else it is as it was."""

@@ -101,8 +101,8 @@ def test_the_report_says_which_events_they_are(pool: Path) -> None:
     with background(pool, mode="random-clusters", seed=4) as events:
         found, reports = events.take(180, report=True)
     place = [int(Path(one.file_path).stem) * CLUSTERS * PER_CLUSTER for one in reports]
-    told = [base + n for base, one in zip(place, reports, strict=True) for n in range(one.start, one.stop)]
-    assert told == numbers(found)
+    named = [base + n for base, one in zip(place, reports, strict=True) for n in range(one.start, one.stop)]
+    assert named == numbers(found)
 
 
 def test_overlay_gives_a_list_for_each_primary_event(pool: Path) -> None:

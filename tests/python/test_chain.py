@@ -117,7 +117,7 @@ def test_a_dataset_is_a_source(source: str, tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("way", ["root", "stripes", "flat"])
 def test_classes_come_out_as_they_went_in(tmp_path: Path, file: str, tree: str, way: str) -> None:
-    """Columns that nobody serialises are carried as bytes, and that is told."""
+    """Columns that nobody serializes are carried as bytes, and the result says so."""
     place = f"{DATA / file}:{tree}" if tree else str(DATA / file)
     with sapwood.open(DATA / file) as opened:
         name = tree or next(iter(opened.keys(cycle=False)))

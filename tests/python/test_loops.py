@@ -343,8 +343,8 @@ def test_a_killed_loop_reads_every_entry_once(kind: str, files: list[str], tmp_p
         steps = moments.randint(0, 2)
         with subprocess.Popen(command(steps), stdout=subprocess.PIPE, text=True) as job:
             assert job.stdout is not None
-            for told in job.stdout:
-                if int(told) == steps:
+            for line in job.stdout:
+                if int(line) == steps:
                     time.sleep(moments.uniform(0, 0.004))
                     break
             assert job.poll() is None

@@ -127,10 +127,10 @@ class TestStory:
 
     def test_a_long_log_is_cut(self) -> None:
         log = [SourceEvent(i, "h:1", "retried", f"number {i}") for i in range(64)]
-        told = log_lines(log)
-        assert len(told) == 20
-        assert told[0] == "0.0 s: h:1 retried: number 0" and told[-1].endswith("number 63")
-        assert told[6] == "… 45 more …"
+        kept = log_lines(log)
+        assert len(kept) == 20
+        assert kept[0] == "0.0 s: h:1 retried: number 0" and kept[-1].endswith("number 63")
+        assert kept[6] == "… 45 more …"
 
 
 class TestLogger:
@@ -145,7 +145,7 @@ class TestLogger:
         logger.addHandler(handler)
         try:
             with sapwood.open(f"{server.url}/f.root:t", deadline=30) as tree:
-                # It fails until somebody was told, so that only a message in time lets the call succeed.
+                # It fails until the message arrives, so that only a message in time lets the call succeed.
                 busy = web.answer("503 Busy", Retry_After="1")
                 server.behave = lambda request: None if heard.is_set() else busy
                 assert len(tree["x"].array(library="np")) == ENTRIES
@@ -229,23 +229,23 @@ if __name__ == "__main__":
 """)
         environment = {**os.environ, "SAPWOOD_MONITORING": f"jsonl:{log}"}
         subprocess.run([sys.executable, str(script)], env=environment, check=True, timeout=60)
-        told = lines(log.read_text())
-        assert [one["event"] for one in told] == ["closed"] * 3
-        assert len({one["pid"] for one in told}) == 3
+        records = lines(log.read_text())
+        assert [one["event"] for one in records] == ["closed"] * 3
+        assert len({one["pid"] for one in records}) == 3
 
     def test_open_files_are_exported_on_request(self, path: Path) -> None:
-        text, told = io.StringIO(), threading.Event()
+        text, exported = io.StringIO(), threading.Event()
 
         class Both(monitoring.Exporter):
             def tell(self, record: FileRecord) -> None:
                 if not record.closed:
-                    told.set()
+                    exported.set()
 
         monitoring.jsonl(text)
         monitoring.add(Both())
         monitoring.every(0.02)
         with sapwood.open(path):
-            assert told.wait(20)
+            assert exported.wait(20)
         assert monitoring.flush(20)
         events = [one["event"] for one in lines(text.getvalue())]
         assert events[0] == "open" and events[-1] == "closed" and events.count("closed") == 1
@@ -462,7 +462,7 @@ class TestPrometheus:
         server = monitoring.serve(0)
         read(path)
         assert monitoring.flush(20)
-        # What is told last is written when nothing more waits.
+        # What is exported last is written when nothing more waits.
         assert monitoring.flush(20)
         text = (tmp_path / f"{os.getpid()}.prom").read_text()
         assert samples(text)["sapwood_files_opened_total"] >= 1

@@ -91,7 +91,7 @@ def test_a_missing_file(serve: Serve) -> None:
 def test_secrets_are_not_shown(serve: Serve, secret: str) -> None:
     url = secret.format(serve().removeprefix("http://"))
     with sapwood.open({url: "Events"}) as tree:
-        told: list[Any] = [
+        shown: list[Any] = [
             tree.file.file_path,
             repr(tree),
             repr(tree.file),
@@ -104,10 +104,10 @@ def test_secrets_are_not_shown(serve: Serve, secret: str) -> None:
         for failing in (lambda: tree["x"], lambda: tree.file["x"], lambda: pickle.dumps(tree)):
             with pytest.raises(errors.SapwoodError) as caught:
                 failing()
-            told += [str(caught.value), repr(caught.value), repr(vars(caught.value))]
+            shown += [str(caught.value), repr(caught.value), repr(vars(caught.value))]
         _, report = next(tree.iterate("run", report=True))
-        told.append(repr(report))
-        assert not [text for text in told if "sesame" in text]
+        shown.append(repr(report))
+        assert not [text for text in shown if "sesame" in text]
     with pytest.raises(errors.SapwoodError) as caught:
         sapwood.open({url.replace("events", "nothing"): None})
     assert "sesame" not in str(caught.value) + repr(vars(caught.value))

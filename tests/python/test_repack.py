@@ -268,9 +268,9 @@ def test_commands(events_file: Path, tmp_path: Path, arguments: list[str]) -> No
 
     done = run(["--json"])
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["bytes"] == target.stat().st_size
-    assert len(arrays(target)) == told["trees"]["Events"]
+    document = json.loads(done.stdout)
+    assert document["bytes"] == target.stat().st_size
+    assert len(arrays(target)) == document["trees"]["Events"]
     again = run([])
     assert again.returncode == 2
     assert "--force" in again.stderr

@@ -102,7 +102,7 @@ def test_a_foreign_index_of_an_edm_file_is_reported(tmp_path: Path) -> None:
     source, target = DATA / "edm.root", tmp_path / "out.root"
     (note,) = sapwood.repack(source, target, entry_stop=5).notes
     assert "describes the source" in note
-    # The index is right if all entries are there; and where there is none, nothing is told.
+    # The index is right if all entries are there; and where there is none, there is no note.
     assert not sapwood.repack(source, target, compression="lz4:4", overwrite=True).notes
     assert not sapwood.repack(source, target, entry_stop=5, trees=["Events"], overwrite=True).notes
     assert not sapwood.merge([source], target, overwrite=True).notes

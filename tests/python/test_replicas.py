@@ -148,11 +148,11 @@ def test_the_same_values_in_another_file_are_another_file(web: Web, tmp_path: Pa
     assert len(one.content) == len(other.content)
     with sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"]) as file:
         # All that differs in the file's first bytes are its UUID and the time at which it was made.
-        read_until_told(file, f":{other.port} refused: a different file")
+        read_until_reported(file, f":{other.port} refused: a different file")
         check(file["t"])
 
 
-def read_until_told(file: Any, text: str) -> None:
+def read_until_reported(file: Any, text: str) -> None:
     """Reads until the log has it: what another place has is found out beside the reads."""
     end = time.monotonic() + 30
     while not any(text in str(event) for event in file.report().log):
@@ -190,7 +190,7 @@ def stating(server: http_fake.FakeServer) -> http_fake.FakeServer:
 def test_a_checksum_that_differs_keeps_a_place_out(web: Web, content: bytes) -> None:
     one, other = stating(web()), stating(web(damaged(content)))
     with sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"]) as file:
-        read_until_told(file, f":{other.port} refused: a different file: its adler32")
+        read_until_reported(file, f":{other.port} refused: a different file: its adler32")
         check(file["t"])
     # One that cannot be compared is read: size, and first and last bytes are the same.
     other.behave = lambda request: None
@@ -354,7 +354,7 @@ def test_a_checksum_of_xrootd_that_differs_keeps_a_place_out(content: bytes) -> 
             servers.append(stack.enter_context(xrootd_server.data_server(root, settings)))
         for first, second in (servers, servers[::-1]):
             with sapwood.open("/x.root", replicas=[f"{first.url}//", f"{second.url}//"]) as file:
-                read_until_told(file, f":{second.port} refused: a different file: its adler32")
+                read_until_reported(file, f":{second.port} refused: a different file: its adler32")
 
 
 @needs_s3
@@ -368,7 +368,7 @@ def test_a_checksum_of_an_object_store_that_differs_keeps_a_place_out(
         s3.put("b/x.root", damaged(content))
         places = [f"s3://{s3.bucket}/a/x.root", f"s3://{s3.bucket}/b/x.root"]
         with sapwood.open("/x.root", replicas=places) as file:
-            read_until_told(file, "refused: a different file: its crc32")
+            read_until_reported(file, "refused: a different file: its crc32")
 
 
 @needs_xrootd

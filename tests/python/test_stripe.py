@@ -63,9 +63,9 @@ class TestExport:
         keys = sapwood.open(source).keys(cycle=False)
         tree = tree or next(key for key in keys if hasattr(sapwood.open(source)[key], "num_entries"))
         dataset = stripe.create(tmp_path / "data", f"{source}:{tree}")
-        told = dataset.export(tmp_path / "out.root")
+        exported = dataset.export(tmp_path / "out.root")
         out = sapwood.open(tmp_path / "out.root")
-        assert told.entries == out[tree].num_entries
+        assert exported.entries == out[tree].num_entries
         assert set(out.keys(cycle=False)) == set(keys)
         same(sapwood.open(source)[tree], out[tree])
 

@@ -56,9 +56,9 @@ def test_options_of_places_are_checked_and_not_shown(tmp_path: Path) -> None:
     secret = {"access_key_id": "me", "secret_access_key": "hunter2"}
     with sapwood.open(place, storage_rules={"s3://other/": secret}) as tree:
         assert "hunter2" not in repr(tree.file.options)
-        with pytest.raises(errors.UsageError) as told:
+        with pytest.raises(errors.UsageError) as caught:
             pickle.dumps(tree)
-        assert "hunter2" not in str(told.value)
+        assert "hunter2" not in str(caught.value)
     with sapwood.open(place, storage_rules={"s3://other/": {"profile": "other"}}) as tree:
         assert pickle.loads(pickle.dumps(tree)).num_entries == 100
     with pytest.raises(TypeError, match="did you mean 'profile'"):

@@ -201,7 +201,7 @@ class TestCutAnswers:
                 with contextlib.suppress(*work.PASSING, errors.CorruptFileError):
                     assert set(made) <= set(work.jobs_of(place))
             monkeypatch.setenv("AWS_ENDPOINT_URL", gateways[0].endpoint)
-        # What was told to be done is done; and nothing is done twice when it is done again.
+        # What was reported as done is done; and nothing is done twice when it is done again.
         assert set(made) <= set(work.jobs_of(place))
         for job in (1, 2):
             work.append(place, "", tmp_path, job)

@@ -62,10 +62,10 @@ class TestConsolidation:
             [*command, "--product", "Jet", "--product", "met", "--json"], capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
-        told = json.loads(done.stdout)
-        assert told["segments"] == [2, 2] and told["version"] == version + 1 and not told["notes"]
+        document = json.loads(done.stdout)
+        assert document["segments"] == [2, 2] and document["version"] == version + 1 and not document["notes"]
         # Of each segment, an object for each of its two batches, and a list.
-        assert told["objects"][1] == 2 * (2 + 1) and told["objects"][0] > 20
+        assert document["objects"][1] == 2 * (2 + 1) and document["objects"][0] > 20
         now = {path: path.stat().st_mtime_ns for path in (tmp_path / "data").rglob("*") if path.is_file()}
         same_as_before = {path for path in was if now.get(path) == was[path]}
         assert {path.name for path in set(was) - same_as_before} == {"hint"}
@@ -97,8 +97,8 @@ class TestReceipts:
         receipts = []
         for number in (1, 2, 3):
             receipts.append(tmp_path / f"{number}.json")
-            told = dataset.append(piece(tmp_path, number), receipt=receipts[-1], job=(f"job {number}", 1))
-            assert told.entries == 50 and told.version == dataset.version() == 2
+            appended = dataset.append(piece(tmp_path, number), receipt=receipts[-1], job=(f"job {number}", 1))
+            assert appended.entries == 50 and appended.version == dataset.version() == 2
         again = tmp_path / "again.json"
         dataset.append(piece(tmp_path, 2), receipt=again, job=("job 2", 2))
         # Nobody collects what is not committed yet.
@@ -120,9 +120,9 @@ class TestReceipts:
         dataset.append(piece(tmp_path, 1), receipt=receipt)
         with pytest.raises(errors.UsageError, match="another dataset"):
             other.commit([receipt])
-        told = json.loads(receipt.read_text())
-        told["lease"] = "fmt"
-        receipt.write_text(json.dumps(told))
+        document = json.loads(receipt.read_text())
+        document["lease"] = "fmt"
+        receipt.write_text(json.dumps(document))
         with pytest.raises(errors.ConflictError, match="lapsed"):
             dataset.commit([receipt])
         receipt.write_text("{}")

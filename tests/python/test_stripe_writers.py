@@ -78,12 +78,12 @@ def test_forks_of_a_writer_write_and_read(place: str, log: str, tmp_path: Path) 
     ]
     for process in processes:
         process.start()
-    told = [results.get(timeout=2 * work.PATIENCE) for _ in processes]
+    appended = [results.get(timeout=2 * work.PATIENCE) for _ in processes]
     for process in processes:
         process.join(2 * work.PATIENCE)
         assert process.exitcode == 0
-    assert sorted(job for job, *_ in told) == [2, 3, 4]
-    assert all(job in found and found[:2] == [0, 1] for job, _, found in told)
+    assert sorted(job for job, *_ in appended) == [2, 3, 4]
+    assert all(job in found and found[:2] == [0, 1] for job, _, found in appended)
     work.append(place, log, tmp_path, 5)
     work.check(place, [0, 1, 2, 3, 4, 5], log)
 

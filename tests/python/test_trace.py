@@ -44,9 +44,9 @@ def far(nano: Path) -> Iterator[str]:
         yield f"{server.url}/{nano.name}"
 
 
-def only(told: dict[str, Any]) -> dict[str, Any]:
+def only(document: dict[str, Any]) -> dict[str, Any]:
     """The only process of a recording."""
-    (process,) = told["processes"]
+    (process,) = document["processes"]
     assert isinstance(process, dict)
     return process
 
@@ -185,9 +185,9 @@ while True:
         job.send_signal(signal.SIGKILL)
     with recording.open("ab") as file:
         file.write(b"SWT1 and what the system had not written yet")
-    told = summary(recording)
-    assert [one["columns"] for one in only(told)["operations"]] == [["met"]]
-    assert told["unreadable_bytes"] == 44
+    document = summary(recording)
+    assert [one["columns"] for one in only(document)["operations"]] == [["met"]]
+    assert document["unreadable_bytes"] == 44
     assert sapwood.replay(recording, ["default"])[0].requests > 0
 
 
@@ -230,11 +230,11 @@ def test_a_replay_makes_the_requests_of_the_job(far: str, tmp_path: Path) -> Non
         tree.arrays(COLUMNS)
         tree.arrays(["Muon_eta", "Muon_phi"])
         counts = tree.file.report()
-    told = summary(path)
+    document = summary(path)
     (cost,) = sapwood.replay(path, link=Link(rtt=0.03, bandwidth=100e6))
-    assert cost.requests == only(told)["requests"] == counts.requests
-    assert cost.bytes == only(told)["bytes"]
-    assert 0.03 < cost.seconds < 3 * told["seconds"]
+    assert cost.requests == only(document)["requests"] == counts.requests
+    assert cost.bytes == only(document)["bytes"]
+    assert 0.03 < cost.seconds < 3 * document["seconds"]
 
 
 def test_policies_differ_as_they_should(nano: Path, tmp_path: Path) -> None:
@@ -295,8 +295,8 @@ def test_the_commands(nano: Path, tmp_path: Path) -> None:
     assert shown.exit_code == 0, shown.output
     assert "Events" in shown.output
     assert nano.name in shown.output
-    told = json.loads(runner.invoke(app, ["trace", "show", str(recording), "--json"]).output)
-    assert only(told)["operations"][0]["columns"] == ["run"]
+    document = json.loads(runner.invoke(app, ["trace", "show", str(recording), "--json"]).output)
+    assert only(document)["operations"][0]["columns"] == ["run"]
     command = ["replay", str(recording), "--rtt", "150ms", "--bandwidth", "100MB/s"]
     table = runner.invoke(app, command)
     assert table.exit_code == 0, table.output

@@ -41,8 +41,8 @@ TODAY = Point("zlib:5")
 
 
 def record(point: Point, workload: Workload | None, number: int, **result: Any) -> dict[str, Any]:
-    told = workload.to_dict() if workload else None
-    return {"point": point.to_dict(), "workload": told, "round": number, "result": result}
+    chosen = workload.to_dict() if workload else None
+    return {"point": point.to_dict(), "workload": chosen, "round": number, "result": result}
 
 
 def made_up(point: Point, size: float, write: float, read: float, memory: float = 1e8) -> Measured:
@@ -318,8 +318,8 @@ def test_names_are_looked_at_before_anything_is_measured(
     report = tmp_path / "report.html"
     done = CliRunner().invoke(app, ["tune", str(SPLIT), "-o", str(report), *options])
     assert done.exit_code != 0
-    told = " ".join(f"{done.output} {done.exception}".replace("│", " ").split())
-    assert words in told
+    message = " ".join(f"{done.output} {done.exception}".replace("│", " ").split())
+    assert words in message
     assert not list(tmp_path.iterdir())
 
 

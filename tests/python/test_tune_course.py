@@ -53,8 +53,8 @@ def test_a_run_draws_memory_and_rates_over_time(tmp_path: Path) -> None:
     read = found.today.read_course()
     assert read[0][2] == 0 and read[-1][2] == found.today.read("decompressed_bytes").median  # type: ignore[union-attr]
     assert all(memory > 1e7 for _, memory, _ in found.today.write_course())
-    told = json.loads(json.dumps(found.today.to_dict()))
-    assert told["write"]["course"] == found.today.write_course()
+    document = json.loads(json.dumps(found.today.to_dict()))
+    assert document["write"]["course"] == found.today.write_course()
     drawn = {one.title: one.svg for one in charts(found)}
     for title in ("Memory over time", "Reading rate over time"):
         ElementTree.fromstring(drawn[title])

@@ -68,9 +68,9 @@ def test_the_report_has_reading_and_writing(fake: Path, tree: str, tmp_path: Pat
         options = ["--functions", "--dimension", "basket-size", "--repeats", "1", "-o", str(tmp_path / name)]
         done = CliRunner().invoke(app, ["tune", tree, *options, "--sample", "1000"])
         assert done.exit_code == 0, done.output
-    told = json.loads((tmp_path / "out.json").read_text())["functions"]
-    assert list(told) == ["writing", "reading"]
-    assert told["reading"][0] == {"percent": 40.0, "function": "clear_page", "library": "[kernel]"}
+    document = json.loads((tmp_path / "out.json").read_text())["functions"]
+    assert list(document) == ["writing", "reading"]
+    assert document["reading"][0] == {"percent": 40.0, "function": "clear_page", "library": "[kernel]"}
     page = (tmp_path / "out.html").read_text()
     assert "CPU time of reading, by function" in page and "inflate&lt;fast&gt;" in page
     assert not list(tmp_path.glob("out.work/layouts/*"))

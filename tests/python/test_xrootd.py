@@ -105,11 +105,11 @@ def test_opening_and_three_columns_take_six_round_trips(far: Callable[..., Runni
             print(tree.file.report().round_trips)
             print(urlopen("{link.control}/__stats__").read().decode())
     """
-    told, counted = run(code, seconds=60).splitlines()
+    reported, counted = run(code, seconds=60).splitlines()
     counts = json.loads(counted)
     # The link does not count the handshake of TCP, which costs a round trip, too.
     assert counts["round_trips"] + counts["connections"] == 6
-    assert int(told) == 3  # open, head and tail, columns
+    assert int(reported) == 3  # open, head and tail, columns
 
 
 def test_connections_are_added_while_they_gain_something(far: Callable[..., Running], folder: Path) -> None:
@@ -318,11 +318,11 @@ def test_globs(server: xrootd_server.Server, folder: Path) -> None:
 def test_secrets_are_not_shown(server: xrootd_server.Server) -> None:
     url = f"{server.url}//events.root?authz=sesame"
     with sapwood.open({url: "Events"}) as tree:
-        told = [tree.file.file_path, repr(tree), repr(tree.file), str(tree.file.report())]
+        shown = [tree.file.file_path, repr(tree), repr(tree.file), str(tree.file.report())]
     with pytest.raises(errors.SapwoodError) as caught:
         sapwood.open({url.replace("events", "nothing"): None})
-    told += [str(caught.value), repr(caught.value), repr(vars(caught.value))]
-    assert not [text for text in told if "sesame" in text]
+    shown += [str(caught.value), repr(caught.value), repr(vars(caught.value))]
+    assert not [text for text in shown if "sesame" in text]
 
 
 def test_the_end_of_the_process_closes_files_and_does_not_hang(

@@ -64,8 +64,8 @@ def test_a_redirect_loop_ends(content: bytes) -> None:
     def behave(number: int, before: int) -> fake.Answer | None:
         return fake.redirect(server.port) if number == fake.OPEN else None
 
-    told = pytest.raises(errors.ServerError, match="Redirect limit")
-    with fake.FakeServer(content, behave) as server, within(20), told:
+    refused = pytest.raises(errors.ServerError, match="Redirect limit")
+    with fake.FakeServer(content, behave) as server, within(20), refused:
         runs(server.url)
 
 

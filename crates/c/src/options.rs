@@ -55,13 +55,13 @@ impl Options {
 
     /// What a text of URLs names first, and how to open it.
     pub(crate) fn for_file(&self, text: &str, deadline: Deadline) -> (String, OpenOptions) {
-        let mut places = urls(text).into_iter();
-        let first = places.next().unwrap_or_default();
+        let mut replicas = urls(text).into_iter();
+        let first = replicas.next().unwrap_or_default();
         let mut open = self.open.until(deadline);
         open.source.counters = Default::default();
         open.lazy_download = self.blocks.options();
         let further = self.rules.iter().filter_map(|rule| rule.apply(&first));
-        for url in places.chain(further) {
+        for url in replicas.chain(further) {
             if !open.replicas.urls.contains(&url) {
                 open.replicas.urls.push(url);
             }
@@ -72,7 +72,7 @@ impl Options {
     fn set(&mut self, word: &str) -> Result<()> {
         let (name, value) = word.split_once('=').ok_or_else(|| {
             // The word itself may be a secret.
-            refused("an option has no value").hint("write options as NAME=VALUE, with blanks between them")
+            refused("an option has no value").hint("write options as NAME=VALUE, separated by spaces")
         })?;
         let (source, blocks) = (&mut self.open.source, &mut self.blocks);
         match name {
@@ -89,7 +89,8 @@ impl Options {
             _ => {
                 let known = "deadline, read_timeout, tries, sources, replica, lazy_download, scratch_size, cache, \
                              cache_size, cache_max_age";
-                return Err(refused("an option is unknown").hint(format!("the options are {known}")));
+                return Err(refused(format!("unknown option '{}'", name.escape_debug()))
+                    .hint(format!("the options are {known}")));
             }
         }
         Ok(())

@@ -291,7 +291,7 @@ mod tests {
     }
 
     prop_compose! {
-        fn any_physics()(
+        fn any_cost_model()(
             gap in 0..200_u64,
             largest_request in 1..500_u64,
             ranges_per_request in 1..8_usize,
@@ -315,7 +315,7 @@ mod tests {
         #[test]
         fn plans_keep_their_invariants(
             wanted in prop::collection::vec((0..3000_u64, 0..400_u64).prop_map(|(s, l)| range(s, l)), 0..60),
-            cost_model in any_physics(),
+            cost_model in any_cost_model(),
             link in any_link(),
         ) {
             let plan = plan(&wanted, &cost_model, &link);

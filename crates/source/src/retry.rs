@@ -157,9 +157,12 @@ mod tests {
         }
         assert!(retries.pause(error(), None).await.is_err());
         assert_eq!(counters.snapshot().retries, u64::from(MOST));
-        let told = counters.events.entries();
-        assert_eq!((told.len(), told[0].times), (1, u64::from(MOST)));
-        assert_eq!((told[0].event, told[0].text.as_str()), (SourceEvent::Retried, "the connection failed"));
+        let events = counters.events.entries();
+        assert_eq!((events.len(), events[0].times), (1, u64::from(MOST)));
+        assert_eq!(
+            (events[0].event, events[0].text.as_str()),
+            (SourceEvent::Retried, "the connection failed")
+        );
     }
 
     #[tokio::test]
@@ -188,9 +191,9 @@ mod tests {
         let counters = Arc::<Counters>::default();
         let mut retries =
             Retries::new(RetryPolicy::default(), &counters, "f", Deadline::after(Duration::from_secs(9)));
-        let told = retries.pause(error(), Some(Duration::from_secs(60))).await.unwrap_err();
-        assert_eq!(told.kind(), ErrorKind::Network);
-        assert!(told.to_string().contains("in 60 s"), "{told}");
+        let failure = retries.pause(error(), Some(Duration::from_secs(60))).await.unwrap_err();
+        assert_eq!(failure.kind(), ErrorKind::Network);
+        assert!(failure.to_string().contains("in 60 s"), "{failure}");
         assert_eq!(counters.snapshot().retries, 0);
     }
 

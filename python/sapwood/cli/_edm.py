@@ -11,7 +11,7 @@ from ._options import Access
 from ._output import Column, numbers, print_line, print_table, ratio
 from ._target import open_target
 
-_KEYS = {"size": "compressed_bytes", "unpacked": "uncompressed_bytes", "ratio": "ratio"}
+_KEYS = {"size": "compressed_bytes", "uncompressed": "uncompressed_bytes", "ratio": "ratio"}
 
 
 def show_edm(source: str, sort: str | None, filter_name: str | None, access: Access) -> dict[str, Any]:

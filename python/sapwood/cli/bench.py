@@ -33,7 +33,7 @@ def chain(
         list[str] | None,
         typer.Option(
             "--output",
-            metavar="PLACE",
+            metavar="OUTPUT",
             help="none, sink (stripes that are discarded), OUT.root, OUT.pds, or a directory or bucket for "
             "datasets. Repeatable; by default none.",
         ),
@@ -73,7 +73,7 @@ def chain(
     sapwood bench chain nano.root:Events --output sink --lanes 1,2,4 --threads 1,2 -o chain.html
 
     read: read, decompress, deserialise; full: also serialise, compress, write. Every run is a separate
-    process. Each dataset gets its own directory below PLACE, and stays there.
+    process. Each dataset gets its own directory below OUTPUT, and stays there.
     """
     from ..options.outputs import REPORT, check_output
     from ..studies import chain as chains

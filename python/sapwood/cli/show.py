@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,21 +17,34 @@ if TYPE_CHECKING:
     from ..model.branch import Branch
 
 
-class Sort(str, enum.Enum):
-    """The sort key of branches: the largest come first, names from A to Z."""
+# The sort keys of branches: the largest come first, names from A to Z.
+_KEYS = {
+    "size": "compressed_bytes",
+    "uncompressed": "uncompressed_bytes",
+    "ratio": "ratio",
+    "baskets": "baskets",
+}
+_NAMES = (*_KEYS, "name")
 
-    SIZE = "size"
-    UNPACKED = "unpacked"
-    RATIO = "ratio"
-    BASKETS = "baskets"
-    NAME = "name"
+
+def _sort_key(text: str) -> str:
+    """A sort key; `unpacked`, the former name of `uncompressed`, is still accepted."""
+    key = "uncompressed" if text == "unpacked" else text
+    if key not in _NAMES:
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, _NAMES))}.")
+    return key
 
 
 @command
 def show(
     sources: Files,
     sort: Annotated[
-        Sort | None, typer.Option(help="Sort the branches; by default, they are in the order of the file.")
+        str | None,
+        typer.Option(
+            parser=_sort_key,
+            metavar=f"[{'|'.join(_NAMES)}]",
+            help="Sort the branches; by default, they are in the order of the file.",
+        ),
     ] = None,
     filter_name: Filter = None,
     edm: Annotated[
@@ -54,13 +66,12 @@ def show(
     if edm:
         from ._edm import show_edm
 
-        name = None if sort is None else sort.value
-        for_each(sources, access, lambda source: show_edm(source, name, filter_name, access))
+        for_each(sources, access, lambda source: show_edm(source, sort, filter_name, access))
         return
     for_each(sources, access, lambda source: _show(source, sort, filter_name, access))
 
 
-def _show(source: str, sort: Sort | None, filter_name: str | None, access: Access) -> dict[str, Any]:
+def _show(source: str, sort: str | None, filter_name: str | None, access: Access) -> dict[str, Any]:
     """Prints a tree, branch or other object unless a JSON document is wanted, which is returned."""
     from ..report.layout import cluster_starts
     from ._object import object_document, print_object
@@ -132,17 +143,12 @@ def _total(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _sorted(rows: list[dict[str, Any]], sort: Sort | None) -> list[dict[str, Any]]:
+def _sorted(rows: list[dict[str, Any]], sort: str | None) -> list[dict[str, Any]]:
     if sort is None:
         return rows
-    if sort is Sort.NAME:
+    if sort == "name":
         return sorted(rows, key=lambda row: str(row["name"]))
-    key = {
-        Sort.SIZE: "compressed_bytes",
-        Sort.UNPACKED: "uncompressed_bytes",
-        Sort.RATIO: "ratio",
-        Sort.BASKETS: "baskets",
-    }[sort]
+    key = _KEYS[sort]
     return sorted(rows, key=lambda row: float(row[key] or 0), reverse=True)
 
 

@@ -194,9 +194,9 @@ def test_forgotten_datasets_leave_nothing_behind(family: Any, catalogue: Catalog
 
 
 def test_urls_with_secrets_are_refused(datasets: Any, catalogue: Catalog) -> None:
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as caught:
         catalogue.add("s3://key:secret@bucket/data")
-    assert "secret@" not in str(told.value) and "key" not in str(told.value).split("give keys")[0]
+    assert "secret@" not in str(caught.value) and "key" not in str(caught.value).split("give keys")[0]
 
 
 def test_no_secret_is_in_the_database(datasets: Any, tmp_path: Path) -> None:

@@ -76,16 +76,16 @@ def test_datasets_are_listed_and_searched(filled: Any, run: Run) -> None:
 def test_a_dataset_is_shown(filled: Any, run: Run) -> None:
     code, shown = run("show", "data")
     assert code == 0 and DATA in shown and "Jet" in shown and "replace" in shown
-    told = json.loads(run("show", "data", "--version", "1", "--json")[1])
-    assert {one["name"]: one["version"] for one in told["products"]} == {"Muon": 1, "Jet": 1}
-    assert [one["version"] for one in told["versions"]] == [2, 1]
+    document = json.loads(run("show", "data", "--version", "1", "--json")[1])
+    assert {one["name"]: one["version"] for one in document["products"]} == {"Muon": 1, "Jet": 1}
+    assert [one["version"] for one in document["versions"]] == [2, 1]
 
 
 def test_lineage(filled: Any, run: Run) -> None:
     code, shown = run("lineage", "data")
     assert code == 0 and "/data/a.root:Events" in shown and "skim@v1" in shown
-    told = json.loads(run("lineage", "skim", "--json")[1])
-    assert [one["steps"] for one in told["ancestors"]] == [1, 2] and told["descendants"] == []
+    document = json.loads(run("lineage", "skim", "--json")[1])
+    assert [one["steps"] for one in document["ancestors"]] == [1, 2] and document["descendants"] == []
 
 
 def test_a_refresh_tells_what_is_new_and_what_failed(filled: Any, run: Run) -> None:

@@ -182,17 +182,17 @@ class TestFailures:
 
     def test_a_server_that_is_not_there(self) -> None:
         with (
-            pytest.raises(NetworkError) as told,
+            pytest.raises(NetworkError) as caught,
             Catalog("postgresql://ada:hunter2@127.0.0.1:9/x") as catalogue,
         ):
             catalogue.count()
-        assert "hunter2" not in str(told.value) and "ada" not in str(told.value)
+        assert "hunter2" not in str(caught.value) and "ada" not in str(caught.value)
 
     def test_a_wrong_password(self, postgres: Any) -> None:
         wrong = postgres.url.replace(postgres.password, "hunter2")
-        with pytest.raises((PermissionError, NetworkError)) as told, Catalog(wrong) as catalogue:
+        with pytest.raises((PermissionError, NetworkError)) as caught, Catalog(wrong) as catalogue:
             catalogue.count()
-        assert "hunter2" not in str(told.value)
+        assert "hunter2" not in str(caught.value)
 
     @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
     def test_read_only_users_can_read(self, family: Any, database: str, postgres: Any) -> None:
@@ -218,9 +218,9 @@ class TestFailures:
 
     @pytest.mark.parametrize("url", ["mysql://u:hunter2@h/x", "sqlite://", "x://"])
     def test_urls_that_name_no_catalogue(self, url: str) -> None:
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as caught:
             Catalog(url)
-        assert "hunter2" not in str(told.value)
+        assert "hunter2" not in str(caught.value)
 
     def test_the_password_is_in_no_text(self) -> None:
         catalogue = Catalog("postgresql://ada:hunter2@db.example.org:5432/cms?sslpassword=hunter2")
@@ -261,11 +261,11 @@ class TestLog:
             log.create(1, b"first")
             with pickle.loads(pickle.dumps(log)) as copy:
                 assert copy.read(1) == b"first"
-        with DatabaseLog("postgresql://ada:hunter2@h/x", "a") as log, pytest.raises(UsageError) as told:
+        with DatabaseLog("postgresql://ada:hunter2@h/x", "a") as log, pytest.raises(UsageError) as caught:
             pickle.dumps(log)
-        assert "hunter2" not in str(told.value)
+        assert "hunter2" not in str(caught.value)
 
     def test_failures_of_the_database_are_those_of_the_log(self) -> None:
-        with DatabaseLog("postgresql://127.0.0.1:9/x", "a") as log, pytest.raises(_core.CoreError) as told:
+        with DatabaseLog("postgresql://127.0.0.1:9/x", "a") as log, pytest.raises(_core.CoreError) as caught:
             _core.check_log(log, 60)
-        assert told.value.args[0] == "network" and "127.0.0.1:9" in told.value.args[1]
+        assert caught.value.args[0] == "network" and "127.0.0.1:9" in caught.value.args[1]

@@ -27,20 +27,20 @@ def dataset(events: str, tmp_path: Path) -> stripe.Dataset:
 
 def test_the_description_of_a_dataset(dataset: stripe.Dataset, tmp_path: Path, events_file: Path) -> None:
     dataset.tag("spring")
-    told = stripe.describe(tmp_path / "events")
-    newest = told["version"]
-    assert (told["tree"], told["entries"], told["tags"]) == ("Events", 1000, {"spring": newest})
-    assert told["made"]["who"] == "ada" and told["made"]["parameters"]["campaign"] == "spring"
-    assert any(events_file.name in one for one in told["made"]["inputs"])
-    products = {one["name"]: one for one in told["products"]}
+    document = stripe.describe(tmp_path / "events")
+    newest = document["version"]
+    assert (document["tree"], document["entries"], document["tags"]) == ("Events", 1000, {"spring": newest})
+    assert document["made"]["who"] == "ada" and document["made"]["parameters"]["campaign"] == "spring"
+    assert any(events_file.name in one for one in document["made"]["inputs"])
+    products = {one["name"]: one for one in document["products"]}
     assert {"met", "Jet", "vertex"} <= products.keys()
     assert all(one["entries"] == 1000 and one["bytes"] > 0 for one in products.values())
     data = [path for path in (tmp_path / "events" / "d").rglob("*") if path.is_file()]
     stored = sum(path.stat().st_size for path in data)
     assert 0.5 * stored < sum(one["bytes"] for one in products.values()) < stored
-    assert 0 < told["objects"] <= len(data)
+    assert 0 < document["objects"] <= len(data)
     short = stripe.describe(tmp_path / "events", version="spring", sizes=False)
-    assert short["snapshot"] == told["snapshot"] and short["products"][0]["bytes"] is None
+    assert short["snapshot"] == document["snapshot"] and short["products"][0]["bytes"] is None
     entries = stripe.log(tmp_path / "events")
     assert [one["n"] for one in entries] == list(range(1, newest + 1))
     assert stripe.log(tmp_path / "events", after=newest) == []
@@ -147,8 +147,8 @@ def test_the_catalogue_remembers_where_a_log_is(
     with Catalog(database) as catalogue:
         catalogue.add(place, name="ttbar", log=database)
         dataset.append(events)
-        (told,) = catalogue.refresh()
-        assert told.error is None and told.version == dataset.version()
+        (refreshed,) = catalogue.refresh()
+        assert refreshed.error is None and refreshed.version == dataset.version()
         where, options = catalogue.place("ttbar")
         assert where == place and options["log"].dataset == dataset.describe()["dataset"]
     monkeypatch.setenv("SAPWOOD_CATALOG", database)

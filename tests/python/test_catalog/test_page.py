@@ -151,7 +151,7 @@ class TestBrowser:
             timeout=90,
         )
         assert done.returncode == 0, done.stderr
-        # What breaks the page's own policy, or is not found, is told on the console.
+        # The browser reports on the console what breaks the page's own policy, or is not found.
         assert "CONSOLE" not in done.stderr, done.stderr
         return done.stdout
 

@@ -69,7 +69,8 @@ def test_show_json(sapwood: Callable[..., Any], path: Path) -> None:
     ("sort", "key"),
     [
         ("size", "compressed_bytes"),
-        ("unpacked", "uncompressed_bytes"),
+        ("uncompressed", "uncompressed_bytes"),
+        ("unpacked", "uncompressed_bytes"),  # its former name
         ("ratio", "ratio"),
         ("baskets", "baskets"),
     ],

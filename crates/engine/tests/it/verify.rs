@@ -50,8 +50,8 @@ fn any_changed_bytes_end_in_findings_and_nothing_else() {
 #[test]
 fn progress_ends_with_all_bytes() {
     let mut last = None;
-    let mut tell = |now: VerifyProgress| last = Some(now);
-    verify_open(&open(MIXED).unwrap(), &VerifyOptions::default(), &mut tell, call!()).unwrap();
+    let mut report = |now: VerifyProgress| last = Some(now);
+    verify_open(&open(MIXED).unwrap(), &VerifyOptions::default(), &mut report, call!()).unwrap();
     let last = last.unwrap();
     assert_eq!((last.done, last.total, last.damage), (MIXED.len() as u64, MIXED.len() as u64, 0));
 }

@@ -135,7 +135,7 @@ impl<'a> PlannedRequest<'a> {
             let sent = roster.sent(id, bytes, now);
             let again = !piece.asks.is_empty();
             if again {
-                roster.tell(id, SourceEvent::Duplicated, "requested bytes that another source is slow with");
+                roster.log(id, SourceEvent::Duplicated, "requested bytes that another source is slow with");
             }
             piece.asks.push(Ask { id, number: sent.number, late: later(now, sent.limit) });
             let ranges = self.row.cut(piece.from, piece.to);

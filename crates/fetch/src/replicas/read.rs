@@ -100,7 +100,7 @@ impl SharedReplicas {
         };
         let again: u64 = orders.iter().filter(|order| order.again).map(Order::bytes).sum();
         self.counters.duplicated_bytes.add(again);
-        self.tell(news);
+        self.log(news);
         (orders, next)
     }
 

@@ -52,14 +52,14 @@ pub(crate) struct Roster {
     numbers: u64,
     exchanged: Option<Instant>,
     /// The sources that were last reported as active.
-    told: Vec<ReplicaId>,
+    reported: Vec<ReplicaId>,
     news: Vec<ReplicaNews>,
 }
 
 impl Roster {
     pub(crate) fn new(options: ReplicaReadOptions) -> Self {
-        let (replicas, cost_model, told, news) = Default::default();
-        Roster { options, replicas, cost_model, numbers: 0, exchanged: None, told, news }
+        let (replicas, cost_model, reported, news) = Default::default();
+        Roster { options, replicas, cost_model, numbers: 0, exchanged: None, reported, news }
     }
 
     /// Adds a source.
@@ -67,7 +67,7 @@ impl Roster {
         let id = self.replicas.len();
         self.replicas.push(replica);
         self.cost_model.push(cost_model);
-        self.tell(id, SourceEvent::Opened, "");
+        self.log(id, SourceEvent::Opened, "");
         id
     }
 
@@ -84,7 +84,7 @@ impl Roster {
         std::mem::take(&mut self.news)
     }
 
-    pub(crate) fn tell(&mut self, id: ReplicaId, event: SourceEvent, text: impl Into<String>) {
+    pub(crate) fn log(&mut self, id: ReplicaId, event: SourceEvent, text: impl Into<String>) {
         self.news.push(ReplicaNews { id, event, text: text.into() });
     }
 
@@ -154,11 +154,11 @@ impl Roster {
         match replica.state {
             ReplicaState::Resting { silent: true, .. } => {
                 replica.state = ReplicaState::Idle { trusted: true };
-                self.tell(id, SourceEvent::Resumed, "it answers again");
+                self.log(id, SourceEvent::Resumed, "it answers again");
             }
             ReplicaState::Idle { trusted: false } => {
                 replica.state = ReplicaState::Idle { trusted: true };
-                self.tell(id, SourceEvent::Resumed, "it answers again");
+                self.log(id, SourceEvent::Resumed, "it answers again");
             }
             _ => {}
         }
@@ -176,7 +176,7 @@ impl Roster {
         if error.kind() == ErrorKind::Changed {
             replica.state = ReplicaState::Refused;
             replica.error = Some(error);
-            self.tell(id, SourceEvent::Refused, text);
+            self.log(id, SourceEvent::Refused, text);
         } else if !is_known && !matches!(replica.state, ReplicaState::Resting { silent: false, .. }) {
             self.rest(id, error, text, false, now);
         }
@@ -199,7 +199,7 @@ impl Roster {
             replica.state = ReplicaState::Refused;
             replica.error = Some(error);
         }
-        self.tell(id, SourceEvent::Refused, text);
+        self.log(id, SourceEvent::Refused, text);
     }
 
     /// A request was cancelled because another source answered first.
@@ -235,10 +235,10 @@ impl Roster {
         replica.left = Some(now);
         replica.error = Some(error);
         if alone {
-            return self.tell(id, SourceEvent::Retried, text);
+            return self.log(id, SourceEvent::Retried, text);
         }
-        self.told.retain(|&told| told != id);
-        self.tell(id, SourceEvent::Left, text);
+        self.reported.retain(|&other| other != id);
+        self.log(id, SourceEvent::Left, text);
     }
 
     /// Updates the states.
@@ -332,12 +332,12 @@ impl Roster {
             replica.state = ReplicaState::Active;
         }
         let active: Vec<_> = before.into_iter().chain([id]).collect();
-        if self.replicas.len() > 1 && active != self.told {
+        if self.replicas.len() > 1 && active != self.reported {
             let names: Vec<_> = active.iter().filter_map(|&id| self.replicas.get(id)).collect();
             let names: Vec<_> = names.iter().map(|replica| replica.name.as_str()).collect();
-            self.tell(id, SourceEvent::Switched, format!("read from {}", names.join(" and ")));
+            self.log(id, SourceEvent::Switched, format!("read from {}", names.join(" and ")));
         }
-        self.told = active;
+        self.reported = active;
     }
 
     /// Replaces the worst source by one that is clearly better, as far as that was measured.

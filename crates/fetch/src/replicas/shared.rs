@@ -130,7 +130,7 @@ impl SharedReplicas {
             let result = change(&mut state.roster, now());
             (result, self.news(state))
         };
-        self.tell(news);
+        self.log(news);
         self.changed.notify_waiters();
         result
     }
@@ -145,7 +145,7 @@ impl SharedReplicas {
         news.into_iter().map(|one| (name(one.id), one.event, one.text)).collect()
     }
 
-    pub(crate) fn tell(&self, news: Vec<(Option<String>, SourceEvent, String)>) {
+    pub(crate) fn log(&self, news: Vec<(Option<String>, SourceEvent, String)>) {
         for (name, event, text) in news {
             self.counters.retries.add(u64::from(matches!(event, SourceEvent::Left | SourceEvent::Retried)));
             match event {
@@ -283,7 +283,7 @@ impl SharedReplicas {
         match agreed {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Changed => self.refuse(&opened, error),
-            Err(error) => self.tell(vec![(opened.source.server(), SourceEvent::Failed, error.to_string())]),
+            Err(error) => self.log(vec![(opened.source.server(), SourceEvent::Failed, error.to_string())]),
         }
         true
     }

@@ -169,7 +169,7 @@ fn wrong_answers_are_errors_of_the_server() {
 }
 
 prop_compose! {
-    fn any_physics()(
+    fn any_cost_model()(
         gap in 0..100_u64,
         largest_request in 1..500_u64,
         ranges_per_request in 1..8_usize,
@@ -189,7 +189,7 @@ proptest! {
     fn every_wanted_byte_comes_back_right(
         wanted in prop::collection::vec(any_range(), 0..40),
         known in prop::collection::vec(any_range(), 0..4),
-        cost_model in any_physics(),
+        cost_model in any_cost_model(),
     ) {
         let bytes = content(2000);
         let slice = |r: &ByteRange| bytes[r.start as usize..r.end() as usize].to_vec();

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn redirectors_are_told_what_to_avoid() {
+    fn redirectors_get_the_servers_to_avoid() {
         let servers = ["a.org:1094", "a.org:1095", "[fe80::1]:1094"].map(str::to_owned);
         assert_eq!(
             avoiding("root://r//f.root", &servers, AvoidReason::Further),

@@ -157,7 +157,7 @@ async fn outcomes_of_create_by_answer() {
         let server = ScriptedServer::start(move |_| refusal(status, word)).await;
         let directory = TestDirectory::new();
         let store = at(&server, &directory);
-        let told = match store.create("log/1", "x".into(), soon()).await {
+        let outcome = match store.create("log/1", "x".into(), soon()).await {
             Ok(CreateOutcome::Done) => "done",
             Ok(CreateOutcome::Exists) => "exists",
             Ok(CreateOutcome::Unclear(_)) => "unclear",
@@ -167,7 +167,7 @@ async fn outcomes_of_create_by_answer() {
                 error.kind().code()
             }
         };
-        assert_eq!(told, meaning, "{status} {word}");
+        assert_eq!(outcome, meaning, "{status} {word}");
         let once = if meaning == "permission" { 2 } else { 1 };
         assert_eq!(server.requests().len(), once, "it is not tried again after {status}");
         let request = &server.requests()[0];

@@ -257,10 +257,10 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn what_does_not_fit_is_reported() {
         let with = |value| Value::Members(vec![("fString".to_owned(), value)]);
-        let told = |value| bytes_of("TObjString", &with(value)).unwrap_err().to_string();
-        assert!(told(Value::Int(3)).contains("fString"));
+        let message = |value| bytes_of("TObjString", &with(value)).unwrap_err().to_string();
+        assert!(message(Value::Int(3)).contains("fString"));
         assert!(bytes_of("TObjString", &Value::Members(vec![])).is_err());
         assert!(bytes_of("Strange", &with(Value::Null)).unwrap_err().to_string().contains("Strange"));
         assert!(bytes_of("TArrayD", &Value::Numbers(Primitive::F32, vec![0; 4])).is_err());

@@ -42,10 +42,10 @@ fn an_expired_version_can_be_read_for_the_grace_period() {
         assert_eq!(dataset.collect(WEEK, soon()).await.unwrap().objects, []);
         assert!(open_at(&store, &Version::Number(3)).await.is_ok());
         store.advance(8 * DAY);
-        let told = dataset.collect(GcOptions { dry_run: true, ..WEEK }, soon()).await.unwrap();
+        let planned = dataset.collect(GcOptions { dry_run: true, ..WEEK }, soon()).await.unwrap();
         assert_eq!(stored(&*store).await, all);
         let done = dataset.collect(WEEK, soon()).await.unwrap();
-        assert_eq!(done, told);
+        assert_eq!(done, planned);
         assert!(done.bytes > 0 && done.objects.len() == all.len() - stored(&*store).await.len());
         let newest = open(&store).await;
         assert_eq!(read(&newest).await.unwrap(), (contents, stored(&*store).await));
@@ -226,8 +226,8 @@ fn verification_names_object_product_and_entries() {
             if let Some(damaged) = damaged {
                 store.put(&key, damaged, soon()).await.unwrap();
             }
-            let told = verify(&dataset).await;
-            let wrong = told.wrong.iter().find(|wrong| wrong.product.as_deref() == Some("B")).unwrap();
+            let report = verify(&dataset).await;
+            let wrong = report.wrong.iter().find(|wrong| wrong.product.as_deref() == Some("B")).unwrap();
             assert!(wrong.object.ends_with(&key) && wrong.entries == (20, 5), "{wrong:?}");
         }
         store.put(&key, whole, soon()).await.unwrap();
@@ -244,9 +244,9 @@ fn verification_names_object_product_and_entries() {
         for (key, count) in parts {
             let whole = store.get(&key, None, soon()).await.unwrap();
             store.delete(std::slice::from_ref(&key), soon()).await.unwrap();
-            let told = verify(&dataset).await;
-            assert_eq!(told.wrong.len(), count, "{told:?}");
-            assert!(told.wrong.iter().all(|wrong| wrong.object.ends_with(&key)), "{told:?}");
+            let report = verify(&dataset).await;
+            assert_eq!(report.wrong.len(), count, "{report:?}");
+            assert!(report.wrong.iter().all(|wrong| wrong.object.ends_with(&key)), "{report:?}");
             store.put(&key, whole, soon()).await.unwrap();
         }
     });

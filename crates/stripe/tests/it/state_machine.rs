@@ -227,7 +227,7 @@ impl Machine {
 
 fn go(seeds: std::ops::Range<u64>, steps: u32) {
     for seed in seeds {
-        let told = std::panic::catch_unwind(|| {
+        let outcome = std::panic::catch_unwind(|| {
             run(async {
                 let mut machine = Machine::new(seed).await;
                 for _ in 0..steps {
@@ -236,7 +236,7 @@ fn go(seeds: std::ops::Range<u64>, steps: u32) {
                 }
             });
         });
-        assert!(told.is_ok(), "with seed {seed}");
+        assert!(outcome.is_ok(), "with seed {seed}");
     }
 }
 

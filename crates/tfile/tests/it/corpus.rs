@@ -62,7 +62,7 @@ fn every_file_opens_and_everything_in_it_is_read() {
                 assert!(found.round_trips <= 1, "{name}: {} round trips", found.round_trips);
             }
             Err(error) => {
-                // A file that was never closed cannot be read, and is told.
+                // A file that was never closed cannot be read, and the error says so.
                 assert_eq!(error.kind(), ErrorKind::Truncated, "{name}: {error}");
                 assert_eq!(FileHeader::parse(data).unwrap().seek_free, 0, "{name}: {error}");
             }

@@ -125,16 +125,16 @@ async fn a_source_that_dies_costs_seconds() {
         let with_one = SIZE as f64 / 10e6;
         let seconds = read_all(&source, within(1000)).await.unwrap();
         assert!(seconds < with_one + 5.0, "{manner:?}: {seconds} s");
-        let told = counters.events.entries();
-        let left = told.iter().any(|one| matches!(one.event, SourceEvent::Left | SourceEvent::Refused));
-        assert!(left, "{manner:?}: {told:?}");
+        let events = counters.events.entries();
+        let left = events.iter().any(|one| matches!(one.event, SourceEvent::Left | SourceEvent::Refused));
+        assert!(left, "{manner:?}: {events:?}");
     }
 }
 
-/// Lines of the log: how often each of these was told.
+/// Lines of the log: how often each of these was logged.
 fn lines(counters: &Counters, events: &[SourceEvent]) -> Vec<u64> {
-    let told = counters.events.entries();
-    let times = |&event| told.iter().filter(|one| one.event == event).map(|one| one.times).sum();
+    let events = counters.events.entries();
+    let times = |&event| events.iter().filter(|one| one.event == event).map(|one| one.times).sum();
     events.iter().map(times).collect()
 }
 
@@ -202,8 +202,8 @@ async fn another_file_is_refused() {
     let (source, counters) = open(&servers, ReplicaReadOptions::default(), within(100)).await.unwrap();
     read_all(&source, within(100)).await.unwrap();
     assert_eq!(servers[1].bytes_sent(), 0);
-    let told = counters.events.entries();
-    assert!(told.iter().any(|one| one.event == SourceEvent::Refused), "{told:?}");
+    let events = counters.events.entries();
+    assert!(events.iter().any(|one| one.event == SourceEvent::Refused), "{events:?}");
     servers[0].behave(Manner::Fails(ErrorKind::Changed));
     let error = read_all(&source, within(100)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Changed);

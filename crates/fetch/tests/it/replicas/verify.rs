@@ -25,9 +25,9 @@ async fn a_source_whose_checksum_differs_is_refused() {
     let (source, counters) = open(&servers, ReplicaReadOptions::default(), within(100)).await.unwrap();
     read_all(&source, within(100)).await.unwrap();
     assert_eq!(servers[1].bytes_sent(), 0);
-    let told = counters.events.entries();
-    let refused = told.iter().find(|one| one.event == SourceEvent::Refused).unwrap();
-    assert!(refused.text.contains("its adler32 00000002 is not adler32 00000001"), "{told:?}");
+    let events = counters.events.entries();
+    let refused = events.iter().find(|one| one.event == SourceEvent::Refused).unwrap();
+    assert!(refused.text.contains("its adler32 00000002 is not adler32 00000001"), "{events:?}");
 }
 
 #[tokio::test(start_paused = true)]
