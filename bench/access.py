@@ -13,7 +13,7 @@ variable: members of the jets. In an unsplit product, these are picked out of th
 arrays: `xaod.container(…).arrays()`, `product.array()`, and `tree.arrays` for the rest.
 events(): a loop in Python that touches these columns of each event.
 lazy(): chunks of virtual arrays whose columns are touched. By default, they offer all columns of the tree;
-    with `filter_name`, only those that are read. Of a split product, they have the members, not the objects.
+    with `filter_name`, only those that are read. For a split product, they have the members, not the objects.
 ROOT: `TBranch::GetEntry` of each branch of the tree in turn, with dictionaries; keeps nothing.
 
 They read every event, every tenth event, and a tenth of the events in a row. All ways add up variables, and

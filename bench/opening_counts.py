@@ -39,7 +39,8 @@ STATES = ("cold", "warm")
 LOGIN = ("protocol", "login", "auth")
 LOG_SECONDS = 0.2
 
-# The report is imported first: meanwhile, connections that are made ahead would be counted as round trips.
+# The report is imported first: connections that are made ahead during the import would be counted as round
+# trips.
 PROGRAM = """
 import sys
 import sapwood

@@ -99,7 +99,7 @@ def halves() -> tuple[set[int], set[int]]:
 
 
 def store(options: argparse.Namespace) -> Iterator[Record]:
-    """Reads all columns of the first input from an object store near by."""
+    """Reads all columns of the first input from an object store at low latency."""
     data, every = options.data / f"{options.inputs[0]}.root", os.sched_getaffinity(0)
     for_readers, for_servers = halves()
     os.sched_setaffinity(0, for_servers)

@@ -230,7 +230,7 @@ void Reconstructed(float scale)
 
 void Aod() { Reconstructed(1); }
 
-// Hits of all detectors, besides what AOD has.
+// What AOD has, and the hits of all detectors.
 void Reco()
 {
    Reconstructed(1.4f);

@@ -80,7 +80,7 @@ def unordered_set_of_root(branch: sapwood.Branch, root: dict[str, Any]) -> bool:
 
 
 def members_of_root(branch: sapwood.Branch, root: dict[str, Any], members: dict[str, Any]) -> bool:
-    """Of members, too, ROOT shows one text per entry, and of some that it cannot name no value at all."""
+    """ROOT shows one text per entry for members, too, and no value for some that it cannot name."""
     import canon
 
     array = branch.array(entry_stop=root.get("members_n") or root["n"])

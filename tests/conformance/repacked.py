@@ -1,4 +1,4 @@
-"""Files of the corpus, written anew in several layouts and merged: every branch must stay as it was.
+"""Files of the corpus, written again in several layouts and merged: every branch must stay as it was.
 
     python tests/conformance/repacked.py [NAME ...]    all files of the corpus, or those that are named
 
@@ -70,7 +70,7 @@ def check_all(paths: Iterable[Path], layouts: Callable[[Path], Sequence[str]]) -
 
 
 def check(path: Path, layouts: Sequence[str], python: str | None) -> Outcome:
-    """Writes a file anew in some layouts, and compares. One without trees or with RNTuples is left out."""
+    """Writes a file again in some layouts, and compares. One without trees or with RNTuples is left out."""
     outcome = Outcome()
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")

@@ -122,7 +122,7 @@ def header(verdicts: list[Verdict]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=lambda name: Path(name).resolve())
-    parser.add_argument("--verdicts", type=Path, help="take these, instead of comparing anew")
+    parser.add_argument("--verdicts", type=Path, help="take these, instead of comparing again")
     options = parser.parse_args()
     if not (CORPUS / "compare.py").is_file():
         raise SystemExit(f"no corpus in {CORPUS}: set SAPWOOD_CORPUS")

@@ -2,8 +2,8 @@
 
     python stripe_machine.py {objects,sqlite,postgresql,s3} [--runs 50] [--steps 100] [--seed 0]
 
-Operations are drawn by lot; processes are killed in their midst, and calls of the database that has the log
-fail before and after they took effect. After each step, every version that is kept reads back exactly.
+Operations are drawn at random; processes are killed in their midst, and calls of the database that has the
+log fail before and after they took effect. After each step, every version that is kept reads back exactly.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Operation:
 
 
 class Machine:
-    """A dataset that is changed by lot, and what it should hold."""
+    """A dataset that is changed at random, and what it should hold."""
 
     def __init__(self, home: Home, scratch: Path, seed: int = 0) -> None:
         self.home, self.scratch, self.lottery = home, scratch, random.Random(seed)
@@ -384,7 +384,7 @@ class Machine:
         self.check()
 
     def step(self) -> None:
-        """Something, by lot."""
+        """A random operation."""
         operation = self.lottery.choice(self.OPERATIONS)(self)
         way = self.lottery.randrange(4)
         if way == 0:

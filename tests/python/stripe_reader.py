@@ -126,7 +126,7 @@ def listed(section: bytes) -> tuple[Reader, Reader, dict[str, Any]]:
 
 
 def stripes(section: bytes) -> Iterator[tuple[range, int, int | bytes, str, int, list[int], list[int]]]:
-    """Of each stripe: branches, entries, base (or bytes), object, offset, lengths of baskets, checksums."""
+    """For each stripe: branches, entries, base (or bytes), object, offset, lengths of baskets, checksums."""
     columns, _, found = listed(section)
     count, spans, ends = found["count"], found["spans"], [0] * found["branches"]
     which = np.cumsum(columns.planes(count, 4), dtype=np.uint32).tolist()
@@ -149,7 +149,7 @@ def stripes(section: bytes) -> Iterator[tuple[range, int, int | bytes, str, int,
 
 
 def statistics(section: bytes) -> list[list[tuple[int, int, Any, Any] | None]]:
-    """Of each branch, by stripe: number of values, of NaN, least and greatest (or None); or nothing."""
+    """For each branch, by stripe: number of values, of NaN, least and greatest (or None); or nothing."""
     _, reader, list_of = listed(section)
     count, spans = list_of["count"], list_of["spans"]
     columns = Reader(reader.packed())

@@ -225,7 +225,7 @@ def test_only_the_ranges_that_failed_are_asked_for_again(content: bytes, tmp_pat
         before, cut = server.requests, iter(range(1))
         server.behave = lambda request: web.cut if next(cut, None) is not None else None
         assert len(tree.arrays(names[::8], library="np")["x0"]) == 20_000
-        # Three columns, further apart than is ever read in vain, and the one that was cut off once more.
+        # Three columns, further apart than any gap that is over-read, and the one that was cut off once more.
         assert server.requests - before == 4
 
 

@@ -93,7 +93,7 @@ def test_connections_to_the_database_may_end_in_the_midst_of_answers(machine: Ma
             twin.check()
 
 
-# With the log in a database, all of this is done by the machine, too, by lot.
+# With the log in a database, the machine does all of this, too, at random.
 @pytest.mark.parametrize(
     "home", ["objects", "sqlite", "postgresql", "s3"] if EVERYTHING else ["objects"], indirect=True
 )

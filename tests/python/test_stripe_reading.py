@@ -125,7 +125,7 @@ def test_a_lost_object_is_reported_and_all_others_are_read(tmp_path: Path, event
 
 
 def requests_of_open(url: str) -> int:
-    """Of a process that makes no connections ahead of need, as others do where the first answer is late."""
+    """Counts them without connections ahead of need, which are made where the first answer is late."""
     program = "import sys, sapwood; print(sapwood.open(sys.argv[1]).file.report().requests)"
     environment = {**os.environ, "SAPWOOD_CONNECTIONS_AHEAD": "0"}
     command = [sys.executable, "-c", program, url]

@@ -238,7 +238,7 @@ def test_a_replay_makes_the_requests_of_the_job(far: str, tmp_path: Path) -> Non
 
 
 def test_policies_differ_as_they_should(nano: Path, tmp_path: Path) -> None:
-    """A job that read a local file, from afar."""
+    """A job that read a local file, replayed at high latency."""
     with sapwood.trace(tmp_path / "job.swt") as path:
         for _ in sapwood.iterate(f"{nano}:Events", COLUMNS, step_size=5_000):
             pass

@@ -25,7 +25,7 @@ class Running:
     """Where a running server or proxy is, and where it can be asked what it did."""
 
     url: str
-    """Of a server, without a slash at the end; of a proxy, its host and port."""
+    """The URL of a server, without a slash at the end; the host and port of a proxy."""
     control: str
 
     def counts(self) -> dict[str, int]:

@@ -32,7 +32,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// Adds the bytes at `start`. Of two segments with the same start, the longer is kept.
+    /// Adds the bytes at `start`. If two segments have the same start, the longer is kept.
     pub fn insert(&mut self, start: u64, bytes: Bytes) {
         let slot = self.by_start.entry(start).or_default();
         if slot.len() < bytes.len() {

@@ -47,7 +47,7 @@ pub(crate) fn largest_gap(sorted: &[ByteRange], cost_model: &CostModel, link: &L
         .map_or(least, |(_, read)| read);
     match (read.checked_sub(1).and_then(|last| gaps.get(last)), gaps.get(read)) {
         (None, _) => 0,
-        // Of gaps of equal size, all are read or none.
+        // Gaps of equal size are all read, or none.
         (Some(&last), Some(&next)) if last == next && gaps.partition_point(|&gap| gap <= last) > most => {
             last.saturating_sub(1)
         }

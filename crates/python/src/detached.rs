@@ -16,7 +16,7 @@ pub(crate) fn detached<T: Send>(
 
 /// Runs `work` without the GIL. A signal, such as Ctrl-C, ends it with the signal's own exception.
 ///
-/// Only Python's main thread gets signals. Other threads must not wait for the GIL meanwhile: if the
+/// Only Python's main thread gets signals. Other threads must not wait for the GIL in the meantime: if the
 /// interpreter ended at that moment, it would kill the thread in the middle of its work, and the process with
 /// it.
 pub(crate) fn detached_until<T: Send>(

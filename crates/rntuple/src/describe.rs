@@ -31,7 +31,7 @@ impl RNTuple {
         }
     }
 
-    /// What it says about types besides their fields.
+    /// What it says about types, other than their fields.
     pub fn type_infos(&self) -> &[ExtraTypeInfo] {
         &self.schema.extra
     }

@@ -27,7 +27,7 @@ pub(crate) struct Pages {
     pub(crate) clusters: Vec<Cluster>,
     /// The first entry of each cluster, and the end of the last.
     pub(crate) starts: Vec<u64>,
-    /// Of each column; `None` if it is unknown.
+    /// For each column; `None` if it is unknown.
     encodings: Vec<Option<Encoding>>,
     /// Whether each column may begin after the first entry.
     late: Vec<bool>,

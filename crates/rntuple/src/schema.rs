@@ -88,7 +88,7 @@ pub(crate) struct Schema {
     pub(crate) extra: Vec<ExtraTypeInfo>,
 }
 
-/// What the file says about a type besides its fields.
+/// What the file says about a type, other than its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtraTypeInfo {
     pub(crate) content: u32,

@@ -15,8 +15,8 @@ pub const SHORT_HEAD: u64 = 4 << 10;
 /// The same for distant servers.
 pub(crate) const FAR_HEAD: u64 = 64 << 10;
 
-/// Default of `SourceOptions::tail_size`. It makes room for the head: near by, and on a slow link, the bytes of both are
-/// what opening costs.
+/// Default of `SourceOptions::tail_size`. It makes room for the head: at low latency, and on a slow link, the bytes of both
+/// are what opening costs.
 pub const TAIL: u64 = 228 << 10;
 
 /// The tail for distant servers: it includes the record of a large tree, which would cost another round trip.
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_of_the_tail_is_read_from_afar() {
+    fn more_of_the_tail_is_read_at_high_latency() {
         let [near, far] = [1, 240].map(Duration::from_millis);
         assert_eq!([tail_at(near, TAIL), tail_at(far, TAIL), tail_at(far, 0)], [TAIL, FAR_TAIL, 0]);
         assert_eq!([tail_at(far, 2 * FAR_TAIL), tail_at(far, FURTHER_TAIL)], [2 * FAR_TAIL, FURTHER_TAIL]);

@@ -123,9 +123,9 @@ struct RemainingRanges {
 
 #[derive(Debug)]
 enum Reader {
-    /// Of a source that never waits.
+    /// For a source that never waits.
     Local(std::vec::IntoIter<Range<u64>>, CarriedChunks),
-    /// Of a distant source.
+    /// For a distant source.
     Ahead(Box<Windows>),
 }
 

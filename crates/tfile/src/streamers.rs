@@ -120,7 +120,7 @@ impl StreamerInfos {
 }
 
 impl FromIterator<StreamerInfo> for StreamerInfos {
-    /// The descriptions in the order of a file. Of equal ones, the first is kept: ROOT can write one twice,
+    /// The descriptions in the order of a file. If several are equal, the first is kept: ROOT can write one twice,
     /// with other bits (SchemaEvolution §8.1).
     fn from_iter<I: IntoIterator<Item = StreamerInfo>>(infos: I) -> Self {
         let mut classes: BTreeMap<String, Vec<StreamerInfo>> = BTreeMap::new();

@@ -113,7 +113,7 @@ class Database:
             _schema.check_version(version, self.shown)
         if version != _schema.VERSION:
             with self._begin(alone=True) as connection:
-                # Another process may have upgraded the tables meanwhile.
+                # Another process may have upgraded the tables in the meantime.
                 if _schema.version_of(connection) != _schema.VERSION:
                     _schema.upgrade(connection)
         self._ready = True

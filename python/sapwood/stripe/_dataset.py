@@ -112,7 +112,7 @@ class Dataset:
 
         Raises:
             UnsupportedTypeError: if a tree has other branches or types; the message names them.
-            ConflictError: if another writer changed the products meanwhile.
+            ConflictError: if another writer changed the products in the meantime.
             UsageError: if the receipt exists without ``overwrite``, or is a source.
         """
         if receipt is not None:
@@ -137,8 +137,8 @@ class Dataset:
     def commit(self, receipts: Sequence[str | os.PathLike[str]], who: str | None = None) -> Written:
         """Commits the results of many workers as one version.
 
-        Jobs that were committed before are skipped, so you can repeat the call after any failure. Of several
-        attempts of a job, the first is taken.
+        Jobs that were committed before are skipped, so you can repeat the call after any failure. If a job
+        has several attempts, the first is taken.
 
         Args:
             receipts: the files that :meth:`append` wrote.
@@ -147,7 +147,7 @@ class Dataset:
         Raises:
             FileNotFoundError: if there is no such receipt.
             ConflictError: if a receipt is older than seven days, so that its objects may have been deleted,
-                or another writer changed the products meanwhile.
+                or another writer changed the products in the meantime.
             UsageError: if a receipt is for another dataset.
         """
         texts = []
@@ -187,7 +187,7 @@ class Dataset:
 
         Raises:
             KeyInFileError: if there is no such product.
-            ConflictError: if another writer changed the same segments meanwhile.
+            ConflictError: if another writer changed the same segments in the meantime.
         """
         options = writing_options(self._options, stripe_size=stripe_size, **writing)
         with core_errors():
@@ -214,7 +214,7 @@ class Dataset:
 
         Raises:
             UsageError: if events are missing, duplicate or unknown; the message counts them.
-            ConflictError: if another writer changed the same product meanwhile.
+            ConflictError: if another writer changed the same product in the meantime.
         """
         opened = Sources(source, self._options)
         inputs, tree = opened.inputs, opened.tree
@@ -291,7 +291,7 @@ class Dataset:
 
         Raises:
             KeyInFileError: if there is no such product.
-            ConflictError: if another writer changed the same product meanwhile.
+            ConflictError: if another writer changed the same product in the meantime.
         """
         names = [name for one in products for name in check_texts("products", one)]
         with core_errors():

@@ -168,7 +168,7 @@ def _translated(file_path: str, options: dict[str, Any]) -> OpenOptions:
     given = {name: value for name, value in options.items() if name not in uproot.open.defaults}
     if given and not _URL.match(file_path):
         raise TypeError(f"there are options for a local file: {', '.join(given)}")
-    # Of one request, as in uproot: sapwood's deadline is for a whole call.
+    # It limits one request, as in uproot: sapwood's deadline is for a whole call.
     timeout = given.pop("timeout", None)
     return open_options(None, None, {**given, "read_timeout": timeout})
 

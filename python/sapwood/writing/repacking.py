@@ -195,7 +195,7 @@ def merge(
     """Merges several files or datasets into one file: trees with the same path are concatenated, in order.
 
     By default, compression, baskets and pages stay unchanged. Histograms and profiles with the same path and
-    binning are added. Of other objects with the same path, the first is kept, and the report says so. Only a
+    binning are added. If other objects have the same path, the first is kept, and the report says so. Only a
     few files are open at a time.
 
     >>> sapwood.merge(["a.root", "b.root"], "all.root", compression="zstd:5")          # doctest: +SKIP

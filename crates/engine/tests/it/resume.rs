@@ -266,7 +266,7 @@ fn runs_that_fail_one_after_the_other_come_to_an_end() {
     }
 }
 
-/// The last state that was kept, changed: the run begins anew and writes the whole file.
+/// The last state that was kept, changed: the run starts from the beginning and writes the whole file.
 fn begun_again(
     name: &str,
     change: impl FnOnce(&Directory),

@@ -87,7 +87,7 @@ fn columns_of(table: &Arc<dyn Table>, wanted: &[(String, Form)]) -> Result<Vec<u
     wanted.iter().map(find).collect()
 }
 
-/// Reads the `chosen` entries of columns in pieces, and hands over each; the next one is read meanwhile.
+/// Reads the `chosen` entries of columns in pieces, and hands over each; the next one is read in the background.
 ///
 /// # Errors
 /// Those of reading, and of `work`.

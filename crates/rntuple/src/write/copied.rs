@@ -29,7 +29,7 @@ pub struct CopiedFields {
     pub(super) specs: Vec<FieldSpec>,
     pub(super) layout: Layout,
     read: Vec<usize>,
-    /// Of each column: the one it is copied from, and the number of its elements in an entry if that is fixed.
+    /// For each column: the one it is copied from, and the number of its elements in an entry if that is fixed.
     sources: Vec<(usize, Option<u64>)>,
     /// True if some pages hold other values than those of the other RNTuple.
     is_computed: bool,

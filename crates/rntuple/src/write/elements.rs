@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_differences_that_begin_anew_in_each_page() {
+    fn ends_are_differences_that_begin_again_in_each_page() {
         let ends = [10_u64, 10, 300, 70_000].map(u64::to_le_bytes).concat();
         for (kind, bits) in [(0x0E, 32), (0x0F, 64), (0x1A, 32), (0x1B, 64)] {
             let encoding = Encoding::of(kind, bits, None).unwrap().unwrap();

@@ -47,7 +47,7 @@ pub(super) struct NewColumn {
     pub(super) compression: Compression,
     /// The first of the columns that store the same values in different encodings.
     pub(super) first_of: usize,
-    /// Of a late field: the number of the first element that is stored.
+    /// For a late field: the number of the first element that is stored.
     pub(super) first_element: u64,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct NewColumn {
 pub(super) struct Layout {
     pub(super) fields: Vec<FieldRecord>,
     pub(super) columns: Vec<NewColumn>,
-    /// Of each top-level field.
+    /// For each top-level field.
     pub(super) nodes: Vec<Node>,
     /// The columns that the nodes feed, in the order of a walk through all of them.
     pub(super) fed: Vec<usize>,

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_connections_pay_from_afar() {
+    fn more_connections_pay_off_at_high_latency() {
         let at = |millis| connections_at(Duration::from_millis(millis), 1000);
         assert_eq!([at(0), at(20), at(80), at(240)], [64, 384, 768, 768]);
         assert_eq!(connections_at(FAR, 100), 100);

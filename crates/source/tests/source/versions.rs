@@ -1,4 +1,4 @@
-//! Reading a file that changes meanwhile is an error.
+//! Reading a file that changes in the meantime is an error.
 
 use super::{Zoo, error_of};
 use sapwood_core::{ByteRange, ErrorKind};

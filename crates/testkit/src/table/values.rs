@@ -8,9 +8,9 @@ use sapwood_table::{EntryRead, Lazy, LazyOptions, Query, Scan, Table, member};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Of tables with at most so many entries, every range is read.
+/// Every range is read of tables with at most this many entries.
 const EVERY_RANGE: u64 = 14;
-/// Of larger ones, and of all: so many ranges.
+/// The number of ranges that are read of larger tables, and of all tables.
 const RANGES: usize = 24;
 
 pub(super) fn read<Q: Into<Query> + Clone>(

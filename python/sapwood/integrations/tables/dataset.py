@@ -61,7 +61,8 @@ def arrow_dataset(
         tree: the path of the tree, for files that are named without one. Default: the only tree of each file.
         columns: the columns of the table, as in :meth:`sapwood.Tree.arrays`: names, a glob or expressions.
             Default: all branches that Arrow has a type for.
-        step_size: entries, or memory, that are read at a time. The next step is fetched meanwhile.
+        step_size: entries, or memory, that are read at a time. The next step is fetched in the
+            background.
         deadline: seconds that opening a file, or reading a step, may take.
         threads, options: as in :func:`sapwood.open`.
 

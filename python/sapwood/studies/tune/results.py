@@ -123,7 +123,7 @@ def figure(values: Iterable[float]) -> Figure:
 
 
 def _course(results: Sequence[Record]) -> list[list[float]]:
-    """Of the first result. Journals of earlier versions have none."""
+    """The course of the first result. Journals of earlier versions have none."""
     return list(results[0].get("course", ())) if results else []
 
 

@@ -94,7 +94,7 @@ impl ColumnShelf {
             let open = open.min_by_key(|span| rank(&span.entries)).cloned();
             let named = index.named.get(&column).into_iter().flatten().filter(|name| holds(&name.entries));
             let named = named.min_by_key(|name| rank(&name.entries)).cloned();
-            // A thread that hashes may take up another task meanwhile, which may need the lock.
+            // While it hashes, a thread may take up another task, which may need the lock.
             drop(index);
             let is_better =
                 |name: &SpanName| open.as_ref().is_none_or(|open| rank(&name.entries) < rank(&open.entries));
