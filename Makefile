@@ -78,7 +78,7 @@ docs serve-docs:
 # --- more -------------------------------------------------------------------------------------------------------
 bench: build ## measure against other readers and writers; writes docs/benchmarks/results
 bench-objects: build ## only objects: products of MiniAOD-like and xAOD-like files
-bench-remote bench-links: build servers ## only root://, http:// and s3://, at low and high latency, or slow lines
+bench-remote bench-links: build servers ## only root://, http:// and s3://, at low and high latency, or slow links
 bench-rntuple bench-learned: build servers ## only RNTuples, or lazy reading of columns that are not declared
 bench-loops: build servers ## only loops over many files
 bench-wide bench-columns bench-mounts: build ## only wide trees and data tiers, second runs, a mount

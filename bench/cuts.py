@@ -1,4 +1,4 @@
-"""The cost and gain of cuts in two stages: seconds and bytes, locally and over HTTP behind a delay line.
+"""The cost and gain of cuts in two stages: seconds and bytes, locally and over HTTP behind an emulated link.
 
     python bench/cuts.py FILE.root:Events --sorted event --spread MET_pt --columns 'Muon_*' 'Jet_*'
 
@@ -35,7 +35,7 @@ class Cost(NamedTuple):
 
 @contextmanager
 def served(folder: Path, round_trip: int, megabits: int) -> Iterator[str]:
-    """The URL of a folder behind a delay line."""
+    """The URL of a folder behind an emulated link."""
     options = ["--rtt-ms", str(round_trip), "--mbit", str(megabits)]
     with running([str(testkit()), "serve", "--root", str(folder), *options]) as server:
         yield server["url"]

@@ -7,11 +7,11 @@ trigger: 3 columns of all entries, and 20 more for 1 % or 10 % of them: from no 
 random: 3 columns of 1,000 entries in random order.
 local: the overhead of lazy readers on a local file: columns with arrays(), lazy() and events().
 
-The server is real (xrootd, or nginx for http), behind a delay line. Each run is a separate process with its
-own delay line. At high latency, the faster of two runs of sapwood and ROOT counts, unless the first is slow.
-Very slow readers are stopped, and their time is extrapolated from the completed share. uproot and coffea read
-columns in chunks; ROOT and sapwood go entry by entry. coffea may be installed in another environment: name
-its Python with --coffea PYTHON, or in the environment variable SAPWOOD_BENCH_COFFEA.
+The server is real (xrootd, or nginx for http), behind an emulated link. Each run is a separate process with
+its own emulated link. At high latency, the faster of two runs of sapwood and ROOT counts, unless the first is
+slow. Very slow readers are stopped, and their time is extrapolated from the completed share. uproot and
+coffea read columns in chunks; ROOT and sapwood go entry by entry. coffea may be installed in another
+environment: name its Python with --coffea PYTHON, or in the environment variable SAPWOOD_BENCH_COFFEA.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def command(
 
 
 def run(client: Client, far: Far, task: dict[str, Any], profile: Path, options: argparse.Namespace) -> Record:
-    """One cold run: the measurements of the reader, and the counters of the delay line."""
+    """One cold run: the measurements of the reader, and the counters of the emulated link."""
     if client.name == "coffea" and options.coffea is None:
         return {"error": "coffea is not installed"}
     call = command(client, far.url(f"{FILE}.root"), task, LIMIT, options)

@@ -1,14 +1,14 @@
-"""Reads a large file over lines with windows and losses, over few and many connections: `make bench-links`.
+"""Reads a large file over links with windows and losses, over few and many connections: `make bench-links`.
 
-    python bench/links.py [--only lines,losses] [--protocols root,http,s3] [--markdown FILE] [--json FILE]
+    python bench/links.py [--only links,losses] [--protocols root,http,s3] [--markdown FILE] [--json FILE]
 
-lines: 8 Mbit/s to 10 Gbit/s, round trips of 22 to 240 ms, and windows of 64 kB, 1 MB and 10 MB, which are
+links: 8 Mbit/s to 10 Gbit/s, round trips of 22 to 240 ms, and windows of 64 kB, 1 MB and 10 MB, which are
     what one connection may have in flight. sapwood by itself, and over root:// with 1, 2, 4, 8 and 15
     connections.
 losses: 1 Gbit/s at 100 ms, where one packet of 10⁵, 10⁴ and 10³ is lost.
 
-The servers are real (xrootd, nginx, versitygw), behind a delay line that models windows and losses: see
-`sapwood-testkit`. Each run is a separate process with its own delay line. A file is as long as the line
+The servers are real (xrootd, nginx, versitygw), behind an emulated link that models windows and losses: see
+`sapwood-testkit`. Each run is a separate process with its own emulated link. A file is as long as the link
 carries in about four seconds over 16 connections, and at most 128 MB. Times are from before opening to the
 last array: medians of --repeats runs.
 """
@@ -34,13 +34,13 @@ MOST = 16
 FIXED = [1, 2, 4, 8, 15]
 SECONDS, LARGEST, SMALLEST = 4.0, 128e6, 1e6
 LIMIT = 12.0
-# The processors of a small machine do not carry more through servers, delay line and reader.
+# The processors of a small machine do not carry more through servers, emulated link and reader.
 MACHINE = 400e6
 
 Record = dict[str, Any]
 
 
-class Line(NamedTuple):
+class Link(NamedTuple):
     """Bandwidth in 10⁶ bits per second, round trip in ms, window in bytes, share of lost packets."""
 
     megabits: float
@@ -57,7 +57,7 @@ class Line(NamedTuple):
         return min(window / (self.rtt_ms / 1e3), self.megabits * 125e3)
 
     def carries(self, connections: int) -> float:
-        """Bytes per second of so many connections."""
+        """Bytes per second of this many connections."""
         return min(connections * self.one, self.megabits * 125e3)
 
     @property
@@ -66,16 +66,16 @@ class Line(NamedTuple):
         return int(min(LARGEST, max(SMALLEST, SECONDS * min(self.carries(MOST), MACHINE))))
 
 
-LINES = [
-    Line(8, 100, 64_000),
-    Line(10, 240, 1_000_000),
-    *(Line(100, rtt, 64_000) for rtt in (22, 100)),
-    Line(1000, 22, 64_000),
-    *(Line(1000, 100, window) for window in (64_000, 1_000_000, 10_000_000)),
-    Line(1000, 240, 10_000_000),
-    Line(10_000, 100, 10_000_000),
+LINKS = [
+    Link(8, 100, 64_000),
+    Link(10, 240, 1_000_000),
+    *(Link(100, rtt, 64_000) for rtt in (22, 100)),
+    Link(1000, 22, 64_000),
+    *(Link(1000, 100, window) for window in (64_000, 1_000_000, 10_000_000)),
+    Link(1000, 240, 10_000_000),
+    Link(10_000, 100, 10_000_000),
 ]
-LOSSES = [Line(1000, 100, 10_000_000, loss) for loss in (1e-5, 1e-4, 1e-3)]
+LOSSES = [Link(1000, 100, 10_000_000, loss) for loss in (1e-5, 1e-4, 1e-3)]
 
 
 def write(path: Path, size: int) -> None:
@@ -89,7 +89,7 @@ def write(path: Path, size: int) -> None:
             tree.extend({"x": numbers.random(min(1 << 17, size // 8 - first))})
 
 
-def read(server: Server, line: Line, connections: int | None, name: str) -> Record:
+def read(server: Server, link: Link, connections: int | None, name: str) -> Record:
     """One cold run."""
     code = (
         "import sys, time, sapwood, numpy\n"
@@ -102,7 +102,7 @@ def read(server: Server, line: Line, connections: int | None, name: str) -> Reco
     environment = {**os.environ, **server.variables}
     if connections is not None:
         environment["SAPWOOD_ROOT_CONNECTIONS"] = str(connections)
-    with server.far(line.rtt_ms, line.megabits, line.window, line.loss) as far:
+    with server.far(link.rtt_ms, link.megabits, link.window, link.loss) as far:
         command = [sys.executable, "-c", code, far.url(name)]
         done = subprocess.run(
             command,
@@ -112,34 +112,34 @@ def read(server: Server, line: Line, connections: int | None, name: str) -> Reco
             timeout=10 * LIMIT,
         )
         if done.returncode:
-            raise SystemExit(f"{server.protocol}, {line}: {done.stderr[-2000:]}")
+            raise SystemExit(f"{server.protocol}, {link}: {done.stderr[-2000:]}")
         seconds, entries = done.stdout.split()
-        assert int(entries) == line.file_bytes // 8
+        assert int(entries) == link.file_bytes // 8
         return {"seconds": float(seconds), "connections": far.counts()["connections"]}
 
 
 def measure(
-    server: Server, line: Line, counts: list[int | None], repeats: int, data: Path
+    server: Server, link: Link, counts: list[int | None], repeats: int, data: Path
 ) -> Iterator[Record]:
-    """The runs of one line, in turns."""
-    name = f"links_{line.file_bytes}.root"
+    """The runs of one link, in turns."""
+    name = f"links_{link.file_bytes}.root"
     if not (data / name).exists():
-        write(data / name, line.file_bytes)
+        write(data / name, link.file_bytes)
     # What would take too long with few connections is computed.
-    slow = [count for count in counts if count and line.file_bytes / line.carries(count) > LIMIT]
+    slow = [count for count in counts if count and link.file_bytes / link.carries(count) > LIMIT]
     runs: dict[int | None, list[Record]] = {count: [] for count in counts if count not in slow}
     for _ in range(repeats):
         for count, list_of_runs in runs.items():
-            list_of_runs.append(read(server, line, count, name))
+            list_of_runs.append(read(server, link, count, name))
     for count in counts:
         common = {
             "protocol": server.protocol,
-            "line": line._asdict(),
+            "line": link._asdict(),
             "count": count,
-            "bytes": line.file_bytes,
+            "bytes": link.file_bytes,
         }
         if count in slow:
-            yield {**common, "computed": line.file_bytes / line.carries(count or 1)}
+            yield {**common, "computed": link.file_bytes / link.carries(count or 1)}
         else:
             yield {**common, "runs": runs[count]}
 
@@ -148,17 +148,17 @@ def seconds(record: Record) -> float:
     return float(record.get("computed") or median(run["seconds"] for run in record["runs"]))
 
 
-def named(line: Record) -> list[str]:
+def named(link: Record) -> list[str]:
     """The first cells of a row."""
     rate = (
-        f"{line['megabits']:g} Mbit/s" if line["megabits"] < 1000 else f"{line['megabits'] / 1000:g} Gbit/s"
+        f"{link['megabits']:g} Mbit/s" if link["megabits"] < 1000 else f"{link['megabits'] / 1000:g} Gbit/s"
     )
-    window = f"{line['window'] / 1e6:g} MB" if line["window"] >= 1e6 else f"{line['window'] / 1e3:g} kB"
-    return [rate, f"{line['rtt_ms']:g}", f"{line['loss']:g}" if line["loss"] else window]
+    window = f"{link['window'] / 1e6:g} MB" if link["window"] >= 1e6 else f"{link['window'] / 1e3:g} kB"
+    return [rate, f"{link['rtt_ms']:g}", f"{link['loss']:g}" if link["loss"] else window]
 
 
 def tables(records: list[Record]) -> dict[str, str]:
-    """One table for each protocol and kind of line."""
+    """One table for each protocol and kind of link."""
     found: dict[str, str] = {}
     for protocol in dict.fromkeys(record["protocol"] for record in records):
         for kind, lossy in (("windows", False), ("losses", True)):
@@ -171,19 +171,19 @@ def tables(records: list[Record]) -> dict[str, str]:
 def _table(records: list[Record], lossy: bool) -> str:
     counts = [count for count in dict.fromkeys(record["count"] for record in records) if count]
     limit = "loss" if lossy else "window"
-    head = ["line", "ms", limit, "MB", *(f"{count}, s" for count in counts), "by need, s", "connections"]
+    head = ["link", "ms", limit, "MB", *(f"{count}, s" for count in counts), "by need, s", "connections"]
     rows = []
-    lines = list(dict.fromkeys(json.dumps(record["line"]) for record in records))
-    for key in lines:
-        of_line = {record["count"]: record for record in records if json.dumps(record["line"]) == key}
-        auto = of_line[None]
+    links = list(dict.fromkeys(json.dumps(record["line"]) for record in records))
+    for key in links:
+        of_link = {record["count"]: record for record in records if json.dumps(record["line"]) == key}
+        auto = of_link[None]
         connections = max(run["connections"] for run in auto["runs"])
-        times = [f"{'~ ' if 'computed' in of_line[c] else ''}{seconds(of_line[c]):.2f}" for c in counts]
-        ideal = auto["bytes"] / Line(**auto["line"]).carries(MOST)
+        times = [f"{'~ ' if 'computed' in of_link[c] else ''}{seconds(of_link[c]):.2f}" for c in counts]
+        ideal = auto["bytes"] / Link(**auto["line"]).carries(MOST)
         cells = [*named(auto["line"]), f"{auto['bytes'] / 1e6:.0f}", *times, f"{seconds(auto):.2f}"]
         rows.append([*cells, str(connections), f"{seconds(auto) / ideal:.2f}"])
         if counts:
-            rows[-1].append(f"{seconds(auto) / min(seconds(of_line[count]) for count in counts):.2f}")
+            rows[-1].append(f"{seconds(auto) / min(seconds(of_link[count]) for count in counts):.2f}")
     head += ["x 16 ideal ones", *(["x best fixed"] if counts else [])]
     return results.table(head, rows)
 
@@ -206,12 +206,12 @@ def checks(records: list[Record]) -> list[results.Check]:
 
 def main() -> None:
     parser = results.parser(__doc__, data=False, check=True)
-    parser.add_argument("--only", default="lines,losses")
+    parser.add_argument("--only", default="links,losses")
     parser.add_argument("--protocols", default="root,http,s3")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    parts = {"lines": LINES, "losses": LOSSES}
-    lines = [line for part in options.only.split(",") for line in parts[part]]
+    parts = {"links": LINKS, "losses": LOSSES}
+    links = [link for part in options.only.split(",") for link in parts[part]]
     records: list[Record] = []
     with tempfile.TemporaryDirectory(prefix="sapwood-links-") as folder:
         data = Path(folder)
@@ -221,12 +221,12 @@ def main() -> None:
                 print(f"skipped: {protocol}: {lack}", file=sys.stderr)
                 continue
             with serve(protocol, data) as server:
-                for line in lines:
+                for link in links:
                     begin = time.monotonic()
                     counts = [*FIXED, None] if protocol == "root" else [None]
-                    records += measure(server, line, counts, options.repeats, data)
+                    records += measure(server, link, counts, options.repeats, data)
                     print(
-                        f"{protocol}, {line}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True
+                        f"{protocol}, {link}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True
                     )
     found = checks(records)
     shown = tables(records) | ({"Required": results.required(found)} if found else {})

@@ -9,7 +9,7 @@ trigger: 3 columns of all events, and 20 more of 1 % of them.
 
 local: from disk, with a warm page cache, all readers in turns; the medians of several runs. The cost of a
     scalar column is that of a loop over one file's events that touches four, above an empty loop of Python.
-far: over http://, root:// and s3://, behind a delay line of 1 Gbit/s; the faster of two runs. What a file
+far: over http://, root:// and s3://, behind an emulated link of 1 Gbit/s; the faster of two runs. What a file
     costs beyond one long file of the same events (nano_zstd5, 100,000 events in 20 clusters) is given in
     round trips, by the time. "Busy" is sapwood's event loop with 0.1 ms of work per event, which takes longer
     than the bytes: what it waits is not for bandwidth.
@@ -94,7 +94,7 @@ def rust_example() -> Path:
 def run(
     client: str, task: Record, urls: list[str], options: argparse.Namespace, far: Far | None = None
 ) -> Record:
-    """One run in a process of its own, with the counters of the delay line."""
+    """One run in a process of its own, with the counters of the emulated link."""
     environment = {**os.environ, **(far.variables if far else {})}
     found = measured(command(client, task, urls, options), environment, DEADLINE)
     if far is not None and "error" not in found:

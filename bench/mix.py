@@ -3,9 +3,9 @@
     python bench/mix.py --data DIR [--plot FILE.svg] [--markdown FILE] [--json FILE]
 
 The pool has 80,000 events in eight files, with a cluster every 500 events; all 14 branches are read. The
-server is real (xrootd, or nginx for http), behind a delay line; each run is a separate process with its own
-delay line. ROOT draws entries one by one, or reads on from a random entry. Slow readers are stopped, and
-their figures are extrapolated from the completed share.
+server is real (xrootd, or nginx for http), behind an emulated link; each run is a separate process with its
+own emulated link. ROOT draws entries one by one, or reads on from a random entry. Slow readers are stopped,
+and their figures are extrapolated from the completed share.
 
 The statistical price is counted on local files: how often events are used again, and how much the background
 of two signal events has in common.
@@ -66,7 +66,7 @@ CLIENTS = [
 
 
 def run(client: Client, far: Far, number: int, data: Path) -> Record:
-    """One run: the measurements of the reader, and the counters of the delay line."""
+    """One run: the measurements of the reader, and the counters of the emulated link."""
     task = [str(LIMIT), str(SIGNALS), str(number), str(SEED), TREE]
     task += [far.url(name) for name in ("signal.root", *FILES)]
     if client.cache is None:

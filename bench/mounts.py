@@ -7,8 +7,8 @@ down by the kernel (control groups, version 1; needs root). "the same bytes" is 
 baskets of these columns in the order of the file, or the whole file in pieces of 1 MiB, one after the other
 as `dd` does, and does nothing with them.
 
-sshfs: 12 columns of the file, mounted with sshfs, whose connection to sshd passes a delay line: round trips
-of 0, 10 and 50 ms. Needs sshfs, sshd and the right to mount through FUSE.
+sshfs: 12 columns of the file, mounted with sshfs, whose connection to sshd passes an emulated link: round
+trips of 0, 10 and 50 ms. Needs sshfs, sshd and the right to mount through FUSE.
 
 Each run is a process of its own, with all processors; readers take turns, and the kernel forgets the file
 before each run. Figures are medians.
@@ -95,7 +95,7 @@ def ssh_server(folder: Path) -> Iterator[tuple[int, Path]]:
 
 @contextmanager
 def mounted(data: Path, address: str, key: Path) -> Iterator[Path]:
-    """The folder, mounted over the delay line at this address."""
+    """The folder, mounted over the emulated link at this address."""
     port = address.rpartition(":")[2]
     options = f"IdentityFile={key},StrictHostKeyChecking=no,UserKnownHostsFile=/dev/null,port={port}"
     with tempfile.TemporaryDirectory(prefix="sapwood-mount-") as place:

@@ -5,7 +5,7 @@
 *Cold* is the first contact of a new process with the server. *Warm* is a second file on the same
 server, after the process has read another one. The files and servers are those of `request_counts.py`, plus
 nginx with TLS. Login is counted on its own: over root://, the requests that identify the client,
-each of which is waited for. Over https://, the delay line cannot tell the handshakes of TLS from
+each of which is waited for. Over https://, the emulated link cannot tell the handshakes of TLS from
 requests: they are part of the round trips. Connecting (TCP) is one more round trip, which it does
 not see.
 """
@@ -108,8 +108,8 @@ class Reader:
         self._process.communicate()
 
 
-class Line:
-    """The counters in front of a server: of the delay line, and of the relay or the server's log."""
+class Link:
+    """The counters in front of a server: of the emulated link, and of the relay or the server's log."""
 
     def __init__(self, stack: ExitStack, server: Server, log: Path | None) -> None:
         self._log = log
@@ -117,8 +117,8 @@ class Line:
         port = self._relay.port if self._relay else server.port
         command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{port}"]
         delay = ["--rtt-ms", str(request_counts.ROUND_TRIP_MS)]
-        link = stack.enter_context(running([*command, *delay]))
-        self.address, self._far = link["address"], Far("", "", link["control"], {})
+        proxy = stack.enter_context(running([*command, *delay]))
+        self.address, self._far = proxy["address"], Far("", "", proxy["control"], {})
 
     def counted(self) -> Counted:
         """The counts so far, without those that only open a connection or close a file."""
@@ -133,7 +133,7 @@ class Line:
 
 
 @contextmanager
-def lines(folder: Path, protocol: str) -> Iterator[tuple[Server, str, Path | None]]:
+def servers(folder: Path, protocol: str) -> Iterator[tuple[Server, str, Path | None]]:
     """A server for the folder, the pattern of its URLs with the address of the link, and its log."""
     if protocol == "root":
         with xrootd_server.data_server(folder) as xrootd:
@@ -181,21 +181,21 @@ def local(folder: Path, columns: int, state: str) -> Row:
 
 def distant(folder: Path, protocol: str) -> Iterator[Row]:
     """The rows of a protocol."""
-    with lines(folder, protocol) as (server, pattern, log):
+    with servers(folder, protocol) as (server, pattern, log):
         for state in STATES:
             for columns in COLUMNS:
                 with ExitStack() as stack:
-                    line = Line(stack, server, log)
+                    link = Link(stack, server, log)
                     variables = dict(server.variables)
                     if protocol == "s3":
-                        variables["AWS_ENDPOINT_URL"] = f"http://{line.address}"
-                    reader = Reader(pattern.format(address=line.address), columns, state, variables)
+                        variables["AWS_ENDPOINT_URL"] = f"http://{link.address}"
+                    reader = Reader(pattern.format(address=link.address), columns, state, variables)
                     stack.callback(reader.end)
                     reader.line()
-                    before = line.counted()
+                    before = link.counted()
                     reader.resume()
                     reader.line()
-                    after = line.counted()
+                    after = link.counted()
                     kinds = {k: n - before.requests.get(k, 0) for k, n in after.requests.items()}
                     login = sum(kinds.get(kind, 0) for kind in LOGIN)
                     trips = after.round_trips - before.round_trips

@@ -7,10 +7,10 @@ columns: three columns of an H1-like tree (283,000 entries, 6.6 MB of baskets in
 whole: all of a NanoAOD-like file of 450 MB at 100 ms and 1 Gbit/s, and the share of the link that is used.
 files: three columns of each of 50 files at 100 ms.
 
-The servers are real (xrootd, nginx, versitygw), behind a delay line. Each run is a separate process with its
-own delay line, so that everything but the server's page cache is cold. Clients take turns; figures are
+The servers are real (xrootd, nginx, versitygw), behind an emulated link. Each run is a separate process with
+its own emulated link, so that everything but the server's page cache is cold. Clients take turns; figures are
 medians. Time starts after imports, before the file is opened, and ends with the values in memory. Round trips
-are consecutive waits of one round-trip time, as the delay line counts them, without the TCP handshake.
+are consecutive waits of one round-trip time, as the emulated link counts them, without the TCP handshake.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Link(NamedTuple):
 
 
 def run(client: Client, far: Far, what: str, arguments: list[str], options: argparse.Namespace) -> Run:
-    """One cold run: the measurements of the reader, and the counters of the delay line at that time."""
+    """One cold run: the measurements of the reader, and the counters of the emulated link at that time."""
     command = client.command(what, options.data / "build", arguments)
     pipe, environment = subprocess.PIPE, {**os.environ, **far.variables}
     with (
@@ -175,7 +175,7 @@ def check_sums(runs: list[Run]) -> None:
 
 
 class Samples:
-    """Samples of the bytes through the delay line while a client runs."""
+    """Samples of the bytes through the emulated link while a client runs."""
 
     def __init__(self, far: Far) -> None:
         self.far = far
@@ -236,8 +236,8 @@ def many_names(file: Path) -> Iterator[tuple[Path, list[str]]]:
         yield Path(name), names
 
 
-def line_rate(server: Server, name: str) -> float:
-    """Bytes per second through a delay line without limit, measured with a plain download."""
+def link_rate(server: Server, name: str) -> float:
+    """Bytes per second through an emulated link without limit, measured with a plain download."""
     rates = []
     for _ in range(3):
         with server.far(0, 0) as far:
@@ -259,7 +259,7 @@ def measure(options: argparse.Namespace) -> Iterator[Record]:
             print("skipped, s3:// with ROOT: its wheel has no S3 client", file=sys.stderr)
         with serve(protocol, options.data) as server:
             if protocol == "http":
-                yield {"part": "line", "bytes_per_second": line_rate(server, options.files[0])}
+                yield {"part": "line", "bytes_per_second": link_rate(server, options.files[0])}
             if "columns" in options.only:
                 for name in options.files:
                     for megabits in options.megabits:

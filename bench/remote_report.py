@@ -84,7 +84,7 @@ def per_file(run: Run) -> float | None:
 def line(record: Record) -> str:
     """A progress line for a record."""
     if record["part"] == "line":
-        return f"the delay line without limit passes {record['bytes_per_second'] / 1e6:.0f} MB/s"
+        return f"the emulated link without limit passes {record['bytes_per_second'] / 1e6:.0f} MB/s"
     point = Point(record)
     where = f"{record['part']} {record['protocol']} {record.get('file', '')} {record['megabits']:g} Mbit/s"
     counts = " ".join(

@@ -22,7 +22,7 @@ import xrootd_server  # noqa: E402
 
 @dataclass(frozen=True)
 class Far:
-    """A server behind a delay line, from the point of view of a client."""
+    """A server behind an emulated link, from the point of view of a client."""
 
     protocol: str
     address: str
@@ -35,7 +35,7 @@ class Far:
         return f"{self.protocol}://{path[self.protocol]}"
 
     def counts(self) -> dict[str, Any]:
-        """The counters of the delay line."""
+        """The counters of the emulated link."""
         with urlopen(f"{self.control}/__stats__", timeout=10) as answer:
             counted: dict[str, Any] = json.load(answer)
         return counted
@@ -58,11 +58,11 @@ class Server:
         """
         command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{self.port}"]
         command += ["--rtt-ms", str(rtt_ms), "--mbit", str(megabits), "--loss", str(loss)]
-        with running([*command, *(["--window", str(window)] if window else [])]) as line:
+        with running([*command, *(["--window", str(window)] if window else [])]) as proxy:
             variables = {**self.variables, "NO_PROXY": "127.0.0.1"}
             if self.protocol == "s3":
-                variables["AWS_ENDPOINT_URL"] = f"http://{line['address']}"
-            yield Far(self.protocol, line["address"], line["control"], variables)
+                variables["AWS_ENDPOINT_URL"] = f"http://{proxy['address']}"
+            yield Far(self.protocol, proxy["address"], proxy["control"], variables)
 
 
 def testkit() -> Path:

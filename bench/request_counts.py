@@ -2,10 +2,10 @@
 
     python bench/request_counts.py [--markdown FILE] [--json FILE] [--client uproot [--python OTHER]]
 
-Each run is a new process without knowledge of the server. A delay line counts round trips, and a relay counts
-requests and ranges. The servers are real: XRootD, nginx and versitygw, as far as they are installed, and that
-of the testkit, which answers only single ranges. Requests that close files are not counted, because no client
-waits for them.
+Each run is a new process without knowledge of the server. An emulated link counts round trips, and a relay
+counts requests and ranges. The servers are real: XRootD, nginx and versitygw, as far as they are installed,
+and that of the testkit, which answers only single ranges. Requests that close files are not counted, because
+no client waits for them.
 """
 
 from __future__ import annotations

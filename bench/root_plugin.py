@@ -2,9 +2,9 @@
 
 Eight of 40 columns of 1,200,000 entries: of a TTree by RDataFrame and by a loop with a TTreeCache of 10 MB,
 and of an RNTuple by RDataFrame, over http, root and s3 at round trips of 0 and 100 ms. Then two replicas, the
-first of which falls silent in the middle. Servers are real, behind a delay line. Each run is a process of its
-own; readers take turns, figures are medians. Time starts after ROOT has compiled what it compiles, before the
-file is opened.
+first of which falls silent in the middle. Servers are real, behind an emulated link. Each run is a process of
+its own; readers take turns, figures are medians. Time starts after ROOT has compiled what it compiles, before
+the file is opened.
 """
 
 from __future__ import annotations
@@ -146,9 +146,9 @@ def hanging(bench: Bench) -> Iterator[Row]:
             continue
         with serve(protocol, bench.data) as server, server.far(0, 0) as good:
             command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{server.port}"]
-            with running([*command, "--stall-after", "6000000"]) as line:
+            with running([*command, "--stall-after", "6000000"]) as proxy:
                 separator = "//" if protocol == "root" else "/"
-                bad = f"{protocol}://{line['address']}{separator}tree.root"
+                bad = f"{protocol}://{proxy['address']}{separator}tree.root"
                 # ROOT itself goes on to the second URL only where the first cannot be opened.
                 urls = {
                     "ROOT": f"{bad}|{good.url('tree.root')}",

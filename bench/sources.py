@@ -16,10 +16,10 @@ lazy: every tenth column, all columns, and small reads, at 100 ms; normally, in 
     shared cache.
 recording: every tenth column without added latency, recorded and unrecorded in turns.
 
-The servers are real (xrootd behind a redirector, nginx, versitygw), each behind its own delay line. A replica
-dies when its delay line is killed. It hangs or becomes slow when the line blocks or limits existing
-connections. A relay in front of the server makes answers too short. Each run is a separate process. Time
-starts after imports, before the file is opened, and ends with the last value in memory.
+The servers are real (xrootd behind a redirector, nginx, versitygw), each behind its own emulated link. A
+replica dies when its emulated link is killed. It hangs or becomes slow when the link blocks or limits
+existing connections. A relay in front of the server makes answers too short. Each run is a separate process.
+Time starts after imports, before the file is opened, and ends with the last value in memory.
 """
 
 from __future__ import annotations

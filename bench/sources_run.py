@@ -104,10 +104,10 @@ def run(
         log = complaints.read()
     if watch.failed is None:
         failed()
-    found: Run = {"bytes": list(watch.samples[-1]), "ports": [each.line.port for each in places.places]}
+    found: Run = {"bytes": list(watch.samples[-1]), "ports": [each.proxy.port for each in places.places]}
     if watch.failed is not None:
         moment, place = watch.failed
-        found |= {"failed": moment, "failed_port": place.line.port}
+        found |= {"failed": moment, "failed_port": place.proxy.port}
     if job.get("trace"):
         found["samples"] = list(zip(watch.moments, watch.samples, strict=True))
     found["log"] = log.splitlines()[-LOG_LINES:]

@@ -1,4 +1,4 @@
-"""The replicas of one file: real servers, each behind a delay line that can simulate faults."""
+"""The replicas of one file: real servers, each behind an emulated link that can simulate faults."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Link(NamedTuple):
     megabits: float
 
 
-class Line:
-    """A delay line in front of a server: a separate process, so that it can be killed."""
+class Proxy:
+    """An emulated link in front of a server: a separate process, so that it can be killed."""
 
     def __init__(self, server: int, link: Link) -> None:
         command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{server}"]
@@ -85,28 +85,28 @@ class Line:
 
 @dataclass(frozen=True)
 class Place:
-    """A replica of the file; the `relay` behind the line can edit answers."""
+    """A replica of the file; the `relay` behind the proxy can edit answers."""
 
     protocol: str
-    line: Line
+    proxy: Proxy
     relay: sources_relay.Relay | None = None
 
     def url(self, name: str) -> str:
         """The URL of a file in the served folder."""
-        path = {"root": f"{self.line.address}//{name}", "http": f"{self.line.address}/{name}"}
+        path = {"root": f"{self.proxy.address}//{name}", "http": f"{self.proxy.address}/{name}"}
         return f"{self.protocol}://{path.get(self.protocol, f'data/{name}')}"
 
     def suffer(self, fault: str) -> None:
         """Simulates a fault from now on."""
         if fault == "dies":
-            self.line.kill()
+            self.proxy.kill()
         elif fault == "hangs":
-            self.line.throttle(0)
+            self.proxy.throttle(0)
         elif fault == "lapses":
-            self.line.throttle(0)
-            threading.Timer(LAPSE_SECONDS, self.line.recover).start()
+            self.proxy.throttle(0)
+            threading.Timer(LAPSE_SECONDS, self.proxy.recover).start()
         elif fault == "1 kB/s":
-            self.line.throttle(1000)
+            self.proxy.throttle(1000)
         elif self.relay is not None:
             self.relay.cuts = True
 
@@ -117,7 +117,7 @@ class Federation:
 
     places: list[Place]
     variables: dict[str, str]
-    head: Line | None = None
+    head: Proxy | None = None
 
     def urls(self, name: str) -> list[str]:
         """The URLs for a client: that of the redirector, or those of all replicas."""
@@ -126,8 +126,8 @@ class Federation:
         return [place.url(name) for place in self.places]
 
     def counts(self) -> list[dict[str, Any]]:
-        """The counters of each line."""
-        return [place.line.counts() for place in self.places]
+        """The counters of each proxy."""
+        return [place.proxy.counts() for place in self.places]
 
 
 @dataclass
@@ -151,25 +151,25 @@ class Servers:
                 server = ports[used[protocol] % len(ports)]
                 used[protocol] += 1
                 relay = stack.enter_context(sources_relay.relay(server, protocol)) if edited else None
-                line = _line(stack, relay.port if relay else server, link)
-                places.append(Place(protocol, line, relay))
-                named[server] = line.port
+                proxy = _proxy(stack, relay.port if relay else server, link)
+                places.append(Place(protocol, proxy, relay))
+                named[server] = proxy.port
             variables = {"NO_PROXY": "127.0.0.1,localhost"}
             for place in places:
                 if place.protocol == "s3":
-                    variables |= {**self.s3, "AWS_ENDPOINT_URL": f"http://{place.line.address}"}
+                    variables |= {**self.s3, "AWS_ENDPOINT_URL": f"http://{place.proxy.address}"}
             head = None
             if redirected and self.head is not None:
-                # Redirect clients to the delay lines, not to the servers.
+                # Redirect clients to the emulated links, not to the servers.
                 leader = stack.enter_context(sources_relay.relay(self.head, "root", named))
-                head = _line(stack, leader.port, links[0])
+                head = _proxy(stack, leader.port, links[0])
             yield Federation(places, variables, head)
 
 
-def _line(stack: ExitStack, server: int, link: Link) -> Line:
-    line = Line(server, link)
-    stack.callback(line.close)
-    return line
+def _proxy(stack: ExitStack, server: int, link: Link) -> Proxy:
+    proxy = Proxy(server, link)
+    stack.callback(proxy.close)
+    return proxy
 
 
 @contextmanager

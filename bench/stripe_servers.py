@@ -31,7 +31,7 @@ class ObjectStore:
 
     @property
     def remote(self) -> Server:
-        """The store as a server that can be put behind a delay line."""
+        """The store as a server that can be put behind an emulated link."""
         return Server("s3", self.name, self.server.port, self.server.variables)
 
     def objects(self, dataset: str) -> Objects:

@@ -8,7 +8,8 @@ ROOT event by event in compiled code. Readers have their default settings.
 
 disk: the files were dropped from the page cache before.
 memory: the files are in the page cache.
-http: from one server, over one delay line of 1 Gbit/s with round trips of 22 ms, which all processes share.
+http: from one server, over one emulated link of 1 Gbit/s with round trips of 22 ms, which all processes
+share.
 
 The throughput is that of all processes until the last one is done. Fairness is the time of the slowest
 process over that of the fastest. Figures are medians of runs in turns.
@@ -110,10 +111,10 @@ def measure(options: argparse.Namespace) -> Iterator[Record]:
                     for client, found in runs.items():
                         for path in paths:
                             (load_file if place == "memory" else forget)(path)
-                        with ExitStack() as line:
+                        with ExitStack() as link:
                             urls, variables = [str(path) for path in paths[:count]], {}
                             if place == "http" and server is not None:
-                                far = line.enter_context(server.far(RTT_MS, MEGABITS))
+                                far = link.enter_context(server.far(RTT_MS, MEGABITS))
                                 urls, variables = (
                                     [far.url(path.name) for path in paths[:count]],
                                     far.variables,

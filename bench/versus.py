@@ -156,7 +156,7 @@ def remote_cases(options: argparse.Namespace, scratch: Path) -> Iterator[Case]:
 def read_far(
     server: Server, link: remote.Link, what: str, arguments: list[str], options: argparse.Namespace
 ) -> Run:
-    """A run against a server behind a delay line."""
+    """A run against a server behind an emulated link."""
     with server.far(*link) as far:
         found = remote.run(remote.SAPWOOD, far, what, [far.url(arguments[0]), *arguments[1:]], options)
     if "error" in found or "stopped" in found:

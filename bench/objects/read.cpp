@@ -2,8 +2,8 @@
 //    read FILE TREE total|products|loop|skim THREADS [DICTIONARY [ARGUMENT...]]
 // total: TTree::GetEntry over all entries; products: one top-level branch after the other. Objects are discarded.
 // loop PRODUCT...: the same over these collections, whose items it counts, with a TTreeCache.
-// skim OUT COLUMN BOUND: writes the entries with COLUMN < BOUND to OUT, compressed as in FILE. It reads only COLUMN of the
-// others.
+// skim OUT COLUMN BOUND: writes the entries with COLUMN < BOUND to OUT, compressed as in FILE. It reads only COLUMN of
+// the others.
 #include <TBranchElement.h>
 #include <TClass.h>
 #include <TDataMember.h>

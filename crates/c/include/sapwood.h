@@ -62,8 +62,9 @@ uint32_t sapwood_abi(void);
 // Opens a file for reading, and sets `file`; on failure, to 0.
 //
 // `url` is a path or URL, or several of the same file with "::" between them: "https://a/f.root::root://b//f.root". It
-// may begin with "sapwood:" or "https://sapwood/". `options` has options NAME=VALUE, separated by spaces; null for none.
-// Those in the environment variable SAPWOOD_OPTIONS come before them. docs/guides/root-plugin.md lists the options.
+// may begin with "sapwood:" or "https://sapwood/". `options` has options NAME=VALUE, separated by spaces; null for
+// none. Those in the environment variable SAPWOOD_OPTIONS come before them. docs/guides/root-plugin.md lists the
+// options.
 int32_t sapwood_open(const char *url, const char *options, double seconds, sapwood_file *file, char *message,
                      size_t message_size);
 

@@ -95,8 +95,9 @@ struct SegmentRun {
 /// Writes entries that lie in many small objects again, in fewer: those of segments whose objects have less than half of
 /// the wanted size, on average, where that halves the number of objects. With `dry_run`, nothing is written.
 ///
-/// Segments that follow each other become one. If `products` are chosen, each segment is looked at alone, and keeps its batches:
-/// their stripes reach over as many entries as they can, and small ones share objects; all else stays as it is.
+/// Segments that follow each other become one. If `products` are chosen, each segment is looked at alone, and keeps its
+/// batches: their stripes reach over as many entries as they can, and small ones share objects; all else stays as it
+/// is.
 ///
 /// Earlier versions keep what they have.
 ///

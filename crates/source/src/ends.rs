@@ -15,8 +15,8 @@ pub const SHORT_HEAD: u64 = 4 << 10;
 /// The same for distant servers.
 pub(crate) const FAR_HEAD: u64 = 64 << 10;
 
-/// Default of `SourceOptions::tail_size`. It makes room for the head: at low latency, and on a slow link, the bytes of both
-/// are what opening costs.
+/// Default of `SourceOptions::tail_size`. It makes room for the head: at low latency, and on a slow link, the bytes of
+/// both are what opening costs.
 pub const TAIL: u64 = 228 << 10;
 
 /// The tail for distant servers: it includes the record of a large tree, which would cost another round trip.

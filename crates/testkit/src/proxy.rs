@@ -1,9 +1,9 @@
 //! A TCP proxy that emulates the distance between a client and a server.
 //!
-//! Each direction is a delay line: bytes are passed on half a round trip after they arrive, however many are in flight,
-//! so that the delay does not reduce the bandwidth. The first byte of a connection takes one more round trip, for the
-//! handshake, which the proxy cannot delay. Only a [window](EmulatedLink::window) or [losses](EmulatedLink::loss) limit
-//! what a connection has in flight.
+//! Each direction is an emulated link: bytes are passed on half a round trip after they arrive, however many are in
+//! flight, so that the delay does not reduce the bandwidth. The first byte of a connection takes one more round trip,
+//! for the handshake, which the proxy cannot delay. Only a [window](EmulatedLink::window) or
+//! [losses](EmulatedLink::loss) limit what a connection has in flight.
 //!
 //! # Round trips
 //! On each connection, a wait begins when bytes come from the client after bytes to the client, or at the start. It ends

@@ -96,8 +96,8 @@ def update(
 
     Existing content is not changed and can be read in the meantime. New content becomes visible at the end
     of the ``with`` block. If the block raises an exception, or the process is killed, the file keeps its
-    previous content. A second object with the same name gets the next cycle. You can also add entries to existing
-    trees, including those written by ROOT and uproot, if sapwood can write their types of branches:
+    previous content. A second object with the same name gets the next cycle. You can also add entries to
+    existing trees, including those written by ROOT and uproot, if sapwood can write their types of branches:
     ``file["Events"].extend({"met": …})``, with a column for each branch except counters.
 
     Args:

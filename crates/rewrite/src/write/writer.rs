@@ -64,7 +64,8 @@ impl Writer {
     }
 
     /// A writer that adds to the local file at a path or `file://` URL. The present content stays as it is and can be
-    /// read in the meantime; additions become visible with [`commit`](Writer::commit). The title in the options is ignored.
+    /// read in the meantime; additions become visible with [`commit`](Writer::commit). The title in the options is
+    /// ignored.
     ///
     /// # Errors
     /// `NotFound`, `Permission`; `Io` if another writer is adding to the file; `NotRoot`, `Truncated` or `Corrupt` if

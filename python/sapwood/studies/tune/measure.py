@@ -17,7 +17,7 @@ from ...query.filters import Filters
 from ...query.reading import read_and_drop, read_chosen_and_drop
 from ...query.select import select
 from ...query.steps import entry_steps
-from ...report.replaying import Line, replay
+from ...report.replaying import Link, replay
 from ...report.tracing import trace
 from ...writing.repacking import repack
 from ..process import serve
@@ -135,7 +135,7 @@ def over_link(task: Result) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         with trace(Path(folder, "job.swt")) as recording:
             result = read_once(task, workload)
-        cost = replay(recording, line=Line(rtt, bandwidth))[0]
+        cost = replay(recording, link=Link(rtt, bandwidth))[0]
     seconds = min(cost.seconds, cost.waited + result["cpu_seconds"])
     modelled = {
         "seconds": seconds,
