@@ -8,8 +8,8 @@ ROOT event by event in compiled code. Readers have their default settings.
 
 disk: the files were dropped from the page cache before.
 memory: the files are in the page cache.
-http: from one server, over one emulated link of 1 Gbit/s with round trips of 22 ms, which all processes
-share.
+http: from one server, over one emulated link of 1 Gbit/s with round trips of 22 ms, which all
+    processes share.
 
 The throughput is that of all processes until the last one is done. Fairness is the time of the slowest
 process over that of the fastest. Figures are medians of runs in turns.

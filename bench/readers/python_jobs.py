@@ -3,8 +3,8 @@
     python_jobs.py TASK
 
 TASK is JSON: "source", "tree", "entries" and "step", what is read, and in how many entries at a time;
-"target", "compression", "cluster" and "every", what is written, with so many entries in a cluster, and every
-so many-th column; "work", seconds of CPU time per event; and "recording", a file. The job is recorded with
+"target", "compression", "cluster" and "every", what is written, the entries of a cluster, and that every n-th
+column is written; "work", seconds of CPU time per event; and "recording", a file. The job is recorded with
 `sapwood.trace`, whose figures are printed with the seconds of computation and the size of the output. After
 that, a sample of the written columns is read again, and compared with the input.
 """
@@ -23,7 +23,7 @@ import awkward as ak
 import sapwood
 from sapwood.report.tracing import summary
 
-# One in so many of the written columns is compared.
+# One in this many of the written columns is compared.
 SAMPLED = 10
 
 Task = dict[str, Any]

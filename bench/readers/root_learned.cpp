@@ -3,7 +3,8 @@
 // root_learned CACHE SECONDS startup|trigger|random URL TREE START EVERY OFFSET COLUMN... [-- COLUMN...]
 //
 // CACHE is the size of the TTreeCache in bytes: 0 for none, -1 for what ROOT takes by itself. The columns behind "--"
-// are read, from the entry START on, for every EVERY-th entry. After so many SECONDS the loop ends early, and the result says what share it did.
+// are read, from the entry START on, for every EVERY-th entry. After SECONDS seconds the loop ends early, and the
+// result says what share it did.
 #include "remote.h"
 #include <TBranch.h>
 #include <TFile.h>

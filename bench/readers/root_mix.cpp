@@ -3,8 +3,8 @@
 // root_mix random|sequential CACHE SECONDS SIGNALS NUMBER SEED TREE SIGNAL POOL...
 //
 // Each signal event is read with NUMBER background events: entries of the pool that are drawn at random, or, from a random entry on, one after
-// the other. CACHE is the size of the TTreeCache in bytes: 0 for none, -1 for what ROOT takes by itself. Files stay open. After so many
-// SECONDS the loop ends early, and the result says what share it did.
+// the other. CACHE is the size of the TTreeCache in bytes: 0 for none, -1 for what ROOT takes by itself. Files stay
+// open. After SECONDS seconds the loop ends early, and the result says what share it did.
 #include "remote.h"
 #include <TBranch.h>
 #include <TFile.h>

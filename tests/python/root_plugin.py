@@ -34,7 +34,7 @@ std::vector<double> SumsOf(TTree &tree, const std::vector<std::string> &columns)
 
 
 def loop(name: str, url: str, columns: list[str], cache: int) -> dict[str, Any]:
-    """The sums of columns of a tree of doubles, by a loop with a cache of so many bytes."""
+    """The sums of columns of a tree of doubles, by a loop with a cache of this many bytes."""
     ROOT.gInterpreter.Declare(LOOP)
     with ROOT.TFile.Open(url) as file:
         tree = file.Get(name)

@@ -296,7 +296,7 @@ class Machine:
         return faults.calls
 
     def kill(self, operation: Operation, after: int) -> bool:
-        """Does it in a process that is killed after so many changes of files; whether it was."""
+        """Does it in a process that is killed after this many changes of files; whether it was."""
         self.story.append(f"{operation.words}, killed after {after}")
         killed = self._kill(lambda: operation.work(self.home.open(), 1), after)
         seen = self.see(operation)

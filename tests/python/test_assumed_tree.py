@@ -50,7 +50,7 @@ def url() -> Iterator[str]:
 
 
 def written(folder: Path, entries: int) -> tuple[bytes, int, int]:
-    """A file with a tree of so many entries, where the tree's record lies, and how long that is."""
+    """A file with a tree of this many entries, where the tree's record lies, and how long that is."""
     path = folder / f"{entries}.root"
     with uproot.recreate(path, compression=None) as file:
         tree = file.mktree("t", {"x": "i4", "y": "f8"})

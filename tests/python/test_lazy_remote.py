@@ -30,7 +30,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     random = np.random.default_rng(3)
     with uproot.recreate(folder / "far.root", compression=None) as file:
         tree = file.mktree("Events", {f"x{i}": "var * float64" for i in range(COLUMNS)})
-        # uproot has no word for it: a cluster ends after so many entries.
+        # uproot has no word for it: a cluster ends after this many entries.
         tree._cascading._metadata["fAutoFlush"] = CLUSTER
         for _ in range(CLUSTERS):
             values = ak.from_regular(random.random((CLUSTER, 10)))

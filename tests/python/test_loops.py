@@ -34,7 +34,7 @@ def write(path: Path, first: int, types: dict[str, str], clusters: int = CLUSTER
     """A file with a tree "Events": x counts from ``first`` on, n = x % 3, and y has n items."""
     with uproot.recreate(path, compression=uproot.ZSTD(3)) as file:
         tree = file.mktree("Events", types)
-        # uproot has no word for it: a cluster ends after so many entries.
+        # uproot has no word for it: a cluster ends after this many entries.
         tree._cascading._metadata["fAutoFlush"] = CLUSTER
         for cluster in range(clusters):
             x = np.arange(CLUSTER) + first + cluster * CLUSTER

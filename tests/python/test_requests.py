@@ -14,7 +14,7 @@ import request_counts
 from request_counts import CLUSTERS, COLUMNS, Bench, Counts
 
 FIVE, TWENTY = 5 * CLUSTERS, 20 * CLUSTERS
-"""Baskets of so many columns."""
+"""The numbers of baskets of five and of twenty columns."""
 
 # Most requests, ranges and round trips by pattern, for each protocol in the order of PROTOCOLS. Three of the
 # round trips over root:// are protocol, login and open; connecting (TCP) is one more everywhere.

@@ -180,7 +180,7 @@ class TestTwoGateways:
 
 @testkit.needs_testkit
 class TestCutAnswers:
-    """Connections end after so many bytes to the client, in the midst of headers and of bodies."""
+    """Connections end after this many bytes to the client, in the midst of headers and of bodies."""
 
     @pytest.mark.parametrize("limit", [150, 1000, 2500, 9000])
     def test_a_whole_dataset(

@@ -14,7 +14,7 @@ pub enum ChainSource {
     Tree(File, String),
     /// A flat file of serialised events, at a path or URL.
     Flat(String, Box<SourceOptions>),
-    /// No source: so many events without columns.
+    /// No source: this many events without columns.
     Empty(u64),
 }
 

@@ -128,7 +128,7 @@ pub(super) struct ObjectRead {
     wanted: ByteRange,
     /// The range to read.
     pub(super) range: ByteRange,
-    /// The size of the object, if so much of it is wanted that reading all of it may be better: some servers send whole
+    /// The size of the object, if enough of it is wanted that reading all of it may be better: some servers send whole
     /// objects with less work.
     pub(super) whole: Option<u64>,
     /// The stripes in the range, and the one that begins before it.

@@ -278,7 +278,10 @@ fn rewrite(
     let template = Template::of_snapshot(part.snapshot(), call)?;
     let mut tree = open_tree(&file, &template.tree, call)?;
     if tree.meta.entries != run.entries {
-        return Err(Error::corrupt("a segment has not as many entries as the dataset says"));
+        let (found, stated) = (tree.meta.entries, run.entries);
+        return Err(Error::corrupt(format!(
+            "a segment has other entries than the dataset states: {found} instead of {stated}"
+        )));
     }
     let mut products = template.products_in(&tree, true)?;
     products.retain(|product| chosen.names.contains(&product.name.as_str()));

@@ -101,7 +101,7 @@ impl EventLoop {
         }
     }
 
-    /// Begins to open files, until so many do as the options say; without one in use, one more.
+    /// Opens files in the background until the configured number are open, plus one if none is in use.
     fn open_ahead(&mut self, call: &Call<'_>) -> Result<()> {
         let wanted = self.job.options.files_ahead + usize::from(self.current.is_none());
         let patience = call.deadline().remaining();

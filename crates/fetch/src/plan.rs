@@ -103,7 +103,7 @@ pub(crate) enum Merging {
     /// As is cheapest.
     #[default]
     Cheapest,
-    /// Those whose gap is at most so many bytes.
+    /// Those whose gap is at most this many bytes.
     Gap(u64),
     /// None: every range is a request.
     Never,

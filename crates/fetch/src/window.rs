@@ -15,7 +15,7 @@ const NEAR_WINDOW: u64 = 1 << 20;
 /// What a window is worth at the least, in round trips of the nominal bandwidth: it must not cost much to wait for one.
 const ROUND_TRIPS: u64 = 8;
 
-/// Windows that are small because the server is near: at most so many, as each costs some work.
+/// Windows that are small because the server is near: at most this many, as each costs some work.
 const MOST_NEAR_WINDOWS: u64 = 16;
 
 /// The largest share of the prefetching budget that one window takes.

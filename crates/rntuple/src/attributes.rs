@@ -1,4 +1,4 @@
-//! Attribute sets: RNTuples that say something about ranges of entries of another.
+//! Attribute sets: RNTuples that describe ranges of entries of another.
 
 use crate::anchor::Anchor;
 use crate::blob::uncompress;

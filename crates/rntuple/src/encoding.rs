@@ -40,7 +40,7 @@ impl Encoding {
     /// The encoding of a column type; `None` if it is unknown.
     ///
     /// # Errors
-    /// `Corrupt` if the type does not have so many bits.
+    /// `Corrupt` if the type does not have this number of bits.
     pub(crate) fn of(kind: u16, bits: u16, range: Option<(f64, f64)>) -> Result<Option<Encoding>> {
         use Primitive::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
         let plain = |primitive| Kind::Plain { primitive, split: false, zigzag: false };
@@ -87,7 +87,7 @@ impl Encoding {
         }
     }
 
-    /// Bytes of so many elements; there are fewer than 2³¹ in a page.
+    /// Bytes of this many elements; there are fewer than 2³¹ in a page.
     pub(crate) fn bytes(self, elements: u64) -> u64 {
         elements.saturating_mul(u64::from(self.bits)).div_ceil(8)
     }

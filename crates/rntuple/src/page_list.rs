@@ -43,7 +43,7 @@ pub(crate) struct ColumnPages {
 }
 
 impl ColumnPages {
-    /// Moves the column behind so many zeros.
+    /// Moves the column behind this many zeros.
     pub(crate) fn shift(&mut self, zeros: u64) -> Option<()> {
         for page in &mut self.pages {
             page.first = page.first.checked_add(zeros)?;

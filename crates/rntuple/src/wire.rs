@@ -97,7 +97,7 @@ impl<'a> Wire<'a> {
 
     fn bytes(&mut self, len: usize) -> Result<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(len) else {
-            return Err(self.corrupt("ends within a record"));
+            return Err(self.corrupt("ends in the middle of a record"));
         };
         self.rest = rest;
         Ok(taken)
@@ -105,7 +105,7 @@ impl<'a> Wire<'a> {
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let Some((taken, rest)) = self.rest.split_first_chunk::<N>() else {
-            return Err(self.corrupt("ends within a record"));
+            return Err(self.corrupt("ends in the middle of a record"));
         };
         self.rest = rest;
         Ok(*taken)

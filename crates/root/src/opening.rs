@@ -21,8 +21,8 @@ pub async fn open(url: &str, options: &OpenOptions, trace: Trace) -> Result<Reac
     Ok(ReachedSource { source, known, trace })
 }
 
-/// The cache of the decoded columns of a file that was opened at `url`; `None` without one, or if nothing tells this version
-/// of the file from others.
+/// The cache of the decoded columns of a file that was opened at `url`; `None` without one, or if nothing identifies
+/// this version of the file.
 pub(crate) fn column_shelf(
     url: &str,
     options: &OpenOptions,

@@ -37,7 +37,7 @@ pub struct ReplicaOptions {
     pub documents: Vec<String>,
     /// Most replicas to read at once; with 1, no redirector is asked for a second one. Default: 2.
     pub sources: usize,
-    /// While so many are read, when a further one is opened and probed: see
+    /// When a further one is opened and probed while that many are read: see
     /// [`ReplicaReadOptions::probe_interval`](sapwood_fetch::replicas::ReplicaReadOptions::probe_interval).
     pub probe_interval: Duration,
 }

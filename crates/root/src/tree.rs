@@ -151,7 +151,7 @@ impl Tree {
         self.sets().iter().map(AttributeSet::name)
     }
 
-    /// An attribute set: an RNTuple whose entries say something about ranges of entries of this one.
+    /// An attribute set: an RNTuple whose entries describe ranges of entries of this one.
     ///
     /// # Errors
     /// `Missing` if there is none of this name; `Unsupported` if its schema is not known; those of the source;

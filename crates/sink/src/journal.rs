@@ -84,7 +84,7 @@ impl Journal {
         self.broken || self.writing.as_ref().is_some_and(|writing| !writing.is_finished())
     }
 
-    /// Begins to write a record about a file of which so many bytes were handed to the system; given the file, it
+    /// Begins to write a record about a file of which this many bytes were handed to the system; given the file, it
     /// first waits until these are on the disk. A journal that cannot be written is abandoned; its earlier records
     /// stay valid.
     pub(crate) fn keep(&mut self, part: Option<File>, bytes: u64, note: Vec<u8>) {

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 
 /// Bytes of the first parts. Stores want at least 5 MiB in all but the last.
 const PART: usize = 8 << 20;
-/// After so many parts, the following ones are twice as long: stores take 10,000 parts, which so suffice for the
-/// largest object.
+/// After this many parts, later parts double in size, because stores accept at most 10,000 parts.
 const PARTS_OF_A_LENGTH: usize = 1000;
 /// Most bytes that are held back.
 const MOST_HELD: usize = 1 << 30;
@@ -45,7 +44,7 @@ pub(crate) fn offset_of(number: usize) -> u64 {
 }
 
 impl UploadParts {
-    /// Resumes after so many parts, including those that were held back.
+    /// Resumes after this many parts, including those that were held back.
     pub(crate) fn resume(number: usize, held: BTreeMap<usize, Vec<u8>>) -> UploadParts {
         let held_bytes = held.values().map(Vec::len).sum();
         let held = held.into_iter().map(|(number, bytes)| (offset_of(number), (number, bytes))).collect();

@@ -23,7 +23,7 @@ pub(super) struct UploadJournal {
     reached: usize,
     noted: usize,
     noted_held: usize,
-    /// A note to write once all parts that begin before so many bytes were sent.
+    /// A note to write once all parts that begin before this number of bytes were sent.
     waiting: Option<(u64, Vec<u8>)>,
 }
 

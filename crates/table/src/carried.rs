@@ -34,7 +34,7 @@ struct CarriedChunk {
 }
 
 impl CarriedChunks {
-    /// Holds at most so many bytes, and never more than usual.
+    /// Holds at most this many bytes, and never more than usual.
     pub(crate) fn within(bytes: u64) -> CarriedChunks {
         let most = usize::try_from(bytes).unwrap_or(usize::MAX).min(MOST);
         CarriedChunks { chunks: Mutex::default(), bytes: AtomicUsize::new(0), most }

@@ -52,7 +52,7 @@ impl Flow {
         (self.window / 8.0).max(PACKET) as usize
     }
 
-    /// When so many more bytes may be sent, at the earliest.
+    /// The earliest time at which this many more bytes may be sent.
     pub(crate) fn admit(&mut self, bytes: usize, now: Instant) -> Instant {
         let mut moment = now;
         while let Some(&(len, acknowledged)) = self.in_flight.front() {

@@ -57,7 +57,7 @@ class Library(ABC):
 
     @abstractmethod
     def lists(self, table: Any, counts: NDArray[np.int64], axes: Mapping[str, Sequence[int]]) -> Any:
-        """The items of a table in lists of so many; ``axes`` names and labels the axes of ``counts``."""
+        """The items of a table in lists of these counts; ``axes`` names and labels the axes of ``counts``."""
 
     def group(
         self, arrays: dict[str, Any], how: Any, index: Any, docs: Mapping[str, Doc], title: Doc | None

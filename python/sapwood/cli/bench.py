@@ -50,7 +50,10 @@ def chain(
         str, typer.Option(metavar="SIZE,…", help="Bytes per object of a dataset, such as 128kB,512kB.")
     ] = "1MiB",
     groups: Annotated[
-        str, typer.Option(metavar="yes|no", help="Whether small products share objects; or both: yes,no.")
+        str,
+        typer.Option(
+            metavar="yes|no", help="Whether small products share objects: yes, no, or both (yes,no)."
+        ),
     ] = "yes",
     most_entries: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="The most events to process.")

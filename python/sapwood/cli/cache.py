@@ -79,7 +79,7 @@ def clear(
     ] = None,
     directory: Directory = None,
 ) -> None:
-    """Remove what is cached of one file, or of all. Programs with open files can go on reading."""
+    """Remove the cached data of one file, or of all files. Programs with open files can go on reading."""
     from ..options.cache import clear as clear_cache
 
     print_line(f"{human_bytes(clear_cache(directory, url=url))} freed")

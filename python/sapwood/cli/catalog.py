@@ -118,7 +118,9 @@ def search(
     ] = None,
     product: Annotated[
         str | None,
-        typer.Option("--product", "-p", metavar="GLOB", help="Only datasets that now have this product."),
+        typer.Option(
+            "--product", "-p", metavar="GLOB", help="Only datasets whose newest version has this product."
+        ),
     ] = None,
     at_least: Annotated[
         int | None,
@@ -204,7 +206,7 @@ def serve(
 ) -> None:
     """Serve a read-only page to browse the catalogue, until Ctrl-C.
 
-    There is no password: listen beyond this machine only where everybody may look.
+    There is no password: listen beyond this machine only if everyone may see the data.
     """
     from ..catalog.web import CatalogPage
     from ..monitoring._udp import host_and_port

@@ -36,7 +36,8 @@ def monitor(
     """Collect records of reads, and show them in the browser.
 
     Programs send them if SAPWOOD_MONITORING=udp://HOST:PORT is set; CMSSW sends them if this address is its
-    statistics destination. There is no password: listen beyond this machine only where anybody may look.
+    statistics destination. There is no password: listen beyond this machine only if everyone may see the
+    data.
 
     \b
     sapwood monitor

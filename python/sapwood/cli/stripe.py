@@ -361,7 +361,7 @@ def base(
 @command
 def drop(
     dataset: Dataset,
-    products: Annotated[list[str], typer.Argument(metavar="PRODUCT...", help="Their names.")],
+    products: Annotated[list[str], typer.Argument(metavar="PRODUCT...", help="The names of the products.")],
     who: Who = None,
     *,
     access: Access,

@@ -83,7 +83,7 @@ def nanoevents(
         reading = lazy_options(columns, profile, caching, threads, deadline)
         return make(open_reader(files, "nanoevents", entry_start, entry_stop, reading))
     if entry_start is not None or entry_stop is not None:
-        raise UsageError("'entry_start' and 'entry_stop' are of a tree: for files, give their 'steps'")
+        raise UsageError("'entry_start' and 'entry_stop' apply to one tree; for files, use 'steps'")
     use = CarriedUse("nanoevents", lazy_options(columns, profile, caching, None, None), ALL)
     loop = LoopOptions(allow_missing, on_error, resume, progress)
     touched = TouchedFiles(files, open_options(deadline, threads, options), loop, use)

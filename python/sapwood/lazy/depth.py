@@ -12,7 +12,7 @@ _LATEST = 0.25
 class Depth:
     """The number of windows to decode ahead of the one in use.
 
-    One is enough if decoding takes no longer than the use of a window. If it takes longer, so many are
+    One is enough if decoding takes no longer than the use of a window. If it takes longer, enough are
     decoded at the same time that one is ready whenever one is used up; but no more than there are threads,
     which would gain nothing, and no more than fit in the budget.
     """
@@ -30,7 +30,7 @@ class Depth:
         self._using = _mean(self._using, seconds)
 
     def windows(self, window_bytes: Callable[[], float]) -> int:
-        """The number for windows of so many decoded bytes."""
+        """The number for windows of this many decoded bytes."""
         wanted = min(self._threads, math.ceil(self._decoding / self._using) if self._using else 1)
         if wanted <= 1:
             return 1

@@ -55,7 +55,7 @@ class Caching:
         memory: number of bytes for windows, or a size such as ``"500 MB"``: those that are kept, decoded
             ahead, or being decoded. Windows are smaller if it is small. Default: 256 MiB.
         ahead: number of windows that loops over local files decode ahead, 0 for none. By default, loops set
-            it themselves: so many that you need not wait, by the measured times of decoding a window and of
+            it themselves, so that you need not wait, by the measured times of decoding a window and of
             using one, in at most a quarter of ``memory``.
     """
 

@@ -315,7 +315,7 @@ class Tree(HasBranches, ClosingContext):
         return self.core.attribute_sets
 
     def attribute_set(self, name: str) -> AttributeSet:
-        """An attribute set: a tree whose entries say something about ranges of entries of this one.
+        """An attribute set: a tree whose entries describe ranges of entries of this one.
 
         Its branches are ``_rangeStart``, the first entry of a range, ``_rangeLen``, its number of entries,
         and ``_userData``, a record of what its writer says about them. Ranges can overlap, and be empty.

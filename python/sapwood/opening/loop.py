@@ -261,7 +261,7 @@ def _nothing() -> int:
 
 
 def left(ranges: list[tuple[int, int]], done: int) -> list[tuple[int, int]]:
-    """What is left of ranges of entries once so many entries, in this order, are done.
+    """What is left of ranges of entries once ``done`` entries, in this order, are done.
 
     >>> left([(0, 10), (20, 30)], 4), left([(0, 10), (20, 30)], 10), left([(0, 10), (20, 30)], 25)
     ([(4, 10), (20, 30)], [(20, 30)], [])

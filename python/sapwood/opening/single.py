@@ -55,7 +55,7 @@ def open(
             Replicas: ``replicas`` lists other locations of the file: URLs, prefixes for its path
             (``"root://host//"``), rules ``{beginning: prefixes}``, a function that takes its name and
             returns any of these, a metalink, or a replica list from Rucio. At most ``sources`` (default: 2)
-            are read at once, and a failing one is replaced. While so many are read, a further one is opened
+            are read at once, and a failing one is replaced. While that many are read, a further one is opened
             and probed after ``probe_interval`` seconds (default: 5, doubled each time; 0 for never), and
             replaces one that is clearly slower. With replicas, ``path`` may be a logical name
             such as ``/store/x.root``.

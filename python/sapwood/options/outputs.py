@@ -144,7 +144,7 @@ def check_name(target: str | os.PathLike[str], what: Format) -> str:
         UsageError: for "-", a path with an object in the file, or the suffix of another format.
     """
     if not isinstance(target, (str, bytes, os.PathLike)):
-        raise ArgumentTypeError(f"{what.name} is named by a path or URL, not by {target!r}")
+        raise ArgumentTypeError(f"{what.name} must be a path or URL, not {target!r}")
     text = os.fsdecode(target)
     if os.path.basename(text) == STANDARD_OUTPUT:
         raise UsageError(f"{what.name} cannot be written to standard output ('-'): name a file")

@@ -39,7 +39,7 @@ class FileSpec:
     steps: tuple[tuple[int, int], ...] | None = None
 
     def ranges(self, num_entries: int) -> list[tuple[int, int]]:
-        """The entries to read of an object with so many: those of its steps, or all.
+        """The entries to read of an object with ``num_entries``: those of its steps, or all.
 
         >>> FileSpec("a.root", "t", ((0, 10), (90, 110))).ranges(100), FileSpec("a.root").ranges(100)
         ([(0, 10), (90, 100)], [(0, 100)])

@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::verify::index::ItemKind;
 
-    /// A record of no class at an offset, with so many bytes behind its key.
+    /// A record of no class at an offset, with this many bytes behind its key.
     fn record(offset: u32, payload: u32) -> Vec<u8> {
         let mut bytes = (29 + payload).to_be_bytes().to_vec();
         bytes.extend(4_u16.to_be_bytes());

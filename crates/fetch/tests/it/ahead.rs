@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 
 const SLOW: Behaviour = Behaviour::Slow(Duration::from_millis(5));
 
-/// Bytes of a job: so many that the next one is not fetched ahead just because it is small.
+/// Bytes of a job: enough that the next one is not fetched ahead just because it is small.
 const LEN: u64 = 300_000;
 
 /// A source of ten jobs, each of which is one request.

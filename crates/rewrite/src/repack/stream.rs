@@ -35,7 +35,7 @@ const DISTANT_BATCH: u64 = 16 << 20;
 /// Local baskets that all threads transform together, although they are large: with fewer, some threads would wait for
 /// the last.
 const BASKETS: usize = 32;
-/// Such a batch has at most so many times the size of others.
+/// Such a batch has at most this many times the size of others.
 const MORE: u64 = 8;
 /// Below this position, narrow keys are safe: they reach 2 GiB, and the baskets of a batch stay below that.
 pub(super) const NARROW_END: u64 = 1 << 30;
@@ -195,7 +195,7 @@ impl BasketStream<'_> {
     }
 
     /// Batches of consecutive baskets with their byte ranges, without batches that an earlier run placed. A batch has at
-    /// most `most` bytes; while it has fewer than so many `baskets`, up to [`MORE`] times as many.
+    /// most `most` bytes; while it has fewer than `baskets` baskets, up to [`MORE`] times as many.
     fn jobs(
         &self,
         parts: &[InputBasket],

@@ -144,7 +144,8 @@ impl Writer {
     /// then nothing was added. After any other error, nothing more can be written.
     pub fn add_fields(&mut self, table: TableId, fields: Vec<FieldSpec>) -> Result<()> {
         self.check_usable()?;
-        let table = self.tables.get_mut(table.0).ok_or_else(|| Error::usage("a table of another file"))?;
+        let table =
+            self.tables.get_mut(table.0).ok_or_else(|| Error::usage("the table belongs to another file"))?;
         let (file, directory) = (&mut self.file, table.directory);
         let Format::RNTuple(builder) = &mut table.format else {
             return Err(Error::usage("a tree gets no branches after its first entry"));
@@ -211,7 +212,8 @@ impl Writer {
         call: &mut Call<'_>,
     ) -> Result<()> {
         self.check_usable()?;
-        let table = self.tables.get_mut(table.0).ok_or_else(|| Error::usage("a table of another file"))?;
+        let table =
+            self.tables.get_mut(table.0).ok_or_else(|| Error::usage("the table belongs to another file"))?;
         table.check(columns, entries)?;
         let (file, sink, begin) = (&mut self.file, &mut self.sink, Instant::now());
         let pool = computing(self.threads)?;

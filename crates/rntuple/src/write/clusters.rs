@@ -70,7 +70,7 @@ impl Clusters {
         if before == 0 || after == 0 { (2, 1) } else { (before, after) }
     }
 
-    /// If so many bytes in open pages are too many: the most that may stay open of a column.
+    /// The most bytes that may stay open of a column, if `open` bytes in open pages are too many.
     pub(super) fn most_open(&self, open: u64) -> Option<u64> {
         let most = match self.size {
             ClusterSize::Entries(_) => MOST_OPEN,

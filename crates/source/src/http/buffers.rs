@@ -52,7 +52,7 @@ impl Free {
 pub(super) struct Buffer(Vec<u8>);
 
 impl Buffer {
-    /// A buffer with room for at least so many bytes.
+    /// A buffer with room for at least this many bytes.
     pub(super) fn with_capacity(len: usize) -> Buffer {
         let free = || if len < LEAST { None } else { FREE.try_lock().ok()?.take(len) };
         Buffer(free().unwrap_or_else(|| Vec::with_capacity(len)))

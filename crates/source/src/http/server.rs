@@ -161,7 +161,7 @@ impl Server {
         self.doubted.store(false, Ordering::Relaxed);
     }
 
-    /// A request for several ranges failed in a way that may be a refusal of so many.
+    /// A request for several ranges failed in a way that may mean that the server refuses this many.
     pub(super) fn doubt(&self) {
         self.doubted.store(true, Ordering::Relaxed);
     }

@@ -38,7 +38,7 @@ impl Spent {
         }
     }
 
-    /// True if so much CPU time was used since `before` that it is worth an event.
+    /// True if the CPU time used since `before` is worth an event.
     pub(super) fn is_news(&self, before: &Spent) -> bool {
         self.cpu.saturating_sub(before.cpu) >= NEWS
     }

@@ -129,7 +129,7 @@ unsafe extern "C" fn vector_read(
     done: Done,
     context: *mut c_void,
 ) {
-    // SAFETY: the array has so many chunks.
+    // SAFETY: the array has `count` chunks.
     let chunks = unsafe { std::slice::from_raw_parts(chunks, count) };
     let chunks = chunks.iter().map(|chunk| (chunk.offset, chunk.length, chunk.into)).collect();
     // SAFETY: `new` made it, and the file is there.

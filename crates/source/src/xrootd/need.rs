@@ -10,7 +10,7 @@ const STEP: usize = 4;
 /// The share of a proportional gain that further connections must give, for still more to be tried.
 const WORTHWHILE: f64 = 0.3;
 
-/// A measurement takes so many round trips, and at least this long.
+/// A measurement takes this many round trips, and at least the shortest time.
 const ROUND_TRIPS: u32 = 3;
 const SHORTEST: Duration = Duration::from_millis(300);
 

@@ -205,7 +205,7 @@ fn worse(known: Option<Status>, other: Option<Status>) -> Option<Status> {
     }
 }
 
-/// The first so many bytes of the pieces.
+/// The first `bytes` bytes of the pieces.
 fn cut(pieces: &mut VecDeque<BufferRange>, mut bytes: u64) -> Vec<BufferRange> {
     let mut first = Vec::new();
     while bytes > 0
@@ -290,7 +290,7 @@ mod tests {
         (remote, connected)
     }
 
-    /// The requests that a file got, once there are so many.
+    /// The requests that a file got, once there are `count` of them.
     async fn requests(connected: &Connection, count: usize) -> Vec<PendingCalls> {
         let mut requests = Vec::new();
         while requests.len() < count {

@@ -25,7 +25,7 @@ const BATCH: u64 = 4 << 20;
 /// The smallest batch: the requests for smaller ones would cost more than they gain.
 const SMALLEST_BATCH: u64 = 128 << 10;
 
-/// A connection that carries so much in a round trip needs no others beside it.
+/// A connection that carries this many bytes in a round trip needs no others beside it.
 const LARGE_WINDOW: f64 = 8e6;
 
 /// Round trips over which a window is measured: it may change.
@@ -154,7 +154,7 @@ impl ConnectionPool {
         self.lanes.iter_mut().find(|lane| Arc::ptr_eq(&lane.connection, connection))
     }
 
-    /// Takes up to so many bytes for the connection with the least in flight; `None` if all have enough.
+    /// Takes up to this many bytes for the connection with the least in flight; `None` if all have enough.
     fn take(&mut self, wanted: u64, now: Instant) -> Option<(Arc<Connection>, u64)> {
         if self.lanes.iter().all(|lane| lane.in_flight == 0) {
             self.need.restart(now);

@@ -27,7 +27,7 @@ pub struct Place {
 }
 
 impl<'p> Cut<'p> {
-    /// Nothing yet; there are so many places.
+    /// An empty cutter with this many places.
     pub fn new(compiler: &'p Compiler, parts: &'p [Part], places: usize) -> Cut<'p> {
         let empty = || Place { starts: vec![0], ..Place::default() };
         Cut {

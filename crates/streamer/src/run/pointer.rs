@@ -125,7 +125,7 @@ impl Runner<'_> {
         let place = match alternatives.iter().position(|one| one.class == class) {
             Some(known) => known,
             None if alternatives.len() >= MOST_CLASSES => {
-                return Err(Error::unsupported("one pointer meets more than 128 classes"));
+                return Err(Error::unsupported("a pointer refers to objects of more than 128 classes"));
             }
             None => {
                 let node = self.node_of(class, wanted)?;

@@ -233,7 +233,7 @@ impl Writer<'_, '_> {
         });
     }
 
-    /// The members of so many objects, each a column.
+    /// The members of this many objects, each a column.
     fn columns(&mut self, class: &str, count: usize, depth: usize) {
         let members = self.classes.iter().find(|one| one.name == class).map_or(&[][..], |one| &one.members);
         if self.goes_on(depth) {

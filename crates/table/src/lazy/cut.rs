@@ -5,11 +5,11 @@ use crate::table::{Chunk, Table};
 use sapwood_fetch::windows;
 use std::ops::Range;
 
-/// Clusters are joined up to so many bytes of all columns: compressed bytes or a quarter of the uncompressed ones,
+/// Clusters are joined up to this many bytes of all columns: compressed bytes or a quarter of the uncompressed ones,
 /// whichever is more.
 const WINDOW: u64 = 32 << 20;
 const MOST_EXPANSION: u64 = 4;
-/// A cluster of more than so many windows is cut; chunks that reach across the cut are still fetched once. Old files
+/// A cluster of more than this many windows is cut; chunks that reach across the cut are still fetched once. Old files
 /// record no clusters, and chunks reach across any cut: there, anything larger than a window is cut.
 const HUGE: u64 = 2;
 

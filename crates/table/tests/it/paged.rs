@@ -70,7 +70,7 @@ fn columns(entries: usize) -> Vec<(&'static str, Column)> {
     ]
 }
 
-/// The table with clusters of these sizes, and pages of so many elements.
+/// The table with clusters of these sizes, and pages of this many elements.
 fn subject(sizes: &[u64], page: usize, distant: bool) -> Subject {
     let columns = columns(sizes.iter().sum::<u64>() as usize);
     let made = PagedFiles::write(&columns, sizes, page);

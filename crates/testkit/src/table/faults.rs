@@ -24,7 +24,7 @@ fn is_about_the_file(kind: ErrorKind) -> bool {
     matches!(kind, Checksum | Corrupt | Limit | Truncated | Unsupported)
 }
 
-/// The chunks of the columns, at most so many of them, with the columns that need them.
+/// The chunks of the columns, at most this many of them, with the columns that need them.
 pub(super) fn chunks(subject: &Subject, most: usize) -> Vec<(Chunk, Vec<usize>)> {
     let mut chunks: BTreeMap<_, (Chunk, Vec<usize>)> = BTreeMap::new();
     for (place, (column, _)) in subject.columns.iter().enumerate() {
@@ -97,7 +97,7 @@ pub(super) fn truncated_files(subject: &Subject) {
     }
 }
 
-/// Reads some entries in each way from a source that hangs after so many calls.
+/// Reads some entries in each way from a source that hangs after this many calls.
 fn each_way(
     subject: &Subject,
     (entries, answered): (Range<u64>, usize),

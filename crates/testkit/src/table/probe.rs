@@ -35,7 +35,7 @@ pub(super) enum Fault {
     Flip(FileIndex, u64),
     /// The file ends at this byte.
     Truncate(FileIndex, u64),
-    /// After so many calls, nothing is ever answered.
+    /// After this many calls, nothing is ever answered.
     Hang(usize),
 }
 

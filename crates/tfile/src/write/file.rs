@@ -263,7 +263,7 @@ impl FileWriter {
         offset
     }
 
-    /// Reserves the range of a [`blob`](FileWriter::blob) of so many bytes that an earlier writer of the same file
+    /// Reserves the range of a [`blob`](FileWriter::blob) of this many bytes that an earlier writer of the same file
     /// placed here; returns the offset of the first of them.
     ///
     /// # Errors

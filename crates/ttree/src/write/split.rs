@@ -84,7 +84,7 @@ pub(super) fn check(branches: &[BranchSpec]) -> Result<()> {
         let fault = |error: Error| error.branch(&branch.name);
         let class = match &branch.storage {
             Storage::Member { .. } if place < next => continue,
-            Storage::Member { .. } => return Err(fault(Error::usage("it is a member without an object"))),
+            Storage::Member { .. } => return Err(fault(Error::usage("the member has no object"))),
             Storage::Object(class) | Storage::Objects(class) => class,
             _ => continue,
         };

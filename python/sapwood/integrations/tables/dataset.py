@@ -197,7 +197,9 @@ class ArrowDataset(pads.Dataset):  # type: ignore[misc]
 
     def replace_schema(self, schema: Any) -> Any:
         """Not available: convert what was read instead."""
-        raise UnsupportedTypeError("the schema of a dataset of sapwood is that of its files: cast the table")
+        raise UnsupportedTypeError(
+            "a sapwood dataset takes its schema from its files; cast the table instead"
+        )
 
     def report(self) -> ReadReport | None:
         """The cost of the files that the latest scan has read so far; None before any."""

@@ -70,7 +70,7 @@ impl Cache {
         Ok(Cache { room: Arc::new(Room::new(&directory, size)), directory })
     }
 
-    /// The blocks of one version of a file; `None` if nothing tells its versions apart.
+    /// The blocks of one version of a file; `None` if nothing identifies this version.
     pub(super) fn shelf(&self, name: &str, identity: &Identity) -> Option<Shelf> {
         let version = identity.version.as_deref()?;
         let key = hashed(&format!("{}\n{version}", identity.size));
@@ -83,7 +83,7 @@ impl Cache {
         ))
     }
 
-    /// The decoded columns of one version of a file, which its UUID tells apart, too; `None` if nothing else does.
+    /// The decoded columns of one version of a file, which its UUID identifies, too; `None` if nothing else does.
     pub fn columns(&self, name: &str, identity: &Identity, uuid: [u8; 16]) -> Option<ColumnShelf> {
         let version = identity.version.as_deref()?;
         let uuid = u128::from_be_bytes(uuid);

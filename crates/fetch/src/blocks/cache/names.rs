@@ -44,7 +44,7 @@ pub(super) struct SpanName {
 }
 
 impl SpanName {
-    /// A span of so many bytes, and what it cost to make it.
+    /// A span of this many bytes, and what it cost to make it.
     pub(super) fn new(column: u128, entries: Range<u64>, bytes: u64, cost: Duration) -> SpanName {
         let cost = cost.as_nanos() * 1000 / u128::from(bytes.max(1));
         SpanName { column, entries, cost: cost.max(1).ilog2().min(63) }

@@ -22,7 +22,7 @@ const PIECE: u64 = 1 << 20;
 const ALIGNMENT: u64 = 64;
 /// Smaller files are read: a mapping would cost more.
 const LEAST_MAPPED: u64 = 64 << 10;
-/// No column has so many buffers; a file that says so is damaged.
+/// No column has more buffers than this; a file that says so is damaged.
 const MOST_BUFFERS: u64 = 1 << 16;
 
 /// Which entries of which column.

@@ -265,7 +265,7 @@ async fn further_sources_are_sought_at_growing_intervals_or_never() {
     }
 }
 
-/// Reads 640 MiB from three servers, two at a time, of which the first is silent for so many seconds after the fourth.
+/// Reads 640 MiB from three servers, two at a time, of which the first is silent for this time after the fourth second.
 /// Returns the seconds, and the bytes sent beyond those of the file: duplicates and probes.
 async fn lapse(silence: Duration) -> (f64, u64) {
     let servers = ["a", "b", "c"].map(|name| Server::new(name, 20, 25.0));

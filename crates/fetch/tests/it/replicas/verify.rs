@@ -10,7 +10,7 @@ fn checksum(kind: &str, value: &str) -> Checksum {
     Checksum::parse(kind, value).unwrap()
 }
 
-/// Two servers of one file, that state these ADLER-32 after so many seconds.
+/// Two servers of one file, that state these ADLER-32 after these seconds.
 fn two(states: [(u64, &str); 2]) -> [Arc<Server>; 2] {
     let servers = [Server::new("a", 20, 10.0), Server::new("b", 20, 10.0)];
     for (server, (seconds, value)) in servers.iter().zip(states) {
