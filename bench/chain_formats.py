@@ -4,8 +4,8 @@
 
 NanoAOD-like events are written as a tree, an RNTuple, a dataset of stripes, a flat file, Parquet (pyarrow)
 and HDF5 (h5py). Ten columns are read as arrays. The chain that only reads has all columns of 10,000 events in
-memory at a time; the full chain also writes them in the same format: it reads, decompresses, deserialises,
-serialises, compresses and writes. ZSTD-5 everywhere, but for HDF5: gzip, level 4, with the shuffle filter,
+memory at a time; the full chain also writes them in the same format: it reads, decompresses, deserializes,
+serializes, compresses and writes. ZSTD-5 everywhere, but for HDF5: gzip, level 4, with the shuffle filter,
 which every HDF5 library has. Row groups, chunks, batches and clusters have 10,000 events, clusters of
 RNTuples their default size. Lists contain their lengths in RNTuple and Parquet; in HDF5, as in trees, these
 are columns.

@@ -43,7 +43,7 @@ def link_options(root: Path) -> list[str]:
 
 
 def compiled(source: Path, build: Path, dictionary: Path | None = None) -> Path:
-    """The program of `source` (C++17, optimised), recompiled if a source is newer.
+    """The program of `source` (C++17, optimized), recompiled if a source is newer.
 
     The program loads the `dictionary`, a library beside it, when it starts.
     """

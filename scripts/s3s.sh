@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds s3s-fs, an S3 server without atomic conditional writes, on which sapwood must refuse to write datasets. It is built
-# once, without optimisation and symbols. If that fails, its test is skipped.
+# once, without optimization and symbols. If that fails, its test is skipped.
 set -eu
 version=0.14.1
 root=${1:-.venv}

@@ -112,7 +112,7 @@ class ChainOptions:
     def __new__(
         cls,
         *,
-        full: bool,  # also serialise, compress and write
+        full: bool,  # also serialize, compress and write
         lanes: int,  # batches in progress at the same time
         batch: int,  # entries
         threads: int | None = None,

@@ -41,7 +41,7 @@ pub(super) struct PackedBlock {
     pub(super) bytes: Vec<u64>,
 }
 
-/// Serialised events, and the bytes of each column in them.
+/// Serialized events, and the bytes of each column in them.
 pub(super) struct SerialisedEvents {
     content: Vec<u8>,
     bytes: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Writes a flat file of serialised events, block by block.
+//! Writes a flat file of serialized events, block by block.
 
 use super::column::Column;
 use super::flat_block::{MAGIC, VERSION, kind, too_long};

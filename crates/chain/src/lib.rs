@@ -1,11 +1,11 @@
 //! The processing chain: moves events from a source to an output in lanes, to measure how fast that can be.
 //!
 //! ```text
-//! feed: the next batch ─▶ lane: decompress ─▶ deserialise ─▶ serialise ─▶ compress ─▶ output, in order
+//! feed: the next batch ─▶ lane: decompress ─▶ deserialize ─▶ serialize ─▶ compress ─▶ output, in order
 //!                         …in each lane at the same time; all lanes share the threads
 //! ```
 //! A lane works on one batch of events at a time, column by column on all threads. The output has the same bytes as the
-//! input: serialised entries are compared with those that were read. Columns that differ, or that cannot be serialised,
+//! input: serialized entries are compared with those that were read. Columns that differ, or that cannot be serialized,
 //! are passed on unchanged and counted.
 
 mod chunk_feed;
@@ -83,8 +83,8 @@ pub fn chain(
         written_objects: written.objects,
         seconds,
         decompress_seconds: spent(&stages.times.decompress),
-        deserialise_seconds: spent(&stages.deserialise),
-        serialise_seconds: spent(&stages.serialise),
+        deserialise_seconds: spent(&stages.deserialize),
+        serialise_seconds: spent(&stages.serialize),
         compress_seconds: spent(&stages.times.compress),
     })
 }

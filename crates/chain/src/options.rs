@@ -12,7 +12,7 @@ use sapwood_stripe::LayoutOptions;
 pub enum ChainSource {
     /// The tree at a path of a file, or of a dataset of stripes.
     Tree(File, String),
-    /// A flat file of serialised events, at a path or URL.
+    /// A flat file of serialized events, at a path or URL.
     Flat(String, Box<SourceOptions>),
     /// No source: this many events without columns.
     Empty(u64),
@@ -29,14 +29,14 @@ pub enum ChainOutput {
     Stripes(DatasetLocation),
     /// A ROOT file, and its name.
     Root(Box<dyn Sink>, String),
-    /// A flat file of serialised events.
+    /// A flat file of serialized events.
     Flat(Box<dyn Sink>),
 }
 
 /// Options of a chain.
 #[derive(Debug, Clone)]
 pub struct ChainOptions {
-    /// If false, events are read, decompressed and deserialised; if true, also serialised, compressed and written.
+    /// If false, events are read, decompressed and deserialized; if true, also serialized, compressed and written.
     pub full: bool,
     /// Number of batches to work on at the same time.
     pub lanes: usize,
@@ -68,15 +68,15 @@ pub struct ChainReport {
     pub batches: u64,
     /// Columns that have data.
     pub columns: u64,
-    /// Columns whose values were deserialised.
+    /// Columns whose values were deserialized.
     pub decoded_columns: u64,
-    /// Columns whose values were serialised again; the others were passed on unchanged.
+    /// Columns whose values were serialized again; the others were passed on unchanged.
     pub encoded_columns: u64,
     /// Compressed bytes of the events, as the source stores them.
     pub read_bytes: u64,
-    /// Bytes of all serialised events.
+    /// Bytes of all serialized events.
     pub entry_bytes: u64,
-    /// Bytes of all deserialised values.
+    /// Bytes of all deserialized values.
     pub value_bytes: u64,
     /// Bytes written to the output.
     pub written_bytes: u64,
@@ -86,9 +86,9 @@ pub struct ChainReport {
     pub seconds: f64,
     /// Processor seconds of all threads for decompression.
     pub decompress_seconds: f64,
-    /// The same for deserialisation.
+    /// The same for deserialization.
     pub deserialise_seconds: f64,
-    /// The same for serialisation.
+    /// The same for serialization.
     pub serialise_seconds: f64,
     /// The same for compression to baskets or blocks.
     pub compress_seconds: f64,

@@ -13,15 +13,15 @@ pub(super) struct BasketEntries {
     pub(super) range: Range<usize>,
 }
 
-/// The entries of a batch in one basket, and what they were serialised to.
+/// The entries of a batch in one basket, and what they were serialized to.
 pub(super) struct Run {
     pub(super) piece: BasketEntries,
-    pub(super) serialised: Option<Entries>,
+    pub(super) serialized: Option<Entries>,
 }
 
 impl Run {
     pub(super) fn entries(&self) -> (&Entries, Range<usize>) {
-        match &self.serialised {
+        match &self.serialized {
             Some(entries) => (entries, 0..entries.len()),
             None => (&self.piece.plain.entries, self.piece.range.clone()),
         }

@@ -10,7 +10,7 @@ use sapwood_codec::Compression;
 use sapwood_core::{Call, Counters, Error, ErrorKind, Result};
 use sapwood_dataset::{CutBasket, StripeCut, StripeCutter};
 use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, timed};
-use sapwood_ttree::{BasketBytes, Entries, decode, serialised};
+use sapwood_ttree::{BasketBytes, Entries, decode, serialized};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The stages of a chain, and the time they took.
@@ -21,8 +21,8 @@ pub(super) struct Stages<'a> {
     pack: Pack,
     compression: Compression,
     pub(super) times: CodecTimes,
-    pub(super) deserialise: AtomicU64,
-    pub(super) serialise: AtomicU64,
+    pub(super) deserialize: AtomicU64,
+    pub(super) serialize: AtomicU64,
     pub(super) entry_bytes: AtomicU64,
     pub(super) value_bytes: AtomicU64,
     /// Decoding needs counters; the chain does not use them.
@@ -45,15 +45,15 @@ impl<'a> Stages<'a> {
             pack,
             compression,
             times: CodecTimes::default(),
-            deserialise: AtomicU64::default(),
-            serialise: AtomicU64::default(),
+            deserialize: AtomicU64::default(),
+            serialize: AtomicU64::default(),
             entry_bytes: AtomicU64::default(),
             value_bytes: AtomicU64::default(),
             counters: Counters::default(),
         }
     }
 
-    /// The numbers of columns that have data, that were deserialised, and that were serialised.
+    /// The numbers of columns that have data, that were deserialized, and that were serialized.
     pub(super) fn columns_done(&self) -> (u64, u64, u64) {
         let all = || self.columns.iter().zip(&self.marks).filter(|(column, _)| column.has_data);
         let decoded = || {
@@ -89,14 +89,14 @@ impl<'a> Stages<'a> {
                 });
                 let columns = baskets.collect::<Result<_>>()?;
                 let values = || events.as_ref().map(|events| events.values(claim, &self.counters));
-                let events = timed(&self.deserialise, || values().transpose())?;
+                let events = timed(&self.deserialize, || values().transpose())?;
                 Ok(LaneOutput::Baskets(Baskets { columns, events }))
             }
             (Pack::Flat, true) => {
                 let runs =
                     places.map(|place| one(place).map(|(_, runs)| runs)).collect::<Result<Vec<_>>>()?;
                 let events =
-                    timed(&self.serialise, || flat_block::events(self.columns, &runs, claim.entries))?;
+                    timed(&self.serialize, || flat_block::events(self.columns, &runs, claim.entries))?;
                 let block = timed(&self.times.compress, || flat_block::pack(events, self.compression))?;
                 Ok(LaneOutput::Block(block))
             }
@@ -110,13 +110,13 @@ impl<'a> Stages<'a> {
         let runs = pieces.into_iter().map(|piece| {
             let bytes = piece.plain.entries.range(piece.range.clone()).len();
             self.entry_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-            let serialised = self.through_values(column, &piece, marks)?;
-            Ok(Run { piece, serialised })
+            let serialized = self.through_values(column, &piece, marks)?;
+            Ok(Run { piece, serialized })
         });
         runs.collect()
     }
 
-    /// Deserialises entries and, in the full chain, serialises them again. None if they are passed on unchanged.
+    /// Deserializes entries and, in the full chain, serializes them again. None if they are passed on unchanged.
     fn through_values(
         &self,
         column: &Column,
@@ -129,7 +129,7 @@ impl<'a> Stages<'a> {
         let baskets = [BasketBytes { basket: &plain.basket, bytes: plain.record.clone() }];
         let wanted = first + range.start as u64..first + range.end as u64;
         let decoded =
-            timed(&self.deserialise, || decode(interpretation, &baskets, wanted, None, None, &self.counters));
+            timed(&self.deserialize, || decode(interpretation, &baskets, wanted, None, None, &self.counters));
         let values = match decoded {
             Ok(values) => values,
             // Objects that do not match their class are passed on as well.
@@ -143,9 +143,9 @@ impl<'a> Stages<'a> {
         if !self.full {
             return Ok(None);
         }
-        let made = timed(&self.serialise, || {
+        let made = timed(&self.serialize, || {
             let like = [(&plain.entries, range.clone())];
-            let made = serialised(&interpretation.layout, &values, &like)?;
+            let made = serialized(&interpretation.layout, &values, &like)?;
             let mut pairs = (0..made.len()).zip(range.clone());
             let same = pairs.all(|(new, old)| made.entry(new) == plain.entries.entry(old));
             (same && made.len() == range.len()).then_some(made)
@@ -164,7 +164,7 @@ impl<'a> Stages<'a> {
         stripe: u64,
         encoding: BasketEncoding,
     ) -> Result<Vec<CutBasket>> {
-        let stripes = timed(&self.serialise, || cut(column, runs, stripe, encoding))?.into_iter();
+        let stripes = timed(&self.serialize, || cut(column, runs, stripe, encoding))?.into_iter();
         stripes.map(|stripe| column.form.basket(stripe, self.compression, encoding, &self.times)).collect()
     }
 }

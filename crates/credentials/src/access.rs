@@ -23,7 +23,7 @@ impl CredentialId {
     }
 }
 
-/// An authorised request.
+/// An authorized request.
 pub struct SignedRequest {
     /// The URL; some stores sign in its query.
     pub url: Url,
@@ -50,7 +50,7 @@ impl SignedRequest {
 
 /// Finds credentials of one kind and puts them on requests.
 pub trait Signer: fmt::Debug + Send + Sync {
-    /// A request for a URL with these headers, authorised if there is a credential for it.
+    /// A request for a URL with these headers, authorized if there is a credential for it.
     fn sign<'a>(
         &'a self,
         method: &'a Method,

@@ -9,7 +9,7 @@ const KIND: &str = "S3 access key";
 /// Longest profile file that is read.
 const LARGEST: u64 = 1 << 20;
 
-/// What authorises requests.
+/// What authorizes requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum S3Keys {
     /// An access key.

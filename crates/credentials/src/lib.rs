@@ -1,7 +1,7 @@
 //! Credentials for servers and object stores, found where users and sites keep them: one chain for every protocol that
 //! sapwood speaks itself.
 //!
-//! [`Access`] authorises the requests for one object: with what the user gave, else with what a [`Signer`] finds.
+//! [`Access`] authorizes the requests for one object: with what the user gave, else with what a [`Signer`] finds.
 //! Each place that was searched becomes a [`CredentialFinding`], for errors and for `sapwood doctor`.
 //!
 //! | module | credentials |

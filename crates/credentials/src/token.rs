@@ -136,7 +136,7 @@ impl Signer for TokenChain {
         headers: HeaderMap,
     ) -> BoxFuture<'a, Result<SignedRequest>> {
         Box::pin(async move {
-            // A URL that carries its own authorisation needs no token: servers refuse two.
+            // A URL that carries its own authorization needs no token: servers refuse two.
             let wanted = url.scheme() == "https" && !is_signed(url) && !headers.contains_key(AUTHORIZATION);
             let token = if wanted { self.discovery().token } else { None };
             let signed = token.and_then(|token| SignedRequest::bearer(url, headers.clone(), &token));
@@ -159,7 +159,7 @@ impl Signer for TokenChain {
     }
 }
 
-/// True if the query of a URL authorises the request.
+/// True if the query of a URL authorizes the request.
 fn is_signed(url: &Url) -> bool {
     const NAMES: [&str; 6] =
         ["x-amz-signature", "signature", "x-goog-signature", "sig", "authz", "access_token"];

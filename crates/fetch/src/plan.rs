@@ -286,7 +286,7 @@ mod tests {
         let start = std::time::Instant::now();
         let plan = plan(&wanted, &CostModel::LOCAL, &UNKNOWN);
         assert!(plan.fetched_bytes() >= 400_000_000);
-        // Some milliseconds when optimised; the bound only excludes quadratic time.
+        // Some milliseconds when optimized; the bound only excludes quadratic time.
         assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
     }
 

@@ -74,11 +74,11 @@ impl PageBytes<'_> {
                     *out = f32::from_bits(self.packed(index) << shift);
                 }
             }),
-            Kind::Quantised { low, high } => {
+            Kind::Quantized { low, high } => {
                 let step = (high - low) / ((1_u64 << self.encoding.bits) - 1) as f64;
                 via::<f64, T>(wanted, out, |wanted, out| {
                     for (out, index) in out.iter_mut().zip(wanted) {
-                        *out = quantised(self.packed(index), step, low, high);
+                        *out = quantized(self.packed(index), step, low, high);
                     }
                 })
             }
@@ -328,8 +328,8 @@ macro_rules! floats {
 
 floats! { f32, F32; f64, F64; }
 
-/// The number that a quantised one stands for.
-pub(crate) fn quantised(number: u32, step: f64, low: f64, high: f64) -> f64 {
+/// The number that a quantized one stands for.
+pub(crate) fn quantized(number: u32, step: f64, low: f64, high: f64) -> f64 {
     (f64::from(number) * step + low).min(high)
 }
 
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_and_quantised_numbers_are_those_of_root() {
+    fn truncated_and_quantized_numbers_are_those_of_root() {
         let floats = |kind, bits, range, bytes: &[u8]| -> Vec<f32> {
             numbers(page(kind, bits, range, 4, bytes), 0..4).unwrap()
         };

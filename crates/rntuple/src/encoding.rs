@@ -30,7 +30,7 @@ pub(crate) enum Kind {
     Switch,
     /// The upper bits of floats.
     Truncated,
-    Quantised {
+    Quantized {
         low: f64,
         high: f64,
     },
@@ -75,9 +75,9 @@ impl Encoding {
             0x1C => (Kind::Truncated, 10..=31),
             0x1D => {
                 let Some((low, high)) = range else {
-                    return Err(Error::corrupt("a quantised column without a range of values"));
+                    return Err(Error::corrupt("a quantized column without a range of values"));
                 };
-                (Kind::Quantised { low, high }, 1..=32)
+                (Kind::Quantized { low, high }, 1..=32)
             }
             _ => return Ok(None),
         };
@@ -105,7 +105,7 @@ impl Encoding {
         match self.kind {
             Kind::Bit => !is_float(field),
             Kind::Plain { primitive, .. } => is_float(primitive) == is_float(field),
-            Kind::Half { .. } | Kind::Truncated | Kind::Quantised { .. } => is_float(field),
+            Kind::Half { .. } | Kind::Truncated | Kind::Quantized { .. } => is_float(field),
             Kind::Index { .. } | Kind::Switch => false,
         }
     }

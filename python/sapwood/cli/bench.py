@@ -75,7 +75,7 @@ def chain(
     \b
     sapwood bench chain nano.root:Events --output sink --lanes 1,2,4 --threads 1,2 -o chain.html
 
-    read: read, decompress, deserialise; full: also serialise, compress, write. Every run is a separate
+    read: read, decompress, deserialize; full: also serialize, compress, write. Every run is a separate
     process. Each dataset gets its own directory below OUTPUT, and stays there.
     """
     from ..options.outputs import REPORT, check_output

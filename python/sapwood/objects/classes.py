@@ -35,7 +35,7 @@ def present(class_name: str, members: Mapping[str, Any]) -> Any:
 
 
 def instance_class(class_name: str, members: Mapping[str, Any]) -> type[Instance]:
-    """The Python class for a C++ class. Classes derived from ROOT's are recognised by their members."""
+    """The Python class for a C++ class. Classes derived from ROOT's are recognized by their members."""
     if {"fNbins", "fXmin", "fXmax", "fXbins"} <= set(members):
         return Axis
     if is_histogram(members):

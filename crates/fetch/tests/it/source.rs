@@ -25,7 +25,7 @@ pub(crate) enum Behaviour {
     FailsFrom(u64),
 }
 
-/// Bytes that count up, so that each offset is recognised.
+/// Bytes that count up, so that each offset is recognized.
 #[derive(Debug)]
 pub(crate) struct TestSource {
     identity: Identity,

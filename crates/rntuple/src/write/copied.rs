@@ -478,5 +478,5 @@ impl Copier<'_> {
 
 /// Whether the encoding keeps all digits of numbers.
 fn is_exact(encoding: Encoding) -> bool {
-    !matches!(encoding.kind, Kind::Half { .. } | Kind::Truncated | Kind::Quantised { .. })
+    !matches!(encoding.kind, Kind::Half { .. } | Kind::Truncated | Kind::Quantized { .. })
 }

@@ -1,6 +1,6 @@
 //! Elements of columns: how a page of them is encoded before compression.
 
-use crate::elements::{Number, Value, half, quantised};
+use crate::elements::{Number, Value, half, quantized};
 use crate::encoding::{Encoding, Kind};
 use sapwood_core::{Error, Primitive, Result};
 use std::array;
@@ -182,12 +182,12 @@ fn convert(elements: &[u8], own: Primitive, bits: u16, kind: Kind, room: &mut Ve
             });
             pack_bits(upper.collect::<Result<Vec<_>>>()?.into_iter(), bits, room);
         }
-        Kind::Quantised { low, high } => {
+        Kind::Quantized { low, high } => {
             let step = (high - low) / ((1_u64 << bits) - 1) as f64;
             let narrow = own == Primitive::F32;
             let numbers = floats(elements, own).map(|value| {
                 let number = ((value - low) / step).round();
-                let found = quantised(number as u32, step, low, high);
+                let found = quantized(number as u32, step, low, high);
                 let found = if narrow { f64::from(found as f32) } else { found };
                 if found == value { Ok(number as u32) } else { Err(inexact()) }
             });
@@ -364,8 +364,8 @@ mod tests {
     #[test]
     fn numbers_of_fewer_bits_are_written_as_they_were_stored() {
         let types = [(0x0B, 16), (0x17, 16), (0x1C, 10), (0x1C, 17), (0x1C, 31)];
-        let quantised = [1, 5, 14, 24, 32].map(|bits| (0x1D, bits, Some((-2.0, 3.0))));
-        for (kind, bits, range) in types.map(|(kind, bits)| (kind, bits, None)).into_iter().chain(quantised) {
+        let quantized = [1, 5, 14, 24, 32].map(|bits| (0x1D, bits, Some((-2.0, 3.0))));
+        for (kind, bits, range) in types.map(|(kind, bits)| (kind, bits, None)).into_iter().chain(quantized) {
             let encoding = Encoding::of(kind, bits, range).unwrap().unwrap();
             let count = 64;
             let mut stored: Vec<u8> =

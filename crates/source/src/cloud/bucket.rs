@@ -67,7 +67,7 @@ pub(super) fn no_credentials(error: object_store::Error, bucket: &dyn Bucket) ->
     Error::new(ErrorKind::Permission, message).hint(bucket.advice()).caused_by(error)
 }
 
-/// A request that `object_store` authorises with a credential.
+/// A request that `object_store` authorizes with a credential.
 pub(super) fn authorized(
     method: &Method,
     url: &Url,

@@ -58,7 +58,7 @@ impl ObjectLocation {
                 Error::usage("this URL names no bucket").hint("write it as s3://bucket/path/file.root")
             );
         }
-        // URLs would normalise them away.
+        // URLs would normalize them away.
         if location.key.split('/').any(|part| matches!(part, "." | "..")) {
             return Err(Error::unsupported("names of objects with a part '.' or '..' cannot be read"));
         }

@@ -3,12 +3,12 @@
 use sapwood_core::server_of;
 use std::net::IpAddr;
 
-/// The server of a URL as `host:port`, normalised for comparison; `None` if the URL names no server.
+/// The server of a URL as `host:port`, normalized for comparison; `None` if the URL names no server.
 pub fn normalized_server_of(url: &str) -> Option<String> {
     server_of(url).map(|server| normalized_server(&server))
 }
 
-/// A server `host:port`, normalised for comparison.
+/// A server `host:port`, normalized for comparison.
 pub fn normalized_server(server: &str) -> String {
     #[cfg(unix)]
     return crate::xrootd::normalized(server);

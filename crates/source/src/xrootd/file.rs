@@ -153,7 +153,7 @@ pub(super) struct BufferRange {
     pub(super) at: usize,
 }
 
-/// Uninitialised memory that vector reads write into.
+/// Uninitialized memory that vector reads write into.
 pub(super) struct Buffer {
     memory: Vec<u8>,
     start: *mut u8,

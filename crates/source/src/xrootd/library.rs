@@ -48,7 +48,7 @@ functions! {
 
 /// Loads a shim for the life of the process, or returns why that failed.
 pub(super) fn load(place: &Path) -> Result<Library, String> {
-    // SAFETY: loading runs the initialisers of libXrdCl, which may run at any time.
+    // SAFETY: loading runs the initializers of libXrdCl, which may run at any time.
     let loaded = unsafe { Loaded::new(place) }.map_err(|error| error.to_string())?;
     // SAFETY: every version of the shim has this function in this form.
     let abi = unsafe {

@@ -1,4 +1,4 @@
-//! Ranges are packed, measured, parallelised, and sent over reused connections.
+//! Ranges are packed, measured, parallelized, and sent over reused connections.
 
 use super::Zoo;
 use sapwood_testkit::{Behaviour, EmulatedLink, Proxy, Refusal};

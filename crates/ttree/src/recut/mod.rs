@@ -2,14 +2,14 @@
 //!
 //! [`Entries`] splits a basket, [`Cutter`] makes new ones of any size. References inside an entry count from
 //! the start of the basket that it was first written to: [`References`] finds them, and they are rewritten
-//! when the entry moves. [`serialised`] turns values into entries.
+//! when the entry moves. [`serialized`] turns values into entries.
 
 mod cutter;
 mod entries;
 mod references;
-mod serialise;
+mod serialize;
 
 pub use cutter::{Cutter, NewBasket};
 pub use entries::Entries;
 pub use references::References;
-pub use serialise::serialised;
+pub use serialize::serialized;

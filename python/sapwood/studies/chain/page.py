@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TITLE = "Processing chain"
 COLUMNS = (
     *("source", "output", "chain", "batch", "stripe", "groups", "lanes", "threads", "events/s", "MB/s"),
-    *("CPU: decompress", "deserialise", "serialise", "compress", "read", "written", "objects"),
+    *("CPU: decompress", "deserialize", "serialize", "compress", "read", "written", "objects"),
 )
 
 
@@ -41,14 +41,14 @@ def _introduction(found: Sweep) -> Iterator[str]:
     machine = found.machine
     yield (
         "<p>Each lane processes one batch of events at a time; all lanes share the threads. <i>read</i>: "
-        "read, decompress, deserialise; <i>full</i>: also serialise, compress, write. Every run is a "
+        "read, decompress, deserialize; <i>full</i>: also serialize, compress, write. Every run is a "
         "separate process.</p>"
     )
     if machine:
         yield (
             f'<p class="small">sapwood {escape(machine["sapwood"])}, {escape(machine["processor"])} '
             f"({machine['cores']} cores), {escape(found.date)}. Points are medians, bars show the range; "
-            "MB/s refer to serialised events; CPU time is the sum over all threads, per 1000 events.</p>"
+            "MB/s refer to serialized events; CPU time is the sum over all threads, per 1000 events.</p>"
         )
 
 

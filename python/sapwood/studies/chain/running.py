@@ -33,11 +33,11 @@ class ChainReport:
     Attributes:
         events, batches: numbers of processed events and batches.
         columns: branches that have data.
-        decoded_columns: branches whose values were deserialised.
-        encoded_columns: branches whose values were serialised again; the bytes of all others are passed on
+        decoded_columns: branches whose values were deserialized.
+        encoded_columns: branches whose values were serialized again; the bytes of all others are passed on
             unchanged. 0 if the chain only reads.
         read_bytes: compressed bytes of the events in the source.
-        entry_bytes: bytes of the serialised events.
+        entry_bytes: bytes of the serialized events.
         value_bytes: bytes of the values in memory.
         written_bytes, written_objects: size of the output; a file is one object.
         seconds: from the first request until the last events are written.
@@ -83,7 +83,7 @@ def run(
     deadline: float | None = None,
     **options: Any,
 ) -> ChainReport:
-    """Processes events: read, decompress, deserialise; a full chain also serialises, compresses and writes.
+    """Processes events: read, decompress, deserialize; a full chain also serializes, compresses and writes.
 
     The output contains the same values as the source, but only those of the tree, not of other objects.
 
