@@ -1,4 +1,4 @@
-"""Draws a read from several replicas: ranges and rates over time, with a colour for each replica.
+"""Draws a read from several replicas: ranges and rates over time, with a color for each replica.
 
     python bench/sources_plot.py build/bench/sources.json docs/images/sources.svg
 

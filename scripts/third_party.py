@@ -1,4 +1,4 @@
-"""Adds the licences of the compiled-in crates to an unpacked wheel:  third_party.py DIST_INFO TARGET"""
+"""Adds the licenses of the compiled-in crates to an unpacked wheel:  third_party.py DIST_INFO TARGET"""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def linked(metadata: dict[str, Any], root: str) -> list[dict[str, Any]]:
 
 
 def licences(folder: Path) -> list[Path]:
-    """The licences of a crate, and of the libraries in C that it brings along."""
+    """The licenses of a crate, and of the libraries in C that it brings along."""
     return sorted(
         path
         for path in folder.rglob("*")

@@ -26,7 +26,7 @@ EVIL_FILE = "ev\x1b[2J\x07\u202e\n<script>\"&'"
 PROOFS = (r"\x1b[2J", r"\u202e", r"\u200b")
 """Parts of it as they are shown; a narrow table may have room for one of them only."""
 
-# What Rich writes to a terminal: colours, and what a progress bar needs. Nothing in EVIL is like it.
+# What Rich writes to a terminal: colors, and what a progress bar needs. Nothing in EVIL is like it.
 _OF_RICH = re.compile(r"\x1b\[[\d;]*m|\x1b\[\?25[lh]|\r?\x1b\[(?:1A|2K)")
 
 

@@ -250,7 +250,7 @@ def test_damage_is_seen_and_mended(
     assert len(blocks) > 40
     whole = blocks[3].read_bytes()
     blocks[3].write_bytes(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
-    # Far apart: from a server that answers late, neighbours are fetched in one piece.
+    # Far apart: from a server that answers late, neighbors are fetched in one piece.
     blocks[35].write_bytes(whole[: len(whole) // 2])
     server.counts_since()
     with caplog.at_level(logging.WARNING, logger="sapwood"):

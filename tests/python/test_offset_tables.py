@@ -1,4 +1,4 @@
-"""Offset tables that are compressed separately: tables assumed from a neighbouring branch are correct."""
+"""Offset tables that are compressed separately: tables assumed from a neighboring branch are correct."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_damage_of_a_table_is_seen(tmp_path: Path) -> None:
         with sapwood.open(f"{path}:t") as tree:
             with pytest.raises(errors.SapwoodError, match="y"):
                 tree["y"].array()
-            # With its neighbour, the column is right, or an error.
+            # With its neighbor, the column is right, or an error.
             try:
                 both = tree.arrays()
             except errors.SapwoodError:

@@ -64,7 +64,7 @@ counters! {
     cached_columns,
     /// Bytes of these.
     cached_column_bytes,
-    /// Bytes fetched but not requested: the price of merging neighbours.
+    /// Bytes fetched but not requested: the price of merging neighbors.
     overread_bytes,
     /// Bytes requested from one source because another was slow with them.
     duplicated_bytes,

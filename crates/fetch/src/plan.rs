@@ -76,7 +76,7 @@ impl Plan {
 /// Plans how to read `wanted` from a source of the given cost model, over a link of which this much is known. Takes
 /// `n log n` time.
 ///
-/// Neighbours whose gap is worth reading are merged, larger requests than the source takes are split, and
+/// Neighbors whose gap is worth reading are merged, larger requests than the source takes are split, and
 /// what remains is grouped into as few requests as the source allows; if there are many bytes, into enough
 /// to use its concurrency.
 ///
@@ -97,7 +97,7 @@ pub fn plan(wanted: &[ByteRange], cost_model: &CostModel, link: &Link) -> Plan {
     plan_merging(wanted, cost_model, link, Merging::Cheapest)
 }
 
-/// Which neighbours are merged.
+/// Which neighbors are merged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Merging {
     /// As is cheapest.
@@ -109,7 +109,7 @@ pub(crate) enum Merging {
     Never,
 }
 
-/// [`plan`], where it may be given which neighbours are merged.
+/// [`plan`], where it may be given which neighbors are merged.
 pub(crate) fn plan_merging(
     wanted: &[ByteRange],
     cost_model: &CostModel,

@@ -1,4 +1,4 @@
-//! The behaviours of HTTP servers.
+//! The behaviors of HTTP servers.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub struct Behaviour {
     pub etag: Option<String>,
     /// The object's modification time, as an HTTP date.
     pub last_modified: Option<String>,
-    /// Whether it honours `If-Match`.
+    /// Whether it honors `If-Match`.
     pub if_match: bool,
     /// A false `Content-Encoding`.
     pub content_encoding: Option<&'static str>,
@@ -84,7 +84,7 @@ impl Behaviour {
     /// The names for [`Behaviour::named`].
     pub const NAMES: [&'static str; 6] = ["multi", "single", "single-first", "single-416", "ignore", "none"];
 
-    /// The behaviour of this name: `multi` answers several ranges; for several ranges, `single` answers the whole
+    /// The behavior of this name: `multi` answers several ranges; for several ranges, `single` answers the whole
     /// object, `single-first` the first range, and `single-416` status 416; `ignore` and `none` always answer the whole
     /// object, and `none` says so in `Accept-Ranges`.
     pub fn named(name: &str) -> Option<Self> {

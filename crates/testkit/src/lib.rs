@@ -1,6 +1,6 @@
 //! Development only: loopback servers, a WAN proxy, fault injection, conformance suites.
 //!
-//! - [`Server`] reproduces the behaviours of HTTP servers seen in practice: see [`Behaviour`].
+//! - [`Server`] reproduces the behaviors of HTTP servers seen in practice: see [`Behaviour`].
 //! - [`Proxy`] emulates the distance between a client and a server: see [`EmulatedLink`].
 //! - `MountedDirectory` mounts a directory through FUSE, with delays and faults.
 //! - [`conformance`] tests a source against the contract of `sapwood_source::Source`, [`store_conformance`] a store

@@ -1,4 +1,4 @@
-//! Computes the answer to a request, given a behaviour.
+//! Computes the answer to a request, given a behavior.
 
 use crate::{Behaviour, HttpRequest, Multipart, RangeBehaviour, Refusal};
 use bytes::Bytes;

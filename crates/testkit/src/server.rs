@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server on the loopback interface with a configurable behaviour.
+//! An HTTP/1.1 server on the loopback interface with a configurable behavior.
 
 use crate::objects::Objects;
 use crate::port::listen;
@@ -66,7 +66,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// Changes its behaviour, starting with the next request.
+    /// Changes its behavior, starting with the next request.
     pub fn change(&self, change: impl FnOnce(&mut Behaviour)) {
         change(&mut self.shared.behaviour());
     }

@@ -1,4 +1,4 @@
-"""Output of all commands: lines, tables and JSON; coloured on a terminal, plain in a pipe.
+"""Output of all commands: lines, tables and JSON; colored on a terminal, plain in a pipe.
 
 Names and values come from files and servers that may be hostile. Every line and every cell goes through
 :func:`~sapwood.display.printable.printable` here, and no other module of the command line writes to a stream.

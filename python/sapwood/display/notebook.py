@@ -9,7 +9,7 @@ from .markup import escape
 MOST_ROWS = 60
 """The most rows of a table in a notebook."""
 
-# The colours are those of the page, so that the table fits light and dark ones.
+# The colors are those of the page, so that the table fits light and dark ones.
 _STYLE = (
     "<style>.sapwood table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.3em 0}"
     ".sapwood th,.sapwood td{text-align:left;padding:.15em .8em .15em 0;border:0;vertical-align:top}"

@@ -1,4 +1,4 @@
-"""Draws histograms as SVG documents: an outline for one axis, a map of colours for two."""
+"""Draws histograms as SVG documents: an outline for one axis, a map of colors for two."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTH, HEIGHT = 640.0, 420.0
 _LEFT, _TOP, _RIGHT, _BOTTOM = 72.0, 60.0, 24.0, 56.0
 _STYLE = ".bars{fill:#9ec5e8;stroke:#1f5f99;stroke-width:1.2}"
 _DARK = (8, 48, 107)
-"""The colour of the fullest bin; an empty one is white."""
+"""The color of the fullest bin; an empty one is white."""
 
 
 def histogram_picture(title: str, label: str, values: Sequence[float], edges: Sequence[float]) -> str:

@@ -228,7 +228,7 @@ class ReadReport:
         return json.dumps(document, indent=indent, allow_nan=False)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Draws the requests over time as SVG: offsets on the vertical axis, and a colour for each server.
+        """Draws the requests over time as SVG: offsets on the vertical axis, and a color for each server.
 
         Args:
             path: a local path that ends with ".svg".

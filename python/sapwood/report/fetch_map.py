@@ -145,7 +145,7 @@ def _cells(plan: _Map) -> Iterator[str]:
 
 
 def _runs(plan: _Map, column: str) -> Iterator[tuple[str, bool, int, int]]:
-    """(kind, whether it was used, first entry, end) of runs of equal neighbouring windows of a column."""
+    """(kind, whether it was used, first entry, end) of runs of equal neighboring windows of a column."""
     last: tuple[str, bool, int, int] | None = None
     for window, (start, stop) in enumerate(plan.use.windows):
         kind = plan.kinds.get((column, window))

@@ -154,7 +154,7 @@ def draw(layout: TreeLayout) -> str:
     """The drawing as a complete SVG document.
 
     Each basket is a rectangle. Entries run from top to bottom, and branches from left to right. The width of
-    a branch is proportional to its compressed bytes, so areas show bytes. Two colours mark baskets that were
+    a branch is proportional to its compressed bytes, so areas show bytes. Two colors mark baskets that were
     read, and baskets between them that were over-read.
     """
     return document(layout)

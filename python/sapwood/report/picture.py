@@ -21,7 +21,7 @@ LEFT, RIGHT, BELOW = 84.0, 24.0, 78.0
 MIN_READ_WIDTH = 2.0
 """Branches that were read are drawn at least this wide, so that they are visible."""
 MERGED_WIDTH = 0.4
-"""Neighbouring branches thinner than this are drawn as one strip."""
+"""Neighboring branches thinner than this are drawn as one strip."""
 MAX_TOOLTIPS = 3000
 """With more baskets than this, only branches have tooltips."""
 
@@ -37,7 +37,7 @@ UNREAD, READ, OVERREAD = "u", "r", "o"
 
 @dataclass
 class _Strip:
-    """One branch, or several neighbouring branches that are drawn as one."""
+    """One branch, or several neighboring branches that are drawn as one."""
 
     branches: list[BranchLayout]
     x: float
@@ -155,7 +155,7 @@ def _summary(layout: TreeLayout) -> str:
 def _columns(layout: TreeLayout, strips: Sequence[_Strip], num_baskets: int) -> Iterator[str]:
     entries = max(layout.num_entries, 1)
     for strip in strips:
-        # A thin gap separates neighbours where there is room for it.
+        # A thin gap separates neighbors where there is room for it.
         width = strip.width - 0.4 if strip.width > 2 else strip.width
         yield f'<g transform="translate({px(strip.x)} 0)"><title>{escape(_describe(strip))}</title>'
         tips: dict[tuple[int, int], Basket] = {}
@@ -209,7 +209,7 @@ def _entry_axis(num_entries: int) -> Iterator[str]:
 
 
 def _groups(strips: Sequence[_Strip]) -> Iterator[str]:
-    """Brackets under neighbouring branches of one family: "Muon" for Muon_pt, Muon_eta, …."""
+    """Brackets under neighboring branches of one family: "Muon" for Muon_pt, Muon_eta, …."""
     spans: list[tuple[str, float, float]] = []
     for name, members in itertools.groupby(strips, key=lambda strip: family(strip.branches[0].name)):
         group = list(members)

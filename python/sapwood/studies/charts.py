@@ -38,7 +38,7 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """Marks of one colour, connected by a line if they are a curve."""
+    """Marks of one color, connected by a line if they are a curve."""
 
     name: str
     marks: Sequence[Mark]
@@ -140,7 +140,7 @@ def bars(
 
 
 def _colour(number: int) -> str:
-    """The CSS class of a series, which gives it its colour."""
+    """The CSS class of a series, which gives it its color."""
     return f"c{number % len(COLOURS)}"
 
 

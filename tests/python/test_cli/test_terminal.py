@@ -1,4 +1,4 @@
-"""Colours and progress bars appear on a terminal, but not in a pipe."""
+"""Colors and progress bars appear on a terminal, but not in a pipe."""
 
 from __future__ import annotations
 

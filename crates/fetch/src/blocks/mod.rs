@@ -32,7 +32,7 @@ use store::BlockStore;
 /// A source that reads another source in blocks, and keeps these.
 ///
 /// A range in blocks that are kept costs nothing. For other ranges, all missing blocks are fetched,
-/// neighbours together, several at a time. A block is fetched once, however many readers want it. When the
+/// neighbors together, several at a time. A block is fetched once, however many readers want it. When the
 /// file is complete, the source is closed. That source counts the requests; `block_bytes` counts what is
 /// answered from existing blocks.
 #[derive(Debug)]

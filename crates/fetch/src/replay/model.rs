@@ -15,7 +15,7 @@ const CHUNK: u64 = 256 << 10;
 /// Most bytes in the answer to one request: answers share this memory.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
-/// The modelled link to one server, which all requests to it share.
+/// The modeled link to one server, which all requests to it share.
 #[derive(Debug)]
 pub(super) struct ModelLink {
     pub(super) model: LinkModel,
@@ -57,7 +57,7 @@ impl ModelLink {
     }
 }
 
-/// A file on a modelled server.
+/// A file on a modeled server.
 #[derive(Debug)]
 pub(super) struct ModelFile {
     pub(super) identity: Identity,

@@ -25,7 +25,7 @@ impl Default for LinkModel {
     }
 }
 
-/// The policy of a replay. `None` keeps the current behaviour.
+/// The policy of a replay. `None` keeps the current behavior.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Its name.

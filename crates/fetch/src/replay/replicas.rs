@@ -1,4 +1,4 @@
-//! Replicas of one modelled file, each on a server with its own link.
+//! Replicas of one modeled file, each on a server with its own link.
 
 use super::model::ModelLink;
 use crate::replicas::{Finder, KnownReplica};

@@ -183,7 +183,7 @@ impl ReplayContext {
         Ok(fetcher)
     }
 
-    /// Opens a modelled file over a link.
+    /// Opens a modeled file over a link.
     async fn open_model(
         &self,
         file: &RecordedFile,
@@ -206,7 +206,7 @@ impl ReplayContext {
         OpenedSource { source, known: self.known(&file.known) }
     }
 
-    /// Opens a modelled file that has several replicas.
+    /// Opens a modeled file that has several replicas.
     async fn open_places(self: &Arc<Self>, file: &RecordedFile, sources: usize) -> Result<OpenedSource> {
         let first = self.link(&file.server);
         let further = match self.further.is_empty() {

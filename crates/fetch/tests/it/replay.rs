@@ -1,4 +1,4 @@
-//! Recorded jobs, replayed over modelled links.
+//! Recorded jobs, replayed over modeled links.
 
 use sapwood_core::ByteRange;
 use sapwood_fetch::replay::{Cost, LinkModel, Policy, RecordedJob, ReplayTarget, replay};

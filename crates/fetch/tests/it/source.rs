@@ -1,4 +1,4 @@
-//! A source with configurable cost model and behaviour, which records its requests.
+//! A source with configurable cost model and behavior, which records its requests.
 
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Error, ErrorKind, Result};

@@ -100,7 +100,7 @@ pub(crate) fn tls(trust: &Trust) -> Result<ClientConfig> {
         .with_client_cert_resolver(trust.resolver()))
 }
 
-/// The certificate authorities that the machine trusts (`SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured), or
+/// The certificate authorities that the machine trusts (`SSL_CERT_FILE` and `SSL_CERT_DIR` are honored), or
 /// Mozilla's if the machine has none; and those of the grid.
 fn roots(trust: &Trust) -> RootCertStore {
     let mut roots = RootCertStore::empty();

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Result};
 use std::time::Duration;
 
-/// An object on an HTTP server that honours byte ranges. Made by [`open`](crate::open).
+/// An object on an HTTP server that honors byte ranges. Made by [`open`](crate::open).
 ///
 /// - Several ranges travel in one request if the server answers that; otherwise they are requested one by one, in
 ///   parallel, over kept-alive connections. What a server can do is learned once per process.

@@ -1,4 +1,4 @@
-//! Every source and decorator keeps the contract, the HTTP source with every server behaviour.
+//! Every source and decorator keeps the contract, the HTTP source with every server behavior.
 
 use super::Zoo;
 use sapwood_core::{ByteRange, Counters};

@@ -1,4 +1,4 @@
-//! Tests of the sources with files, server behaviours and the proxy.
+//! Tests of the sources with files, server behaviors and the proxy.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail loudly")]
 
 mod conformance;

@@ -103,7 +103,7 @@ pub(super) fn only_passing_chunks_are_fetched(subject: &Subject) {
     }
 }
 
-/// What was asked of a table lies in these chunks: neighbours are asked for together.
+/// What was asked of a table lies in these chunks: neighbors are asked for together.
 fn assert_only(needed: &BTreeSet<(FileIndex, ByteRange)>, table: &ProbedTable, what: &str) {
     for (file, range) in table.asked() {
         let bytes: u64 = needed.iter().filter(|one| one.0 == file).map(|one| overlap(&one.1, &range)).sum();

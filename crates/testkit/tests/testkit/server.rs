@@ -1,4 +1,4 @@
-//! The server follows its configured behaviour.
+//! The server follows its configured behavior.
 
 use super::{exchange, split};
 use sapwood_testkit::{Behaviour, CutOff, Objects, Server, sample};

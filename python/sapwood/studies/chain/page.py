@@ -77,7 +77,7 @@ def _varied(points: Sequence[ChainPoint]) -> list[str]:
 
 
 def _label(point: ChainPoint, varied: Sequence[str]) -> str:
-    """The settings of a curve that distinguish it from its neighbours."""
+    """The settings of a curve that distinguish it from its neighbors."""
     texts = {
         "output": f"to {_short(point.output)}",
         "batch": f"batch {point.batch}",

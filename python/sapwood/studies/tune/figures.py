@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .tuning import Tuning
 
 MOST_CURVES = 7
-"""As many as there are colours."""
+"""As many as there are colors."""
 PARTS = ("wait for bytes", "decompress", "decode", "rest")
 """The parts of the time of a reader."""
 
@@ -37,7 +37,7 @@ def charts(found: Tuning) -> list[Drawn]:
         Drawn(
             "Size and time to read all",
             "Each point is a compression, with its level; the ring is the current layout. No compression "
-            "is both smaller and faster than those on the grey line.",
+            "is both smaller and faster than those on the gray line.",
             _size_and_time(found),
         ),
         Drawn(

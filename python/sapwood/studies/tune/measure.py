@@ -128,7 +128,7 @@ def _warm_up(task: Result, workload: Workload) -> None:
 
 
 def over_link(task: Result) -> Result:
-    """Records the reading of a file, and replays it over the modelled link of the workload."""
+    """Records the reading of a file, and replays it over the modeled link of the workload."""
     workload = Workload.from_dict(task["workload"])
     rtt, bandwidth = LINKS[workload.over]
     _warm_up(task, workload)

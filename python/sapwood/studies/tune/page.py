@@ -51,7 +51,7 @@ def _introduction(found: Tuning) -> Iterator[str]:
         f'<p class="small">sapwood {escape(machine["sapwood"])}, {counted(machine["threads"], "thread")}, '
         f"{escape(machine['processor'])} ({machine['cores']} cores), {escape(found.date)}. Files are in the "
         "page cache when they are read, and times are CPU times, so that other processes do not affect "
-        f"them. Disks and links are modelled: {escape(_links())}. Points are medians, bars show the "
+        f"them. Disks and links are modeled: {escape(_links())}. Points are medians, bars show the "
         "range.</p>"
     )
     if not found.is_whole:

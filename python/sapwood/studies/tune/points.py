@@ -13,7 +13,7 @@ from ...display.units import counted, human_bytes
 from ...errors import UsageError
 
 LINKS = {"WAN": (0.1, 12.5e6), "region": (0.02, 125e6)}
-"""The modelled links: seconds per round trip, bytes per second."""
+"""The modeled links: seconds per round trip, bytes per second."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Workload:
         branches: the share of these branches that is read, drawn at random for each repeat.
         events: the share of the entries that is read, drawn at random for each repeat.
         step: memory of one step of reading.
-        over: the modelled link, a name in :data:`LINKS`; empty to read the file directly.
+        over: the modeled link, a name in :data:`LINKS`; empty to read the file directly.
     """
 
     columns: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-//! Sources behind modelled links, on a clock that only the test moves.
+//! Sources behind modeled links, on a clock that only the test moves.
 
 use super::list::{Candidate, List};
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Size of the modelled file.
+/// Size of the modeled file.
 pub(super) const SIZE: u64 = 64 << 20;
 
 /// What a server does.
