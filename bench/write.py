@@ -169,10 +169,10 @@ def markdown(runs: dict[tuple[str, int], list[dict[str, float]]], cluster_bytes:
 
 def encoders(folder: Path, build: Path) -> str:
     """The cost of the codec compared with the bare libraries, for the first bytes of the columns."""
-    target = build / "encoders"
+    target = (build / "encoders").resolve()
     cargo = ["cargo", "build", "--quiet", "--release", "--locked", "--target-dir", str(target)]
-    subprocess.run([*cargo, "--manifest-path", str(HERE / "encoders" / "Cargo.toml")], check=True)
-    call = [str(target / "release" / "encoders"), str(folder / "data"), str(ENCODED)]
+    subprocess.run([*cargo, "-p", "sapwood-codec", "--example", "encoders"], check=True, cwd=HERE.parent)
+    call = [str(target / "release" / "examples" / "encoders"), str(folder / "data"), str(ENCODED)]
     printed = subprocess.run(call, check=True, capture_output=True, text=True, timeout=RUN_SECONDS).stdout
     rows = []
     for line in printed.splitlines():

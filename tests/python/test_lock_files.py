@@ -10,7 +10,7 @@ import pytest
 
 tomllib = pytest.importorskip("tomllib", reason="tomllib is in Python 3.11 and newer")
 ROOT = Path(__file__).parents[2]
-LOCKS = ["bench/encoders/Cargo.lock", "bench/limit/Cargo.lock", "fuzz/Cargo.lock"]
+LOCKS = ["bench/limit/Cargo.lock", "fuzz/Cargo.lock"]
 
 
 def required(manifest: dict[str, Any]) -> Iterator[str]:

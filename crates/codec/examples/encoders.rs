@@ -1,7 +1,9 @@
 //! CPU time of compression: by the codec, as ROOT's blocks, and by the bare libraries that it calls.
 //!
-//! `encoders FILE BYTES` splits the first bytes of a file into pieces of 64 KiB, compresses them at each setting in turns,
-//! three times, and prints a line for each: setting, seconds of the codec, seconds of the library, bytes of each.
+//! `encoders FILE BYTES` splits the first bytes of a file into pieces of 64 KiB, compresses them at each setting
+//! in turns, three times, and prints a line for each: setting, seconds of the codec, seconds of the library,
+//! bytes of each. `bench/write.py` runs it.
+#![expect(unsafe_code, clippy::print_stdout, reason = "calls C libraries, and prints the result")]
 
 use libdeflater::{CompressionLvl, Compressor};
 use sapwood_codec::{Compression, Encoder};
