@@ -18,29 +18,28 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
 import request_counts
 import results
-from remote_servers import HERE, Far, Server, running, testkit
+from remote_servers import HERE, Server, serve
+from remote_servers import missing as remote_missing
 from wire import relay
 
 sys.path.append(str(HERE.parent / "scripts"))
 import certificate
 import nginx_server
-import s3_server
-import xrootd_server
 
+PROTOCOLS = ("file", "http", "https", "s3", "root")
 COLUMNS = (0, 1, 3, 12)
 STATES = ("cold", "warm")
 LOGIN = ("protocol", "login", "auth")
 LOG_SECONDS = 0.2
 
-# The report is imported first: connections that are made ahead during the import would be counted as round
-# trips.
+# The report is imported first: meanwhile, connections that are made ahead would be counted as round trips.
 PROGRAM = """
 import sys
 import sapwood
@@ -82,7 +81,7 @@ class Reader:
 
     def __init__(self, url: str, columns: int, state: str, variables: dict[str, str]) -> None:
         text = PROGRAM.format(columns=columns, url=url, warm=state == "warm")
-        pipe, environment = subprocess.PIPE, {**os.environ, "NO_PROXY": "127.0.0.1,localhost", **variables}
+        pipe, environment = subprocess.PIPE, {**os.environ, **variables}
         self._process = subprocess.Popen(
             [sys.executable, "-c", text], stdin=pipe, stdout=pipe, text=True, env=environment
         )
@@ -114,15 +113,12 @@ class Link:
     def __init__(self, stack: ExitStack, server: Server, log: Path | None) -> None:
         self._log = log
         self._relay = None if log else stack.enter_context(relay(server.port))
-        port = self._relay.port if self._relay else server.port
-        command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{port}"]
-        delay = ["--rtt-ms", str(request_counts.ROUND_TRIP_MS)]
-        proxy = stack.enter_context(running([*command, *delay]))
-        self.address, self._far = proxy["address"], Far("", "", proxy["control"], {})
+        front = replace(server, port=self._relay.port) if self._relay else server
+        self.far = stack.enter_context(front.far(request_counts.ROUND_TRIP_MS, 0))
 
     def counted(self) -> Counted:
         """The counts so far, without those that only open a connection or close a file."""
-        trips = self._far.counts()["round_trips"]
+        trips = self.far.counts()["round_trips"]
         if self._relay:
             kinds = self._relay.counts()
             return Counted({k: n for k, n in kinds.items() if k not in ("ranges", "spare", "close")}, trips)
@@ -133,39 +129,22 @@ class Link:
 
 
 @contextmanager
-def servers(folder: Path, protocol: str) -> Iterator[tuple[Server, str, Path | None]]:
-    """A server for the folder, the pattern of its URLs with the address of the link, and its log."""
-    if protocol == "root":
-        with xrootd_server.data_server(folder) as xrootd:
-            yield Server(protocol, "xrootd", xrootd.port), "root://{address}//{{}}.root", None
-    elif protocol == "s3":
-        with s3_server.s3_server() as s3:
-            for number in range(2):
-                s3.put(f"{number}.root", (folder / f"{number}.root").read_bytes())
-            yield Server(protocol, "versitygw", s3.port, s3.variables), "s3://data/{{}}.root", None
-    elif protocol == "http":
-        with nginx_server.web_server(folder) as web:
-            yield Server(protocol, "nginx", web.port), "http://{address}/{{}}.root", None
-    else:
-        with TemporaryDirectory() as place:
-            made = certificate.make(Path(place))
-            with nginx_server.web_server(folder, made) as web:
-                variables = {"SSL_CERT_FILE": str(made.authority)}
-                yield Server(protocol, "nginx", web.port, variables), "https://{address}/{{}}.root", web.log
-
-
-NEEDS = {
-    "file": lambda: None,
-    "http": nginx_server.missing,
-    "https": lambda: nginx_server.missing() or certificate.missing(),
-    "s3": s3_server.missing,
-    "root": xrootd_server.missing,
-}
+def served(folder: Path, protocol: str) -> Iterator[tuple[Server, Path | None]]:
+    """A server for the folder, and its log where no relay can read the requests."""
+    if protocol != "https":
+        with serve(protocol, folder) as server:
+            yield server, None
+        return
+    with TemporaryDirectory() as place:
+        made = certificate.make(Path(place))
+        with nginx_server.web_server(folder, made) as web:
+            yield Server(protocol, "nginx", web.port, {"SSL_CERT_FILE": str(made.authority)}), web.log
 
 
 def missing() -> str | None:
     """What is not installed of all that the table needs."""
-    return next((lack for need in NEEDS.values() if (lack := need())), None)
+    lacks = nginx_server.missing(), certificate.missing(), remote_missing("s3"), remote_missing("root")
+    return next(filter(None, lacks), None)
 
 
 def local(folder: Path, columns: int, state: str) -> Row:
@@ -181,15 +160,12 @@ def local(folder: Path, columns: int, state: str) -> Row:
 
 def distant(folder: Path, protocol: str) -> Iterator[Row]:
     """The rows of a protocol."""
-    with servers(folder, protocol) as (server, pattern, log):
+    with served(folder, protocol) as (server, log):
         for state in STATES:
             for columns in COLUMNS:
                 with ExitStack() as stack:
                     link = Link(stack, server, log)
-                    variables = dict(server.variables)
-                    if protocol == "s3":
-                        variables["AWS_ENDPOINT_URL"] = f"http://{link.address}"
-                    reader = Reader(pattern.format(address=link.address), columns, state, variables)
+                    reader = Reader(link.far.url("{}.root"), columns, state, link.far.variables)
                     stack.callback(reader.end)
                     reader.line()
                     before = link.counted()
@@ -209,7 +185,7 @@ def measure() -> list[Row]:
         folder.chmod(0o755)
         request_counts.write_files(folder)
         rows = [local(folder, columns, state) for state in STATES for columns in COLUMNS]
-        for protocol in list(NEEDS)[1:]:
+        for protocol in PROTOCOLS[1:]:
             rows += distant(folder, protocol)
     return rows
 
@@ -217,7 +193,7 @@ def measure() -> list[Row]:
 def table(rows: list[Row]) -> str:
     """A row for each protocol and state: round trips and requests of each read, and of the login."""
     cells = []
-    for protocol in NEEDS:
+    for protocol in PROTOCOLS:
         for state in STATES:
             chosen = [row for row in rows if (row.protocol, row.state) == (protocol, state)]
             login = "in the counts" if protocol == "https" else str(chosen[0].login)

@@ -31,8 +31,8 @@ class Far:
 
     def url(self, name: str) -> str:
         """The URL of a file in the served folder."""
-        path = {"root": f"{self.address}//{name}", "http": f"{self.address}/{name}", "s3": f"data/{name}"}
-        return f"{self.protocol}://{path[self.protocol]}"
+        places = {"root": f"{self.address}/", "s3": "data"}
+        return f"{self.protocol}://{places.get(self.protocol, self.address)}/{name}"
 
     def counts(self) -> dict[str, Any]:
         """The counters of the emulated link."""
@@ -95,6 +95,13 @@ def serve(protocol: str, data: Path) -> Iterator[Server]:
         yield server
 
 
+@contextmanager
+def serve_by_testkit(data: Path, *options: str) -> Iterator[Server]:
+    """The web server of the testkit for the files in a folder."""
+    with running([str(testkit()), "serve", "--root", str(data), *options]) as served:
+        yield Server("http", "sapwood-testkit", int(served["url"].rstrip("/").rsplit(":", 1)[1]))
+
+
 def missing(protocol: str) -> str | None:
     """The missing software of the server of a protocol; None if nothing is missing."""
     needs = {"root": xrootd_server.missing, "s3": s3_server.missing}
@@ -114,8 +121,8 @@ def _web(data: Path) -> Iterator[Server]:
             yield Server("http", "nginx", server.port)
         return
     print(f"http:// is served by sapwood-testkit: {lack}", file=sys.stderr)
-    with running([str(testkit()), "serve", "--root", str(data)]) as served:
-        yield Server("http", "sapwood-testkit", int(served["url"].rstrip("/").rsplit(":", 1)[1]))
+    with serve_by_testkit(data) as server:
+        yield server
 
 
 @contextmanager

@@ -16,20 +16,14 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+import remote_servers
 import results
-from remote_servers import running, testkit
+from remote_servers import Server, serve, serve_by_testkit, testkit
 from wire import relay
-
-REPOSITORY = Path(__file__).resolve().parent.parent
-sys.path.append(str(REPOSITORY / "scripts"))
-import nginx_server  # noqa: E402
-import s3_server  # noqa: E402
-import xrootd_server  # noqa: E402
 
 ROUND_TRIP_MS = 40
 FILES, COLUMNS, CLUSTERS, CLUSTER = 4, 24, 20, 1_200
@@ -57,7 +51,7 @@ from urllib.request import urlopen
 import {reader} as reader
 five = [f"x{{4 * n}}" for n in range(5)]
 twenty = [f"x{{n}}" for n in range(20)]
-url = lambda n: f"{url}/{{n}}.root"
+url = lambda n: f"{url}"
 {body}
 """
 TOLD = "print(urlopen({control!r} + '/__stats__').read().decode())"
@@ -78,16 +72,6 @@ class Counts:
     kinds: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Server:
-    """A local server for the files."""
-
-    port: int
-    url: Callable[[str], str]
-    """Maps the address of the link to the URL of the folder."""
-    variables: Callable[[str], dict[str, str]] = lambda _: {}
-
-
 def write_files(folder: Path) -> None:
     """Writes files of 24 columns in 20 clusters, 4 MB each, so that opening reads only a small part."""
     import numpy as np
@@ -105,50 +89,14 @@ def write_files(folder: Path) -> None:
             file["histogram"] = np.histogram(np.arange(10))
 
 
-def _kit(*arguments: str) -> AbstractContextManager[dict[str, str]]:
-    return running([str(testkit()), *arguments])
+PROTOCOLS = {"root": "root", "http, several ranges": "http", "http, one range": "http", "s3": "s3"}
 
 
-@contextmanager
-def _http(folder: Path) -> Iterator[Server]:
-    if nginx_server.missing() is None:
-        with nginx_server.web_server(folder) as server:
-            yield Server(server.port, lambda address: f"http://{address}")
-    else:
-        with _kit("serve", "--root", str(folder)) as kit:
-            yield Server(_port(kit["url"]), lambda address: f"http://{address}")
-
-
-@contextmanager
-def _http_single(folder: Path) -> Iterator[Server]:
-    with _kit("serve", "--root", str(folder), "--behaviour", "single") as kit:
-        yield Server(_port(kit["url"]), lambda address: f"http://{address}")
-
-
-@contextmanager
-def _root(folder: Path) -> Iterator[Server]:
-    with xrootd_server.data_server(folder) as server:
-        yield Server(server.port, lambda address: f"root://{address}/")
-
-
-@contextmanager
-def _s3(folder: Path) -> Iterator[Server]:
-    with s3_server.s3_server() as server:
-        for number in range(FILES):
-            server.put(f"{number}.root", (folder / f"{number}.root").read_bytes())
-        yield Server(
-            server.port,
-            lambda _: "s3://data",
-            lambda address: {**server.variables, "AWS_ENDPOINT_URL": f"http://{address}"},
-        )
-
-
-PROTOCOLS = {
-    "root": (_root, xrootd_server.missing),
-    "http, several ranges": (_http, lambda: None),
-    "http, one range": (_http_single, lambda: None),
-    "s3": (_s3, s3_server.missing),
-}
+def served(protocol: str, folder: Path) -> AbstractContextManager[Server]:
+    """A server for the files."""
+    if protocol == "http, one range":
+        return serve_by_testkit(folder, "--behaviour", "single")
+    return serve(PROTOCOLS[protocol], folder)
 
 
 def missing(protocol: str) -> str | None:
@@ -157,11 +105,7 @@ def missing(protocol: str) -> str | None:
         testkit()
     except SystemExit as lack:
         return str(lack)
-    return PROTOCOLS[protocol][1]()
-
-
-def _port(url: str) -> int:
-    return int(url.rsplit(":", 1)[1].strip("/"))
+    return remote_servers.missing(PROTOCOLS[protocol])
 
 
 class Bench:
@@ -177,23 +121,22 @@ class Bench:
     def counts(self, protocol: str, pattern: str, client: str = "sapwood", python: str = "") -> Counts:
         """The counts of a pattern, in a new process."""
         if protocol not in self._servers:
-            self._servers[protocol] = self._stack.enter_context(PROTOCOLS[protocol][0](self._folder))
+            self._servers[protocol] = self._stack.enter_context(served(protocol, self._folder))
         server = self._servers[protocol]
         with (
             relay(server.port) as counting,
-            _kit("proxy", "--server", f"127.0.0.1:{counting.port}", "--rtt-ms", str(ROUND_TRIP_MS)) as link,
+            replace(server, port=counting.port).far(ROUND_TRIP_MS, 0) as far,
         ):
-            body = PATTERNS[pattern] + "\n" + TOLD.format(control=link["control"])
+            body = PATTERNS[pattern] + "\n" + TOLD.format(control=far.control)
             if pattern != MANY_FILES:
                 body = "with reader.open({url(0): 't'}) as t:\n" + textwrap.indent(body, "    ")
-            program = PROGRAM.format(reader=client, url=server.url(link["address"]), body=body)
-            environment = {**os.environ, "NO_PROXY": "127.0.0.1", **server.variables(link["address"])}
+            program = PROGRAM.format(reader=client, url=far.url("{n}.root"), body=body)
             done = subprocess.run(
                 [python or sys.executable, "-c", program],
                 capture_output=True,
                 text=True,
                 timeout=LIMIT_SECONDS,
-                env=environment,
+                env={**os.environ, **far.variables},
             )
             if done.returncode:
                 raise RuntimeError(done.stderr[-2000:])
