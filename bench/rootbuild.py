@@ -33,8 +33,9 @@ def library_path(root: Path) -> str:
 
 
 def is_fresh(made: Path, sources: Path) -> bool:
-    """Whether `made` is newer than everything in the folder `sources`."""
-    return made.exists() and made.stat().st_mtime > max(path.stat().st_mtime for path in sources.iterdir())
+    """Whether `made` is newer than everything in the folder `sources`, and than all headers."""
+    paths = [*sources.iterdir(), *HERE.glob("*/*.h")]
+    return made.exists() and made.stat().st_mtime > max(path.stat().st_mtime for path in paths)
 
 
 def link_options(root: Path) -> list[str]:

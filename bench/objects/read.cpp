@@ -2,8 +2,9 @@
 //    read FILE TREE total|products|loop|skim THREADS [DICTIONARY [ARGUMENT...]]
 // total: TTree::GetEntry over all entries; products: one top-level branch after the other. Objects are discarded.
 // loop PRODUCT...: the same over these collections, whose items it counts, with a TTreeCache.
-// skim OUT COLUMN BOUND: writes the entries with COLUMN < BOUND to OUT, compressed as in FILE. It reads only COLUMN of
-// the others.
+// skim OUT COLUMN BOUND: writes the entries with COLUMN < BOUND to OUT, compressed as in FILE. Of the others, it reads only
+// COLUMN.
+#include "../writers/measured.h"
 #include <TBranchElement.h>
 #include <TClass.h>
 #include <TDataMember.h>
@@ -13,31 +14,19 @@
 #include <TSystem.h>
 #include <TTree.h>
 #include <TVirtualCollectionProxy.h>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <string>
 #include <vector>
 
 namespace {
-struct Clock {
-   std::chrono::steady_clock::time_point fWall = std::chrono::steady_clock::now();
-   double fProcessor = Processor();
+struct Cost {
+   Clock::time_point fBegin = Clock::now();
+   double fUsed = ProcessorTime();
 
-   static double Processor()
-   {
-      timespec now;
-      clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-      return now.tv_sec + now.tv_nsec * 1e-9;
-   }
-   // "cpu" and "wall" since the clock was created.
-   void Print() const
-   {
-      const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - fWall;
-      std::printf("\"cpu\": %.6f, \"wall\": %.6f", Processor() - fProcessor, wall.count());
-   }
+   // "cpu" and "wall" since this was created.
+   void Print() const { std::printf("\"cpu\": %.6f, \"wall\": %.6f", ProcessorTime() - fUsed, Seconds(fBegin)); }
 };
 
 bool ReadAll(TTree *tree)
@@ -127,18 +116,18 @@ int main(int argc, char **argv)
    if (!tree)
       return 1;
    if (!std::strcmp(argv[3], "total")) {
-      const Clock clock;
+      const Cost cost;
       const bool whole = ReadAll(tree);
       std::printf("{\"bytes\": %lld, ", tree->GetTotBytes());
-      clock.Print();
+      cost.Print();
       std::printf("}\n");
       return whole ? 0 : 1;
    }
    if (const bool loop = !std::strcmp(argv[3], "loop"); loop || !std::strcmp(argv[3], "skim")) {
-      const Clock clock;
+      const Cost cost;
       const auto found = loop ? Loop(tree, argc - 6, argv + 6) : Skim(tree, argv[6], argv[7], std::atof(argv[8]));
       std::printf("{\"found\": %lld, ", found);
-      clock.Print();
+      cost.Print();
       std::printf("}\n");
       return 0;
    }
@@ -146,12 +135,12 @@ int main(int argc, char **argv)
    const char *separator = "";
    for (auto *item : *tree->GetListOfBranches()) {
       auto *branch = static_cast<TBranch *>(item);
-      const Clock clock;
+      const Cost cost;
       const bool whole = ReadProduct(tree, branch);
       const bool split = branch->GetListOfBranches()->GetEntries() > 0;
       std::printf("%s\"%s\": {\"bytes\": %lld, \"split\": %s, \"read\": %s, ", separator, branch->GetName(),
                   branch->GetTotBytes("*"), split ? "true" : "false", whole ? "true" : "false");
-      clock.Print();
+      cost.Print();
       std::printf("}");
       separator = ", ";
       branch->DropBaskets("all");

@@ -1,18 +1,11 @@
 // What the programs that read over a network with ROOT share: a clock, and the start of ROOT.
 #pragma once
+#include "../writers/measured.h"
 #include <TClass.h>
 #include <TEnv.h>
 #include <TPluginManager.h>
 #include <TROOT.h>
 #include <TSystem.h>
-#include <chrono>
-
-using Clock = std::chrono::steady_clock;
-
-inline double Seconds(Clock::time_point begin)
-{
-   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // Starts the interpreter and loads the dictionaries, like `import` for the readers in Python.
 inline void WarmUp()
@@ -23,6 +16,6 @@ inline void WarmUp()
    gPluginMgr->AddHandler("TFile", "^http:", "ROOT::Deprecated::TWebFile", "Net", "TWebFile(const char*,Option_t*)");
    gSystem->Load("libNet");
    gSystem->Load("libNetxNG");
-   for (const char *name : {"TFile", "TTree", "TBranch", "TLeafF", "TLeafI", "TLeafS", "TLeafB", "TLeafO", "TLeafL"})
+   for (const char *name : {"TFile", "TTree", "TChain", "TBranch", "TLeafF", "TLeafI", "TLeafS", "TLeafB", "TLeafO", "TLeafL"})
       TClass::GetClass(name);
 }

@@ -4,20 +4,14 @@
 //
 // The columns behind the first "--" are read for every EVERY-th entry only. The cache is the one that ROOT takes by itself.
 // When ROOT has started, it says so on a line, and begins after a line, or the end, of its input.
+#include "remote.h"
 #include <TBranch.h>
 #include <TChain.h>
-#include <TClass.h>
-#include <TEnv.h>
 #include <TLeaf.h>
-#include <TPluginManager.h>
-#include <TSystem.h>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
-
-using Clock = std::chrono::steady_clock;
 
 struct Column {
    std::string fName;
@@ -47,14 +41,7 @@ int main(int argc, char **argv)
       std::fprintf(stderr, "usage: root_loops TREE EVERY OFFSET COLUMN... -- [COLUMN...] -- URL...\n");
       return 2;
    }
-   // By default, ROOT treats a server on this machine as a local file.
-   gEnv->SetValue("TFile.ForceRemote", 1);
-   // The wheel has no other HTTP client, and TFile::Open does not find this one.
-   gPluginMgr->AddHandler("TFile", "^http:", "ROOT::Deprecated::TWebFile", "Net", "TWebFile(const char*,Option_t*)");
-   gSystem->Load("libNet");
-   gSystem->Load("libNetxNG");
-   for (const char *name : {"TFile", "TTree", "TChain", "TBranch", "TLeafF", "TLeafI", "TLeafS", "TLeafB", "TLeafO", "TLeafL"})
-      TClass::GetClass(name);
+   WarmUp();
    const Long64_t every = std::atol(argv[2]), offset = std::atol(argv[3]);
    int next = 4;
    auto always = Columns(argc, argv, next), sometimes = Columns(argc, argv, next);
@@ -91,6 +78,6 @@ int main(int argc, char **argv)
       if (every > 0 && local % every == offset)
          Read(sometimes, local);
    }
-   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+   const double seconds = Seconds(begin);
    std::printf("{\"seconds\": %.6f, \"entries\": %lld, \"sum\": %.9g}\n", seconds, entries, sum);
 }

@@ -56,7 +56,7 @@ int main(int argc, char **argv)
       pool.push_back(Input{argv[i]});
 
    const auto begin = Clock::now();
-   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+   const auto seconds = [&] { return Seconds(begin); };
    double first = 0;
    long done = 0;
    std::size_t place = random() % pool.size();

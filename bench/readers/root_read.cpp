@@ -7,6 +7,7 @@
 // THREADS: 0 for none, else implicit multi-threading. COLUMNS: a file with a name per line.
 // Prints a line of JSON: wall seconds of opening, total wall seconds, CPU seconds, peak memory in bytes, and a checksum,
 // so that the compiler cannot remove the reads.
+#include "../writers/measured.h"
 #include <ROOT/RDataFrame.hxx>
 #include <ROOT/RVec.hxx>
 #include <TBranch.h>
@@ -16,7 +17,6 @@
 #include <TLeaf.h>
 #include <TROOT.h>
 #include <TTree.h>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -24,32 +24,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <sys/resource.h>
 #include <vector>
-
-using Clock = std::chrono::steady_clock;
-
-double Seconds(Clock::time_point begin)
-{
-   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-double ProcessorTime()
-{
-   rusage usage;
-   getrusage(RUSAGE_SELF, &usage);
-   return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1e-6 * (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-// The peak memory of this process, in bytes.
-long PeakMemory()
-{
-   std::ifstream status("/proc/self/status");
-   for (std::string word; status >> word;)
-      if (long kilobytes; word == "VmHWM:" && status >> kilobytes)
-         return 1024 * kilobytes;
-   return 0;
-}
 
 TBranch &Branch(TTree &tree, const std::string &name)
 {
@@ -216,5 +191,5 @@ int main(int argc, char **argv)
    else
       throw std::runtime_error("no such mode");
    std::printf("{\"open\": %.6f, \"wall\": %.6f, \"cpu\": %.6f, \"peak\": %ld, \"result\": %.17g}\n", open,
-               Seconds(begin), ProcessorTime() - used, PeakMemory(), result);
+               Seconds(begin), ProcessorTime() - used, Memory("VmHWM:"), result);
 }

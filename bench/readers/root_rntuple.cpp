@@ -6,6 +6,7 @@
 // THREADS: 0 for none, else implicit multi-threading. COLUMNS: a file with a name per line. FILE may be a URL.
 // Prints a line of JSON: wall seconds of opening, total wall seconds, CPU seconds, peak memory in bytes, and, for loop and
 // rdataframe, the sum of each column. With `wait`, the file stays open until standard input ends.
+#include "../writers/measured.h"
 #include <ROOT/RDataFrame.hxx>
 #include <ROOT/RNTuple.hxx>
 #include <ROOT/RNTupleDS.hxx>
@@ -18,7 +19,6 @@
 #include <TPluginManager.h>
 #include <TROOT.h>
 #include <TSystem.h>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -28,33 +28,9 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <sys/resource.h>
 #include <vector>
 
-using Clock = std::chrono::steady_clock;
 using Columns = std::vector<std::string>;
-
-double Seconds(Clock::time_point begin)
-{
-   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-double ProcessorTime()
-{
-   rusage usage;
-   getrusage(RUSAGE_SELF, &usage);
-   return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1e-6 * (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-// The peak memory of this process, in bytes.
-long PeakMemory()
-{
-   std::ifstream status("/proc/self/status");
-   for (std::string word; status >> word;)
-      if (long kilobytes; word == "VmHWM:" && status >> kilobytes)
-         return 1024 * kilobytes;
-   return 0;
-}
 
 std::string TypeOf(ROOT::RNTupleReader &reader, const std::string &name)
 {
@@ -222,7 +198,7 @@ int main(int argc, char **argv)
       : mode == "loop"              ? ReadLoop(*reader, columns)
                                     : ReadDataFrame(*reader, path, ntuple, columns);
    std::printf("{\"open\": %.6f, \"wall\": %.6f, \"cpu\": %.6f, \"peak\": %ld, \"entries\": %llu, \"sums\": [", open,
-               Seconds(begin), ProcessorTime() - used, PeakMemory(), (unsigned long long)reader->GetNEntries());
+               Seconds(begin), ProcessorTime() - used, Memory("VmHWM:"), (unsigned long long)reader->GetNEntries());
    for (std::size_t i = 0; i < sums.size(); i++)
       std::printf("%s%.6g", i ? ", " : "", sums[i]);
    std::printf("]}\n");

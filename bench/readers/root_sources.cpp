@@ -1,20 +1,17 @@
 // Reads a tree with ROOT, entry by entry, and prints a line of JSON: whether the read was complete.
 //
 // root_sources URL TREE ENTRIES
-#include <TClass.h>
-#include <TEnv.h>
+#include "remote.h"
 #include <TFile.h>
-#include <TSystem.h>
 #include <TTree.h>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 
 double Now()
 {
-   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+   return Seconds(Clock::time_point());
 }
 
 // The first error, or nothing.
@@ -38,11 +35,7 @@ int main(int argc, char **argv)
       std::fprintf(stderr, "usage: root_sources URL TREE ENTRIES\n");
       return 2;
    }
-   // By default, ROOT treats a server on this machine as a local file.
-   gEnv->SetValue("TFile.ForceRemote", 1);
-   gSystem->Load("libNetxNG");
-   for (const char *name : {"TFile", "TTree", "TBranch", "TLeafF", "TLeafI", "TLeafS", "TLeafB", "TLeafO", "TLeafL"})
-      TClass::GetClass(name);
+   WarmUp();
    const double begin = Now();
    Long64_t entries = 0;
    const char *error = Read(argv[1], argv[2], std::atoll(argv[3]), entries);

@@ -3,39 +3,16 @@
 // root_wide FILE TREE... -- COLUMN...
 //
 // Opens each tree, reads its first column, and loops over its entries with all columns.
+#include "../writers/measured.h"
 #include <TBranch.h>
 #include <TClass.h>
 #include <TFile.h>
 #include <TLeaf.h>
 #include <TTree.h>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
-#include <fstream>
 #include <string>
-#include <unistd.h>
 #include <vector>
-
-double Wall()
-{
-   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double Cpu()
-{
-   timespec now;
-   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-   return now.tv_sec + now.tv_nsec * 1e-9;
-}
-
-double Resident()
-{
-   std::ifstream file("/proc/self/statm");
-   double size = 0, resident = 0;
-   file >> size >> resident;
-   return resident * sysconf(_SC_PAGESIZE);
-}
 
 int main(int argc, char **argv)
 {
@@ -53,25 +30,26 @@ int main(int argc, char **argv)
    for (const char *name : {"TFile", "TTree", "TBranch", "TLeafF", "TLeafI"})
       TClass::GetClass(name);
    double open = 0, cpu = 0, first = 0, loop = 0, sum = 0;
-   const double memory = Resident();
-   double held = 0;
+   const long memory = Memory("VmRSS:");
+   long held = 0;
    TFile *file = nullptr;
    for (const auto &name : trees) {
-      double begin = Wall(), used = Cpu();
+      auto begin = Clock::now();
+      const double used = ProcessorTime();
       if (!file)
          file = TFile::Open(argv[1]);
       auto tree = file->Get<TTree>(name.c_str());
-      open += Wall() - begin;
-      cpu += Cpu() - used;
-      held = Resident() - memory;
-      begin = Wall();
+      open += Seconds(begin);
+      cpu += ProcessorTime() - used;
+      held = Memory("VmRSS:") - memory;
+      begin = Clock::now();
       TLeaf *leaf = tree->GetLeaf(columns[0].c_str());
       for (Long64_t entry = 0; entry < tree->GetEntries(); entry++) {
          leaf->GetBranch()->GetEntry(entry);
          sum += leaf->GetValue(0);
       }
-      first += Wall() - begin;
-      begin = Wall();
+      first += Seconds(begin);
+      begin = Clock::now();
       std::vector<TBranch *> branches;
       for (const auto &column : columns)
          branches.push_back(tree->GetBranch(column.c_str()));
@@ -80,8 +58,8 @@ int main(int argc, char **argv)
          for (auto branch : branches)
             branch->GetEntry(entry);
       }
-      loop += Wall() - begin;
+      loop += Seconds(begin);
    }
-   std::printf("{\"open\": %.6f, \"open_cpu\": %.6f, \"memory\": %.0f, \"first\": %.6f, \"loop\": %.6f, \"sum\": %.9g}\n", open, cpu,
+   std::printf("{\"open\": %.6f, \"open_cpu\": %.6f, \"memory\": %ld, \"first\": %.6f, \"loop\": %.6f, \"sum\": %.9g}\n", open, cpu,
                held, first, loop, sum);
 }

@@ -1,10 +1,13 @@
-// What the programs that write columns with ROOT share: the columns, and the time and memory of this process.
+// What programs that measure themselves share: the content of a file, and the time and memory of this process.
 #pragma once
+#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <stdexcept>
 #include <string>
-#include <sys/resource.h>
 #include <vector>
+
+using Clock = std::chrono::steady_clock;
 
 inline std::vector<char> Content(const std::string &path)
 {
@@ -17,11 +20,16 @@ inline std::vector<char> Content(const std::string &path)
    return bytes;
 }
 
+inline double Seconds(Clock::time_point begin)
+{
+   return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
 inline double ProcessorTime()
 {
-   rusage usage;
-   getrusage(RUSAGE_SELF, &usage);
-   return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1e-6 * (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+   timespec now;
+   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+   return now.tv_sec + 1e-9 * now.tv_nsec;
 }
 
 // A value in the kernel's status of this process, in bytes.

@@ -7,7 +7,6 @@
 #include <ROOT/RNTupleWriteOptions.hxx>
 #include <ROOT/RNTupleWriter.hxx>
 #include <TROOT.h>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -66,7 +65,7 @@ int main(int argc, char **argv)
    if (std::atoi(argv[3]) > 1)
       ROOT::EnableImplicitMT(std::atoi(argv[3]));
 
-   const auto begin = std::chrono::steady_clock::now();
+   const auto begin = Clock::now();
    const double used = ProcessorTime();
    auto model = ROOT::RNTupleModel::Create();
    std::vector<Step> steps;
@@ -106,7 +105,7 @@ int main(int argc, char **argv)
          writer->CommitCluster();
    }
    writer.reset();
-   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+   const double wall = Seconds(begin);
    std::printf("{\"wall\": %.6f, \"cpu\": %.6f, \"memory\": %ld}\n", wall, ProcessorTime() - used,
                Memory("VmHWM:") - before);
 }

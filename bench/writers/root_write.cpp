@@ -11,7 +11,6 @@
 #include <TROOT.h>
 #include <TTree.h>
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -79,7 +78,7 @@ int main(int argc, char **argv)
    if (std::atoi(argv[3]) > 1)
       ROOT::EnableImplicitMT(std::atoi(argv[3]));
 
-   const auto begin = std::chrono::steady_clock::now();
+   const auto begin = Clock::now();
    const double used = ProcessorTime();
    TFile file(argv[2], "RECREATE", "", std::atoi(argv[5]));
    auto tree = new TTree("Events", "Events");
@@ -102,7 +101,7 @@ int main(int argc, char **argv)
    }
    file.Write();
    file.Close();
-   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+   const double wall = Seconds(begin);
    std::printf("{\"wall\": %.6f, \"cpu\": %.6f, \"memory\": %ld}\n", wall, ProcessorTime() - used,
                Memory("VmHWM:") - before);
 }
