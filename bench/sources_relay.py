@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-STOP_SECONDS = 5.0
+from wire import forwarded
+
 FEWER = 10
 LONG = 4096
 # XProtocol.hh: answers.
@@ -30,34 +31,25 @@ PORT = re.compile(rb":(\d{2,5})\b")
 class Relay:
     """The relay of one server; `named` maps the ports in answers to those that clients see."""
 
-    def __init__(self, port: int, server: int, protocol: str, named: dict[int, int]) -> None:
-        self.port = port
+    port: int
+
+    def __init__(self, protocol: str, named: dict[int, int]) -> None:
         self.cuts = False
-        self._server = server
         self._answers = self._frames if protocol == "root" else self._responses
         self._named = named
 
-    def serve(self, listener: socket.socket) -> None:
-        """Forwards connections until the listener is shut down."""
-        with suppress(OSError):
-            while True:
-                client, _ = listener.accept()
-                threading.Thread(target=self._connect, args=(client,), daemon=True).start()
-
-    def _connect(self, client: socket.socket) -> None:
-        with suppress(OSError), client, socket.create_connection(("127.0.0.1", self._server)) as server:
-            for end in (client, server):
-                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            heads: list[bool] = []
-            asking = threading.Thread(target=_ask, args=(client, server, heads), daemon=True)
-            asking.start()
-            with suppress(OSError), server.makefile("rb") as answers:
-                for piece in self._answers(answers, heads):
-                    client.sendall(piece)
-            for end in (client, server):
-                with suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)
-            asking.join()
+    def connect(self, client: socket.socket, server: socket.socket) -> None:
+        """Forwards a connection until both sides have ended it."""
+        heads: list[bool] = []
+        asking = threading.Thread(target=_ask, args=(client, server, heads), daemon=True)
+        asking.start()
+        with suppress(OSError), server.makefile("rb") as answers:
+            for piece in self._answers(answers, heads):
+                client.sendall(piece)
+        for end in (client, server):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        asking.join()
 
     def _frames(self, answers: BinaryIO, _: list[bool]) -> Iterator[bytes]:
         while len(header := answers.read(FRAME.size)) == FRAME.size:
@@ -108,14 +100,6 @@ def _ask(client: socket.socket, server: socket.socket, heads: list[bool]) -> Non
 @contextmanager
 def relay(server: int, protocol: str, named: dict[int, int] | None = None) -> Iterator[Relay]:
     """A relay in front of the server on a local port."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(512)
-        editing = Relay(listener.getsockname()[1], server, protocol, named or {})
-        serving = threading.Thread(target=editing.serve, args=(listener,), daemon=True)
-        serving.start()
-        try:
-            yield editing
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            serving.join(STOP_SECONDS)
+    editing = Relay(protocol, named or {})
+    with forwarded(server, editing.connect) as editing.port:
+        yield editing

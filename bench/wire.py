@@ -6,7 +6,7 @@ import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 STOP_SECONDS = 5.0
@@ -24,9 +24,9 @@ RANGE = re.compile(rb"\r\nrange: *bytes=([^\r]*)", re.IGNORECASE)
 class Relay:
     """The relay of one server, with the counts of all connections."""
 
-    def __init__(self, port: int, server: int) -> None:
-        self.port = port
-        self._server = server
+    port: int
+
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kinds: Counter[str] = Counter()
         self._ranges = 0
@@ -36,25 +36,12 @@ class Relay:
         with self._lock:
             return {**self._kinds, "ranges": self._ranges}
 
-    def serve(self, listener: socket.socket) -> None:
-        """Forwards connections until the listener is shut down and all of them have ended."""
-        threads = []
-        with suppress(OSError):
-            while True:
-                client, _ = listener.accept()
-                threads.append(threading.Thread(target=self._connect, args=(client,), daemon=True))
-                threads[-1].start()
-        for thread in threads:
-            thread.join()
-
-    def _connect(self, client: socket.socket) -> None:
-        with client, socket.create_connection(("127.0.0.1", self._server)) as server:
-            for end in (client, server):
-                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            answers = threading.Thread(target=self._pass, args=(server, client, False), daemon=True)
-            answers.start()
-            self._pass(client, server, True)
-            answers.join()
+    def connect(self, client: socket.socket, server: socket.socket) -> None:
+        """Forwards a connection until both sides have ended it."""
+        answers = threading.Thread(target=self._pass, args=(server, client, False), daemon=True)
+        answers.start()
+        self._pass(client, server, True)
+        answers.join()
 
     def _pass(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
         seen = b""
@@ -100,14 +87,34 @@ class Relay:
 @contextmanager
 def relay(server: int) -> Iterator[Relay]:
     """A relay in front of the server on a local port."""
+    counting = Relay()
+    with forwarded(server, counting.connect) as counting.port:
+        yield counting
+
+
+@contextmanager
+def forwarded(server: int, connect: Callable[[socket.socket, socket.socket], None]) -> Iterator[int]:
+    """A local port; `connect` gets each of its connections, and one to the server, in a thread."""
+
+    def reach(client: socket.socket) -> None:
+        with suppress(OSError), client, socket.create_connection(("127.0.0.1", server)) as other:
+            for end in (client, other):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connect(client, other)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                threading.Thread(target=reach, args=(client,), daemon=True).start()
+
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(512)
-        counting = Relay(listener.getsockname()[1], server)
-        serving = threading.Thread(target=counting.serve, args=(listener,), daemon=True)
-        serving.start()
+        accepting = threading.Thread(target=accept, daemon=True)
+        accepting.start()
         try:
-            yield counting
+            yield listener.getsockname()[1]
         finally:
             listener.shutdown(socket.SHUT_RDWR)
-            serving.join(STOP_SECONDS)
+            accepting.join(STOP_SECONDS)
