@@ -206,7 +206,7 @@ def main() -> None:
     if unknown := set(options.inputs) - set(INPUTS):
         parser.error(f"unknown inputs: {', '.join(sorted(unknown))}")
     records = results.collect(measure(options), line)
-    results.publish(options, tables(records), results.document(records))
+    results.report(options, records, tables(records))
 
 
 if __name__ == "__main__":

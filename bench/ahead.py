@@ -165,7 +165,7 @@ def main() -> None:
         records = json.loads(options.earlier.read_text())["records"]
     else:
         records = results.collect(measure(options), line)
-    results.publish(options, tables(records), results.document(records), results.missed(checks(records)))
+    results.report(options, records, tables(records), checks(records))
     if options.plot:
         options.plot.write_text(drawn(records))
 

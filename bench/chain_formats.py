@@ -166,7 +166,7 @@ def main() -> None:
     records = results.collect(measure(options), line)
     tables = {"One thread": markdown(records, 1), "Two threads": markdown(records, 2)}
     tables["One thread / two threads"] = scaling(records)
-    results.publish(options, tables, results.document(records))
+    results.report(options, records, tables)
 
 
 if __name__ == "__main__":

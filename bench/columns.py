@@ -183,7 +183,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=1000, help="size of the decoded columns")
     options = parser.parse_args()
     records = results.collect(measure(options), line)
-    results.publish(options, tables(records), results.document(records), results.missed(checks(records)))
+    results.report(options, records, tables(records), checks(records))
 
 
 if __name__ == "__main__":

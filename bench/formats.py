@@ -169,9 +169,7 @@ def main() -> None:
     options = parser.parse_args()
     options.inputs = options.inputs.split(",")
     records = results.collect(measure(options), line)
-    results.publish(
-        options, {"The same entries in both formats": markdown(records)}, results.document(records)
-    )
+    results.report(options, records, {"The same entries in both formats": markdown(records)})
 
 
 if __name__ == "__main__":

@@ -233,7 +233,7 @@ def main() -> None:
     if BASE not in options.compressions:
         parser.error(f"--compressions must include {BASE}")
     records = results.collect(measure(options), line)
-    results.publish(options, tables(records), results.document(records))
+    results.report(options, records, tables(records))
 
 
 if __name__ == "__main__":

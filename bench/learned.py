@@ -242,9 +242,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     options = arguments()
     records = results.collect(measure(options), learned_report.line)
-    tables = learned_report.tables(records)
-    missed = results.missed(learned_report.checks(records))
-    results.publish(options, tables, results.document(records), missed)
+    results.report(options, records, learned_report.tables(records), learned_report.checks(records))
 
 
 if __name__ == "__main__":

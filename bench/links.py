@@ -230,7 +230,7 @@ def main() -> None:
                     )
     found = checks(records)
     shown = tables(records) | ({"Required": results.required(found)} if found else {})
-    results.publish(options, shown, results.document(records), results.missed(found))
+    results.report(options, records, shown, found)
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ def main() -> None:
             records += measure(data, selection, readers, options)
             print(f"{name}, {selection}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     tables = {"Local files": report.markdown(records)}
-    results.publish(options, tables, results.document(records), results.missed(report.checks(records)))
+    results.report(options, records, tables, report.checks(records))
 
 
 if __name__ == "__main__":

@@ -204,8 +204,7 @@ def main() -> None:
     options.rtt = [float(each) for each in options.rtt.split(",")]
     records = [one for path in options.earlier for one in json.loads(path.read_text())["records"]]
     records += results.collect(measure(options), loops_report.line)
-    missed = results.missed(loops_report.checks(records))
-    results.publish(options, loops_report.tables(records), results.document(records), missed)
+    results.report(options, records, loops_report.tables(records), loops_report.checks(records))
 
 
 if __name__ == "__main__":

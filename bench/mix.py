@@ -287,8 +287,7 @@ def main() -> None:
     records = results.collect(measure(options), line)
     if options.plot and "reading" in options.only:
         draw(records, options.plot)
-    missed = results.missed(checks(records))
-    results.publish(options, tables(records), results.document(records), missed)
+    results.report(options, records, tables(records), checks(records))
 
 
 if __name__ == "__main__":

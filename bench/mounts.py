@@ -253,7 +253,7 @@ def main() -> None:
         if shutil.which(program) is None:
             sys.exit(f"{program} is not installed")
     records = results.collect(measure(options), line)
-    results.publish(options, tables(records), results.document(records), results.missed(checks(records)))
+    results.report(options, records, tables(records), checks(records))
 
 
 if __name__ == "__main__":

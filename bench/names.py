@@ -150,7 +150,7 @@ def main() -> None:
     parser.add_argument("--only", default="local,remote", help="local, remote, or both")
     options = parser.parse_args()
     records = results.collect(measure(options), line)
-    results.publish(options, tables(records), results.document(records), results.missed(checks(records)))
+    results.report(options, records, tables(records), checks(records))
 
 
 if __name__ == "__main__":

@@ -134,8 +134,7 @@ def main() -> None:
             records += members(name, options)
         print(f"{name}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     tables = {"Objects": objects_report.markdown(records, MEMBERS)}
-    missed = results.missed(objects_report.checks(records))
-    results.publish(options, tables, results.document(records), missed)
+    results.report(options, records, tables, objects_report.checks(records))
 
 
 if __name__ == "__main__":

@@ -296,9 +296,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     options = arguments()
     records = results.collect(measure(options), remote_report.line)
-    tables = remote_report.tables(records)
-    missed = results.missed(remote_report.checks(records))
-    results.publish(options, tables, results.document(records), missed)
+    results.report(options, records, remote_report.tables(records), remote_report.checks(records))
 
 
 if __name__ == "__main__":

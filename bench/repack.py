@@ -244,7 +244,7 @@ def main() -> None:
                     apart(compare, sources[inputs], target)
     records = [{"work": work, "by": who, "runs": found} for (work, who), found in runs.items()]
     tables = {} if options.only else {"Repacking and merging": markdown(runs)}
-    results.publish(options, tables, results.document(records))
+    results.report(options, records, tables)
 
 
 if __name__ == "__main__":

@@ -47,11 +47,6 @@ def required(checks: Sequence[Check]) -> str:
     return table(["criterion", "measured", "required", "holds"], rows)
 
 
-def missed(checks: Sequence[Check]) -> list[str]:
-    """The requirements that are not met."""
-    return [f"{what}: {measured}, {limit}" for what, measured, limit, holds in checks if holds is False]
-
-
 def collect(records: Iterable[dict[str, Any]], line: Callable[[dict[str, Any]], str]) -> list[dict[str, Any]]:
     """The records of a measurement, each with a progress line on standard error when it is ready."""
     begin, found = time.monotonic(), []
@@ -64,6 +59,17 @@ def collect(records: Iterable[dict[str, Any]], line: Callable[[dict[str, Any]], 
 def document(records: Sequence[Any]) -> dict[str, Any]:
     """The records with the number of processors."""
     return {"cpus": os.cpu_count(), "records": records}
+
+
+def report(
+    options: argparse.Namespace,
+    records: Sequence[Any],
+    tables: Mapping[str, str],
+    checks: Sequence[Check] = (),
+) -> None:
+    """Publishes tables and records. With ``--check``, fails if a requirement is not met."""
+    missed = [f"{what}: {measured}, {limit}" for what, measured, limit, holds in checks if holds is False]
+    publish(options, tables, document(records), missed)
 
 
 def publish(

@@ -296,9 +296,8 @@ def main() -> None:
     options = arguments()
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     records = results.collect(measure(options), rntuple_report.line)
-    checks = rntuple_report.checks(records)
-    missed = results.missed([check for part in checks.values() for check in part])
-    results.publish(options, rntuple_report.tables(records), results.document(records), missed)
+    checks = [check for part in rntuple_report.checks(records).values() for check in part]
+    results.report(options, records, rntuple_report.tables(records), checks)
 
 
 if __name__ == "__main__":

@@ -262,9 +262,7 @@ def main() -> None:
     with all_servers(options.data) as servers:
         parts = (record for part in options.only for record in PARTS[part](servers, options))
         records = results.collect(parts, sources_report.line)
-    tables = sources_report.tables(records)
-    missed = results.missed(sources_report.checks(records))
-    results.publish(options, tables, results.document(records), missed)
+    results.report(options, records, sources_report.tables(records), sources_report.checks(records))
 
 
 if __name__ == "__main__":

@@ -250,8 +250,7 @@ def main() -> None:
     with serve("root", options.data) as xrootd:
         stores = (record for name in options.stores for record in measure(name, xrootd, options))
         records = results.collect(stores, stripe_report.line)
-    tables = stripe_report.tables(records)
-    results.publish(options, tables, results.document(records))
+    results.report(options, records, stripe_report.tables(records))
 
 
 if __name__ == "__main__":

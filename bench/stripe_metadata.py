@@ -197,7 +197,7 @@ def main() -> None:
     records = [one for path in options.earlier for one in json.loads(path.read_text())["records"]]
     records += results.collect(measure(options), line)
     made, checks = tables(records)
-    results.publish(options, made, results.document(records), results.missed(checks))
+    results.report(options, records, made, checks)
 
 
 if __name__ == "__main__":

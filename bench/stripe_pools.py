@@ -95,7 +95,7 @@ def main() -> None:
     if lack := radosgw_server.missing():
         raise SystemExit(lack)
     records = list(measure(options.data, options.repeats))
-    results.publish(options, tables(records), results.document(records))
+    results.report(options, records, tables(records))
 
 
 if __name__ == "__main__":

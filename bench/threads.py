@@ -227,7 +227,7 @@ def main() -> None:
     options = arguments()
     documents = [json.loads(path.read_text()) for path in options.earlier]
     found = [one for each in documents for one in each["records"]] if documents else measured(options)
-    results.publish(options, tables(found), results.document(found))
+    results.report(options, found, tables(found))
 
 
 if __name__ == "__main__":

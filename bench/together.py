@@ -202,7 +202,7 @@ def main() -> None:
     options.only = [place for place in options.only.split(",") if place]
     records = [one for path in options.earlier for one in json.loads(path.read_text())["records"]]
     records += results.collect(measure(options), line)
-    results.publish(options, tables(records), results.document(records), results.missed(checks(records)))
+    results.report(options, records, tables(records), checks(records))
 
 
 if __name__ == "__main__":

@@ -148,7 +148,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3, help="runs of each reader")
     options = parser.parse_args()
     records = results.collect(measure(options), line)
-    results.publish(options, tables(records), results.document(records), results.missed(checks(records)))
+    results.report(options, records, tables(records), checks(records))
 
 
 if __name__ == "__main__":

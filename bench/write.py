@@ -230,7 +230,7 @@ def main() -> None:
         clusters = options.entries / CLUSTER
         text = markdown(runs, runs["sapwood", 1][0]["size"] / clusters) + "\n" + encoders(folder, build)
         tables = {"Writing": text}
-    results.publish(options, tables, results.document(records))
+    results.report(options, records, tables)
 
 
 if __name__ == "__main__":
