@@ -24,7 +24,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import local
@@ -32,6 +31,7 @@ import results
 from basketlist import write_list
 from machine import load_file, touch_memory
 from measured import must_be_measured
+from results import median_of
 from rootbuild import HERE
 
 INPUT, TREE = "nano_zstd5", "Events"
@@ -123,11 +123,12 @@ def markdown(records: list[Record], threads: int) -> str:
     rows = []
     for record in records:
         if record["threads"] == threads:
-            cells = [f"{value(record, 'size', 'bytes') / 1e6:.1f}" if record["size"] else "-"]
+            cells = [f"{median_of(record['size'], 'bytes') / 1e6:.1f}" if record["size"] else "-"]
             for part in ("ten", "read", "chain"):
                 for quantity in ("cpu", "wall"):
-                    cells.append(f"{value(record, part, quantity):.2f}" if record[part] else "-")
-            rate = f"{record['entries'] / value(record, 'chain', 'wall'):,.0f}" if record["chain"] else "-"
+                    cells.append(f"{median_of(record[part], quantity):.2f}" if record[part] else "-")
+            chain = record["chain"]
+            rate = f"{record['entries'] / median_of(chain, 'wall'):,.0f}" if chain else "-"
             rows.append([record["format"], *cells, rate])
     head = ["format", "MB", "ten columns: CPU s", "wall s", "all columns: CPU s", "wall s"]
     return results.table([*head, "full chain: CPU s", "wall s", "events/s"], rows)
@@ -142,20 +143,17 @@ def scaling(records: list[Record]) -> str:
         cells = []
         for part in ("read", "chain"):
             if one[part]:
-                gain = value(one, part, "wall") / value(two, part, "wall")
-                best = value(found[BARE, 1], "read", "wall") / value(found[BARE, 2], "read", "wall")
+                gain = median_of(one[part], "wall") / median_of(two[part], "wall")
+                best = median_of(found[BARE, 1]["read"], "wall") / median_of(found[BARE, 2]["read"], "wall")
                 cells += [f"{gain:.2f}", f"{gain / best:.2f}"]
         rows.append([what, *cells, *["-"] * (4 - len(cells))])
     return results.table(["format", "all columns", "/ bare loop", "full chain", "/ bare loop"], rows)
 
 
-def value(record: Record, part: str, quantity: str) -> float:
-    return float(median(one[quantity] for one in record[part]))
-
-
 def line(record: Record) -> str:
     """A line of progress."""
-    return f"{record['format']}, {record['threads']}: {value(record, 'read', 'wall'):.2f} s for all columns"
+    seconds = median_of(record["read"], "wall")
+    return f"{record['format']}, {record['threads']}: {seconds:.2f} s for all columns"
 
 
 def main() -> None:

@@ -14,7 +14,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import local
@@ -23,6 +22,7 @@ import repack
 import results
 from machine import load_file
 from remote_servers import serve
+from results import median_of
 from rootbuild import HERE
 
 FORMATS = ("tree", "RNTuple")
@@ -133,10 +133,6 @@ def measure(options: argparse.Namespace) -> Iterator[Record]:
                     yield found
 
 
-def value(found: list[Record], quantity: str) -> float:
-    return float(median(one[quantity] for one in found))
-
-
 def line(record: Record) -> str:
     """A line of progress."""
     return f"{record['input']}, {record['format']}: {record['MB']:.1f} MB"
@@ -150,11 +146,11 @@ def markdown(records: list[Record]) -> str:
         cells = [
             str(record["columns"]["all"]),
             f"{record['MB']:.1f}",
-            f"{1000 * value(record['all'], 'open'):.0f}",
-            f"{value(record['all'], 'cpu'):.2f}",
-            f"{1000 * value(record['three'], 'wall'):.0f}",
-            far or f"{1000 * value(record['far'], 'seconds'):.0f}",
-            far or f"{value(record['far'], 'round_trips'):.0f}",
+            f"{1000 * median_of(record['all'], 'open'):.0f}",
+            f"{median_of(record['all'], 'cpu'):.2f}",
+            f"{1000 * median_of(record['three'], 'wall'):.0f}",
+            far or f"{1000 * median_of(record['far'], 'seconds'):.0f}",
+            far or f"{median_of(record['far'], 'round_trips'):.0f}",
         ]
         rows.append([f"{record['input']}, {record['format']}", *cells])
     head = ["file", "columns", "MB", "open ms", "all columns, CPU s", "3 columns, ms"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from results import Check, required, table
+from results import Check, found, required, table
 
 Record = dict[str, Any]
 
@@ -31,13 +31,6 @@ def seconds_of(record: Record | None) -> str:
     if record is None:
         return "-"
     return "failed" if "error" in record else f"{record['seconds']:.2f}"
-
-
-def found(records: list[Record], **wanted: Any) -> Record | None:
-    """The record with these values, if it is there and did not fail."""
-    same = (one for one in records if all(one.get(name) == value for name, value in wanted.items()))
-    record = next(same, None)
-    return None if record is None or "error" in record else record
 
 
 def local_tables(records: list[Record]) -> str:

@@ -27,7 +27,7 @@ from machine import load_file
 from measured import measured
 from numpy.typing import NDArray
 from remote_servers import Far, Server, missing, serve
-from results import Check, required, table
+from results import Check, found, required, table
 from rootbuild import HERE, compiled
 
 ROUND_TRIPS = [0, 22, 100]
@@ -136,24 +136,16 @@ def used(taken: NDArray[np.int64], size: int) -> Record:
     }
 
 
-def found(records: list[Record], number: int, rtt_ms: float, client: Client) -> Record | None:
-    """The record of a reader, unless it failed."""
-    for one in records:
-        if (one.get("number"), one.get("rtt_ms"), one.get("client")) == (number, rtt_ms, client.name):
-            return None if "error" in one else one
-    return None
-
-
 def reading_table(records: list[Record], number: int) -> str:
     """Time, round trips and bytes for each signal event."""
     trips = sorted({one["rtt_ms"] for one in records if "rtt_ms" in one})
     rows = []
     for client in CLIENTS:
-        runs = [found(records, number, trip, client) for trip in trips]
+        runs = [found(records, number=number, rtt_ms=trip, client=client.name) for trip in trips]
         cells = [
             "-" if one is None else f"{'~' * (one['share'] < 1)}{one['milliseconds']:.3g}" for one in runs
         ]
-        own = [found(records, number, trip, OWN) for trip in trips]
+        own = [found(records, number=number, rtt_ms=trip, client=OWN.name) for trip in trips]
         last = next((one for one in reversed(runs) if one is not None), None)
         factor = (
             ""
@@ -198,7 +190,7 @@ def checks(records: list[Record]) -> list[Check]:
     result: list[Check] = []
     for number in sorted({one["number"] for one in records}):
         for trip in sorted({one["rtt_ms"] for one in records if "rtt_ms" in one}):
-            own, peer = found(records, number, trip, OWN), found(records, number, trip, PEER)
+            own, peer = (found(records, number=number, rtt_ms=trip, client=one.name) for one in (OWN, PEER))
             if own is None or peer is None:
                 continue
             least = LEAST_FACTOR if trip >= FAR_MS else 1
@@ -232,7 +224,7 @@ def draw(records: list[Record], path: Path) -> None:
     for axes, number in zip(np.atleast_1d(panels), numbers, strict=True):
         trips = sorted({one["rtt_ms"] for one in records if "rtt_ms" in one})
         for place, client in enumerate(CLIENTS):
-            runs = [found(records, number, trip, client) for trip in trips]
+            runs = [found(records, number=number, rtt_ms=trip, client=client.name) for trip in trips]
             at = [index + (place - (len(CLIENTS) - 1) / 2) * width for index in range(len(trips))]
             heights = [0.0 if one is None else one["milliseconds"] for one in runs]
             axes.bar(at, heights, width, label=client.name)

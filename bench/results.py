@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 SECTION = re.compile(r"^## ([^\n]+)\n\n(.*?)\n*(?=^## |\Z)", flags=re.MULTILINE | re.DOTALL)
@@ -54,6 +55,18 @@ def collect(records: Iterable[dict[str, Any]], line: Callable[[dict[str, Any]], 
         found.append(record)
         print(f"{time.monotonic() - begin:5.0f} s  {line(record)}", file=sys.stderr, flush=True)
     return found
+
+
+def found(records: Iterable[dict[str, Any]], **wanted: Any) -> dict[str, Any] | None:
+    """The record with these values, if it is there and did not fail."""
+    same = (one for one in records if all(one.get(name) == value for name, value in wanted.items()))
+    record = next(same, None)
+    return None if record is None or "error" in record else record
+
+
+def median_of(runs: Iterable[dict[str, Any]], quantity: str) -> float:
+    """The median of a quantity of runs."""
+    return float(median(run[quantity] for run in runs))
 
 
 def document(records: Sequence[Any]) -> dict[str, Any]:

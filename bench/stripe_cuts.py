@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import sys
 from functools import partial
 from typing import Any
 
 import results
 from remote_servers import Far
+from results import median_of
 from stripe import DATASET, NAME, TREE, Run, run, stripe_writer, through
 from stripe_servers import object_store
 
@@ -71,16 +71,12 @@ def table(measured: dict[str, Any]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for name, runs in measured["runs"].items():
-        median = partial(_median, runs["near"])
+        median = partial(median_of, runs["near"])
         batches = f"{int(median('excluded_clusters'))} batches"
         numbers = [f"{int(median('entries')):,}", batches, f"{int(median('requests')):,}"]
         numbers += [f"{median('fetched_bytes') / 1e6:.2f}", f"{median('seconds'):.3f}"]
-        lines.append(f"| {name} | {' | '.join(numbers)} | {_median(runs['far'], 'seconds'):.2f} |")
+        lines.append(f"| {name} | {' | '.join(numbers)} | {median_of(runs['far'], 'seconds'):.2f} |")
     return "\n".join(lines)
-
-
-def _median(runs: list[Run], name: str) -> float:
-    return float(statistics.median(one[name] for one in runs))
 
 
 def main() -> None:

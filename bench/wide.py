@@ -102,21 +102,15 @@ def kilobytes(record: Record) -> float:
     return float(record["memory"]) / all_branches(record) / 1e3
 
 
-def found(records: list[Record], name: str, client: str) -> Record | None:
-    """A record that did not fail."""
-    same = (one for one in records if (one["input"], one["client"]) == (name, client))
-    return next((one for one in same if "error" not in one), None)
-
-
 def checks(records: list[Record]) -> list[Check]:
     asked: list[Check] = []
     for name, branches, trees in inputs():
-        own = found(records, name, SAPWOOD)
+        own = results.found(records, input=name, client=SAPWOOD)
         if own:
             each = own["open_cpu"] / all_branches(own)
             what = f"opening {described(branches, len(trees))}: CPU time of a branch"
             asked.append((what, f"{each * 1e6:.1f} µs", "at most 15 µs", each <= MOST_SECONDS))
-    nano = found(records, NANO, SAPWOOD)
+    nano = results.found(records, input=NANO, client=SAPWOOD)
     if nano:
         share = nano["memory"] / nano["nbytes"]
         what = f"metadata of a NanoAOD-like tree of {nano['nbytes'] / 1e9:.2f} GB"
@@ -132,7 +126,7 @@ def tables(records: list[Record]) -> dict[str, str]:
     rows = []
     for name, branches, trees in inputs():
         for client in CLIENTS:
-            one = found(records, name, client)
+            one = results.found(records, input=name, client=client)
             cells = ["failed"] * 5
             if one:
                 cpu = one["open_cpu"] / all_branches(one) * 1e6
