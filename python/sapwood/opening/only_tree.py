@@ -28,7 +28,7 @@ def only_tree(found: Any) -> Tree:
     if not isinstance(found, Directory):
         raise UsageError(f"{found!r} is not a tree")
     classes = found.classnames(recursive=True, cycle=False)
-    trees = _trees(classes)
+    trees = [path for path, class_name in classes.items() if class_name in TREE_CLASSES]
     if len(trees) == 1:
         tree: Tree = found[trees[0]]
         return tree
@@ -40,15 +40,6 @@ def only_tree(found: Any) -> Tree:
     raise UsageError(
         f"{place} has {len(trees)} trees ({named}): name one, as in '{place}:{trees[0]}'", url=place
     )
-
-
-def trees_in(directory: Directory) -> list[str]:
-    """The paths of the trees in a directory and below it, highest cycles only."""
-    return _trees(directory.classnames(recursive=True, cycle=False))
-
-
-def _trees(classes: Mapping[str, str]) -> list[str]:
-    return [path for path, class_name in classes.items() if class_name in TREE_CLASSES]
 
 
 def _content(classes: Mapping[str, str]) -> str:
