@@ -1,28 +1,18 @@
 //! New RNTuples: what is written is read, whatever the sizes of pages, clusters and steps.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use crate::corpus;
 use bytes::Bytes;
 use sapwood_codec::Compression;
-use sapwood_core::{Buffer, Call, Column, Counters, Deadline, Form, ParseStep, Primitive, Segments};
-use sapwood_fetch::Fetcher;
+use sapwood_core::{Buffer, Call, Column, Deadline, Form, Primitive};
+use sapwood_rntuple::RNTuple;
 use sapwood_rntuple::write::{FieldSpec, RNTupleBuilder, RNTupleOptions};
-use sapwood_rntuple::{Anchor, Metadata, RNTuple};
-use sapwood_source::MemorySource;
 use sapwood_table::Table;
 use sapwood_table::write::{ClusterSize, ColumnView};
-use sapwood_tfile::TFile;
 use sapwood_tfile::write::{Datime, FileStamp, FileWriter};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 const ENTRIES: usize = 1000;
-
-fn done<T>(step: ParseStep<T>) -> T {
-    match step {
-        ParseStep::Done(done) => done,
-        ParseStep::Need(ranges) => panic!("{ranges:?} beyond the end of the file"),
-    }
-}
 
 /// A file with an RNTuple of these columns, filled in steps of this many entries.
 fn write(columns: &[(&str, Column)], options: RNTupleOptions, step: usize) -> Bytes {
@@ -70,15 +60,7 @@ fn write(columns: &[(&str, Column)], options: RNTupleOptions, step: usize) -> By
 }
 
 fn open(bytes: &Bytes) -> Arc<RNTuple> {
-    let mut known = Segments::default();
-    known.insert(0, bytes.clone());
-    let file = done(TFile::open(&known, bytes.len() as u64).unwrap());
-    let listed = done(file.list(&known).unwrap());
-    let key = &listed.iter().find(|entry| entry.key.class_name == "ROOT::RNTuple").unwrap().key;
-    let anchor = Anchor::parse(&done(file.record(&known, key).unwrap()).payload).unwrap();
-    let metadata = done(Metadata::parse(&anchor, &known).unwrap());
-    let fetcher = Fetcher::new(Arc::new(MemorySource::new(bytes.clone())), Arc::new(Counters::default()));
-    Arc::new(RNTuple::new("memory", "t", metadata, fetcher).unwrap())
+    Arc::new(corpus::open(bytes).remove(0).1.unwrap())
 }
 
 fn read(table: &Arc<RNTuple>) -> Vec<Column> {
