@@ -24,7 +24,6 @@ ak = pytest.importorskip("awkward")
 uproot = pytest.importorskip("uproot")
 if tuple(map(int, uproot.__version__.split(".")[:2])) < (5, 7):
     pytest.skip("uproot is too old", allow_module_level=True)
-Model_TBasket = uproot.models.TBasket.Model_TBasket
 
 # Columns of numbers, of text, of objects, and trees that only uproot can read.
 REAL_FILES = [
@@ -348,6 +347,7 @@ def test_arrays_are_kept_in_the_cache_of_the_file(events_file: Path, both: Any) 
 def test_a_program_that_watches_the_baskets_of_uproot_sees_them(
     events_file: Path, both: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    Model_TBasket = uproot.models.TBasket.Model_TBasket
     read_basket, baskets = Model_TBasket.read, []
 
     def watch(*arguments: Any, **options: Any) -> Any:

@@ -20,7 +20,6 @@ from uproot.interpretation.grouped import AsGrouped
 from uproot.interpretation.jagged import AsJagged
 from uproot.interpretation.library import Awkward, _regularize_library
 from uproot.language.python import python_language
-from uproot.models.TBasket import Model_TBasket
 from uproot.source import futures
 
 from ..arrays.awkward import records
@@ -148,14 +147,15 @@ class Plan:
         )
 
 
-_READ_BASKET = Model_TBasket.read
-"""How uproot reads a basket; a program that replaces it, for example to count baskets, expects it to be called."""
+def is_watched() -> bool:
+    """Whether the program replaced how uproot reads a basket, for example to count baskets."""
+    return not uproot.models.TBasket.Model_TBasket.read.__module__.startswith("uproot.")
 
 
 def reader(branch: Any, interpretation: Any, library: Any) -> tuple[Branch, Convert] | None:
     """How sapwood reads a branch of uproot with an interpretation; None if it cannot."""
     own = getattr(branch, "_own", None)
-    if own is None or branch.file.closed or Model_TBasket.read != _READ_BASKET:
+    if own is None or branch.file.closed or is_watched():
         return None
     if interpretation is not branch.interpretation and (
         interpretation.cache_key != branch.interpretation.cache_key
