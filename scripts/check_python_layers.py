@@ -5,10 +5,12 @@ These count as imports (arrows):
 - every ``import`` of a module of sapwood, including those inside functions, which run at the first call;
 - the packages around the imported module that are not around the importing one, because Python runs their
   ``__init__`` first;
+- ``import_module("sapwood.…")``, which only ``sapwood/startup`` may call: it imports ``sapwood.uproot`` into
+  programs that have just imported uproot;
 - but not imports under ``if TYPE_CHECKING:``, which never run.
 
-``sapwood/__init__`` imports names at their first use with ``importlib``, which this check cannot see. It need
-not: ``sapwood`` is the last row of the table, so nothing may import it, and no cycle leads through it. The
+``sapwood/__init__`` imports names at their first use by names that this check cannot see. It need not:
+``sapwood`` is the last row of the table, so nothing may import it, and no cycle leads through it. The
 compiled ``sapwood._core`` is below everything, and imports nothing from Python.
 """
 
@@ -23,6 +25,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CORE = "_core"
+BY_NAME = {"startup"}
+"""The modules that may import another one by a name in a string."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,21 @@ def imports(name: str, file: Path, known: Mapping[str, Path], package: str) -> l
                 if module != name and (module == target or not is_around):
                     found.append(Import(name, module, file, node.lineno))
     return found
+
+
+def by_name(file: Path, package: str) -> list[int]:
+    """The lines that import a module of the package by a name in a string."""
+    calls = [
+        node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)
+    ]
+    return [
+        call.lineno
+        for call in calls
+        if ast.unparse(call.func).rpartition(".")[2] in ("import_module", "__import__")
+        and call.args
+        and isinstance(call.args[0], ast.Constant)
+        and f"{call.args[0].value}.".startswith((f"{package}.", "."))
+    ]
 
 
 def _running(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -138,6 +157,12 @@ def problems(package: Path, order: list[str]) -> list[str]:
     for cycle in cycles(arrows):
         steps = [_shown(arrow, package) for arrow in cycle]
         found.append("\n  ".join(["these modules import each other in a cycle:", *steps]))
+    found += [
+        f"{file.relative_to(package.parent)}:{line}: imports a module by a name in a string"
+        for name, file in known.items()
+        if name not in BY_NAME
+        for line in by_name(file, package.name)
+    ]
     entries = {name.partition(".")[0] for name in known}
     found += [f"{package.name}/{name} is missing from the table" for name in sorted(entries - set(order))]
     found += [

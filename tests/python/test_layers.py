@@ -99,6 +99,17 @@ def test_no_module_imports_the_whole_package(package: Path) -> None:
     assert problem == "plant/top.py:3: plant.top imports plant, which is not above it in the table"
 
 
+@pytest.mark.parametrize("name", ["plant.top", ".top"])
+def test_no_module_imports_another_by_a_name_in_a_string(package: Path, name: str) -> None:
+    add(
+        package,
+        "low/words.py",
+        f"import importlib\nimportlib.import_module('json')\nimportlib.import_module({name!r}, __package__)",
+    )
+    (problem,) = check_python_layers.problems(package, ORDER)
+    assert problem.startswith("plant/low/words.py:4: imports a module by a name in a string")
+
+
 def test_the_packages_around_a_module_are_imported_with_it(package: Path) -> None:
     # Python runs ``middle/__init__`` before ``middle/leaf``, which would import nothing itself.
     add(package, "middle/leaf.py", "")
