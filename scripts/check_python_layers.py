@@ -77,7 +77,7 @@ def by_name(file: Path, package: str) -> list[int]:
         if ast.unparse(call.func).rpartition(".")[2] in ("import_module", "__import__")
         and call.args
         and isinstance(call.args[0], ast.Constant)
-        and f"{call.args[0].value}.".startswith((f"{package}.", "."))
+        and f"{call.args[0].value!s}.".startswith((f"{package}.", "."))
     ]
 
 

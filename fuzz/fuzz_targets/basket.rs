@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use sapwood_core::{Counters, Form, Primitive};
-use sapwood_streamer::{Node, Number, Program};
+use sapwood_streamer::{Node, StoredNumber, Program};
 use sapwood_ttree::{BasketBytes, BasketRef, Interpretation, Layout, decode};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
 
 /// Every layout, and programs of the kinds that branches have.
 fn interpretation(choice: u8) -> Interpretation {
-    let number = Number::Plain(Primitive::F32);
+    let number = StoredNumber::Plain(Primitive::F32);
     let numbers = Form::Primitive(Primitive::F32);
     let one = Node::Number(number);
     let list = |item| Node::List(Box::new(item));

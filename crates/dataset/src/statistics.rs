@@ -2,7 +2,7 @@
 
 use multiversion::multiversion;
 use sapwood_core::{Extremes, Primitive, Statistics};
-use sapwood_streamer::Number;
+use sapwood_streamer::StoredNumber;
 use sapwood_ttree::{Entries, Layout};
 use std::ops::Range;
 
@@ -26,9 +26,9 @@ impl Values {
             Layout::Program(_) => return None,
         };
         let primitive = match number {
-            Number::Plain(primitive) => primitive,
-            Number::FloatAsDouble => Primitive::F32,
-            Number::Scaled { .. } | Number::Truncated { .. } => return None,
+            StoredNumber::Plain(primitive) => primitive,
+            StoredNumber::FloatAsDouble => Primitive::F32,
+            StoredNumber::Scaled { .. } | StoredNumber::Truncated { .. } => return None,
         };
         Some(Values { primitive, each, header })
     }

@@ -41,16 +41,16 @@ pub(crate) fn is_near(round_trip: Option<Duration>) -> bool {
     near_window_bytes(0, round_trip) < WINDOW
 }
 
-/// Cuts `entries` into windows of whole clusters whose `baskets` (first entry and size in bytes) hold at most
+/// Cuts `entries` into windows of whole clusters whose `chunks` (first entry and size in bytes) hold at most
 /// `most` bytes together; one window if all of them fit. See [`windows`].
 pub fn cut_windows(
     cluster_starts: &[u64],
-    baskets: impl Iterator<Item = (u64, u64)>,
+    chunks: impl Iterator<Item = (u64, u64)>,
     most: u64,
     entries: Range<u64>,
 ) -> Vec<Range<u64>> {
     let mut bytes = vec![0_u64; cluster_starts.len().max(1)];
-    for (first_entry, len) in baskets {
+    for (first_entry, len) in chunks {
         let cluster = cluster_starts.partition_point(|start| *start <= first_entry).saturating_sub(1);
         bytes[cluster] = bytes[cluster].saturating_add(len);
     }
@@ -66,7 +66,7 @@ pub fn cut_windows(
 /// `cluster_starts` are the first entries of the clusters, then the number of entries, as a tree records
 /// them; `bytes_per_cluster(i)` is the cost of fetching cluster `i`. A window holds at least one cluster,
 /// however large. The first and the last window are cut at the requested entries, though their clusters count
-/// in full, because baskets cannot be read in part. Entries in no cluster join the nearest window.
+/// in full, because chunks cannot be read in part. Entries in no cluster join the nearest window.
 ///
 /// ```
 /// use sapwood_fetch::windows;

@@ -11,24 +11,24 @@ use std::sync::Arc;
 
 /// The values of a node.
 #[derive(Debug, Default)]
-pub(crate) struct Decoded {
+pub(crate) struct NodeBuffers {
     pub(crate) buffers: Vec<Arc<Buffer>>,
     /// The forms of objects, which their classes alone do not tell.
     pub(crate) objects: Vec<Form>,
 }
 
-impl Decoded {
+impl NodeBuffers {
     fn push(&mut self, buffer: Buffer) {
         self.buffers.push(Arc::new(buffer));
     }
 
-    fn append(&mut self, below: Decoded) {
+    fn append(&mut self, below: NodeBuffers) {
         self.buffers.extend(below.buffers);
         self.objects.extend(below.objects);
     }
 
-    fn of(buffer: Buffer) -> Decoded {
-        Decoded { buffers: vec![Arc::new(buffer)], objects: Vec::new() }
+    fn of(buffer: Buffer) -> NodeBuffers {
+        NodeBuffers { buffers: vec![Arc::new(buffer)], objects: Vec::new() }
     }
 }
 
@@ -42,24 +42,24 @@ impl Reader<'_> {
         node: &Node,
         parts: &[ClusterPart],
         likely: Option<&Arc<Buffer>>,
-    ) -> Result<Decoded> {
+    ) -> Result<NodeBuffers> {
         Ok(match node {
-            Node::Number { columns, primitive } => Decoded::of(self.numbers(columns, *primitive, parts)?),
-            Node::Count { ends, primitive } => Decoded::of(self.counts(ends, *primitive, parts)?),
+            Node::Number { columns, primitive } => NodeBuffers::of(self.numbers(columns, *primitive, parts)?),
+            Node::Count { ends, primitive } => NodeBuffers::of(self.counts(ends, *primitive, parts)?),
             Node::Text { ends, chars } => {
                 let (offsets, items) = self.lists(ends, parts, likely)?;
                 let chars = Arc::new(self.bytes(chars, &items)?);
-                Decoded { buffers: vec![offsets, chars], objects: Vec::new() }
+                NodeBuffers { buffers: vec![offsets, chars], objects: Vec::new() }
             }
             Node::List { ends, item } => {
                 let (offsets, items) = self.lists(ends, parts, likely)?;
-                let mut found = Decoded { buffers: vec![offsets], objects: Vec::new() };
+                let mut found = NodeBuffers { buffers: vec![offsets], objects: Vec::new() };
                 found.append(self.decode(item, &items, None)?);
                 found
             }
             Node::Option { ends, item } => {
                 let (offsets, items) = self.lists(ends, parts, None)?;
-                let mut found = Decoded::of(positions(offsets.view())?);
+                let mut found = NodeBuffers::of(positions(offsets.view())?);
                 found.append(self.decode(item, &items, None)?);
                 found
             }
@@ -67,7 +67,7 @@ impl Reader<'_> {
                 let (offsets, items) = self.lists(ends, parts, None)?;
                 let bytes = self.bytes(bytes, &items)?;
                 let column = objects(program, offsets.view(), bytes.as_bytes(), self.counters)?;
-                Decoded { buffers: column.buffers, objects: vec![column.form] }
+                NodeBuffers { buffers: column.buffers, objects: vec![column.form] }
             }
             Node::Fixed { size, item } => {
                 let items =
@@ -82,10 +82,10 @@ impl Reader<'_> {
         })
     }
 
-    /// The values of neighbors, one behind the other.
-    fn all(&self, each: impl IndexedParallelIterator<Item = Result<Decoded>>) -> Result<Decoded> {
-        let mut found = Decoded::default();
-        each.collect::<Result<Vec<Decoded>>>()?.into_iter().for_each(|below| found.append(below));
+    /// The values of neighbours, one behind the other.
+    fn all(&self, each: impl IndexedParallelIterator<Item = Result<NodeBuffers>>) -> Result<NodeBuffers> {
+        let mut found = NodeBuffers::default();
+        each.collect::<Result<Vec<NodeBuffers>>>()?.into_iter().for_each(|below| found.append(below));
         Ok(found)
     }
 
@@ -111,7 +111,12 @@ impl Reader<'_> {
         }
     }
 
-    fn variants(&self, switch: &Representations, items: &[Node], parts: &[ClusterPart]) -> Result<Decoded> {
+    fn variants(
+        &self,
+        switch: &Representations,
+        items: &[Node],
+        parts: &[ClusterPart],
+    ) -> Result<NodeBuffers> {
         let (mut present, mut new_tags, mut positions) = (Vec::new(), Vec::new(), Vec::new());
         let mut next = vec![0_i64; items.len()];
         let mut below: Vec<Vec<ClusterPart>> = vec![Vec::new(); items.len()];
@@ -133,7 +138,7 @@ impl Reader<'_> {
                 below.push(ClusterPart { cluster: part.cluster, range });
             }
         }
-        let mut found = Decoded::of(Buffer::from_slice(&present));
+        let mut found = NodeBuffers::of(Buffer::from_slice(&present));
         found.push(Buffer::from_slice(&new_tags));
         found.push(Buffer::from_slice(&positions));
         for (item, parts) in items.iter().zip(&below) {

@@ -38,12 +38,12 @@ pub(crate) struct Pages {
     pub(crate) max_key_size: u64,
     /// Most stored bytes of a page.
     longest: u64,
-    located: RwLock<Located>,
+    located: RwLock<PartRanges>,
 }
 
 /// Where the parts of long pages are, as far as it is known.
 #[derive(Debug, Default)]
-struct Located {
+struct PartRanges {
     /// By the offset of the page.
     parts: HashMap<u64, Vec<ByteRange>>,
     /// Their offsets.

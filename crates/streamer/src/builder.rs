@@ -3,7 +3,7 @@
 mod form;
 mod gaps;
 
-use crate::{Node, Number};
+use crate::{Node, StoredNumber};
 use sapwood_core::{Error, Primitive, Result};
 
 /// Growing buffers in the shape of what a [`Node`] builds.
@@ -85,7 +85,7 @@ impl Builder {
             Node::Object(class) | Node::Members(class, _) => {
                 fields(&mut class.fields.iter().map(|field| &field.node))
             }
-            Node::Ref => fields(&mut [Node::Number(Number::Plain(Primitive::U32))].iter()),
+            Node::Ref => fields(&mut [Node::Number(StoredNumber::Plain(Primitive::U32))].iter()),
             Node::RefArray => fields(&mut Node::ref_array().iter().map(|(_, node)| node)),
             Node::Symmetric(class, number, _) => {
                 let elements = Node::List(Box::new(Node::Number(*number)));

@@ -1,6 +1,6 @@
 //! C++ type names as files spell them, and how they are shown: `vector<Int_t>` is `std::vector<int32_t>`.
 
-use crate::Number;
+use crate::StoredNumber;
 use sapwood_core::Primitive;
 use std::fmt;
 
@@ -11,7 +11,7 @@ const DEEPEST: usize = 32;
 #[derive(Debug, Clone, PartialEq)]
 pub enum CppType {
     /// A number.
-    Number(Number),
+    Number(StoredNumber),
     /// `std::string`.
     StdString,
     /// ROOT's `TString`.
@@ -55,12 +55,12 @@ impl fmt::Display for CppType {
 fn parse(name: &str, depth: usize) -> CppType {
     let short = bare(name);
     if let Some(primitive) = plain(short) {
-        return CppType::Number(Number::Plain(primitive));
+        return CppType::Number(StoredNumber::Plain(primitive));
     }
     match short {
         // Inside a collection there is no range to parse: the plain encodings (Collections §3).
-        "Double32_t" => return CppType::Number(Number::FloatAsDouble),
-        "Float16_t" => return CppType::Number(Number::Truncated { bits: 12, double: false }),
+        "Double32_t" => return CppType::Number(StoredNumber::FloatAsDouble),
+        "Float16_t" => return CppType::Number(StoredNumber::Truncated { bits: 12, double: false }),
         "string" => return CppType::StdString,
         "TString" => return CppType::RootString,
         _ => {}

@@ -22,7 +22,7 @@ pub use compile::Compiler;
 pub use cpp_type::CppType;
 pub use input::StreamInput;
 pub use node::{Collection, CompiledClass, Node, Pointers, StructureMember};
-pub use number::{Number, array_type, basic};
+pub use number::{StoredNumber, array_type, basic};
 pub use program::{ColumnPart, Program, ProgramRun};
 pub use selection::MemberSelection;
 pub use sum::{add_histogram, is_summable};

@@ -3,7 +3,7 @@
 
 mod structure;
 
-use crate::{MemberSelection, Number};
+use crate::{MemberSelection, StoredNumber};
 use sapwood_core::Primitive;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub use structure::StructureMember;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
     /// One number.
-    Number(Number),
+    Number(StoredNumber),
     /// `TObject::fBits`: 32 bits, and 16 more if the object is referenced (root-io-spec ElementTypes §2.3).
     Bits,
     /// A counted string: one byte of length, or 255 and four bytes of length (Conventions §5.1).
@@ -87,7 +87,7 @@ pub enum Node {
     RefArray,
     /// `TMatrixTSym`: the class of its base, followed by the elements from the diagonal on; the index of the
     /// number of rows (Matrix §2).
-    Symmetric(Arc<CompiledClass>, Number, usize),
+    Symmetric(Arc<CompiledClass>, StoredNumber, usize),
     /// The name of a class, with a length byte in front and a zero behind, then an object.
     Named(Box<Node>),
     /// No bytes, nothing built.
@@ -224,13 +224,13 @@ pub(crate) enum LayoutStep {
     /// One member.
     Field { index: usize, node: Node },
     /// One integer, which counts others.
-    Counter { index: Option<usize>, number: Number, register: usize },
+    Counter { index: Option<usize>, number: StoredNumber, register: usize },
     /// A base class, whose fields begin at `first`.
     Base { class: Arc<CompiledClass>, layout: usize, first: usize, register: usize },
     /// A member that is not wanted or not readable.
     Skip(Node),
     /// A number that has another type in the record.
-    Convert { index: usize, from: Number, to: Primitive },
+    Convert { index: usize, from: StoredNumber, to: Primitive },
     /// A field that this version does not have.
     Default { index: usize },
 }
@@ -241,7 +241,7 @@ pub(crate) struct RunMember {
     /// Its offset in the run.
     pub(crate) offset: usize,
     pub(crate) bytes: usize,
-    pub(crate) number: Number,
+    pub(crate) number: StoredNumber,
     pub(crate) index: usize,
 }
 
@@ -258,12 +258,12 @@ impl Node {
 
     /// The fields of a `TRefArray`.
     pub(crate) fn ref_array() -> [(&'static str, Node); 3] {
-        let number = Node::Number(Number::Plain(Primitive::I32));
+        let number = Node::Number(StoredNumber::Plain(Primitive::I32));
         [("fName", Node::Text), ("fSize", number.clone()), ("refs", Node::List(Box::new(number)))]
     }
 
     /// The number type and count, if this is a fixed number of numbers.
-    pub fn numbers(&self) -> Option<(Number, usize)> {
+    pub fn numbers(&self) -> Option<(StoredNumber, usize)> {
         match self {
             Node::Number(number) => Some((*number, 1)),
             Node::Fixed { size, content } => {
@@ -275,7 +275,7 @@ impl Node {
     }
 
     /// The number type and count, if this is a collection of numbers or of fixed arrays of them.
-    pub fn vector_of_numbers(&self) -> Option<(Number, usize)> {
+    pub fn vector_of_numbers(&self) -> Option<(StoredNumber, usize)> {
         match self {
             Node::Collection(collection) => collection.item.numbers(),
             _ => None,

@@ -6,7 +6,7 @@ use sapwood_tfile::ValueRange;
 
 /// How one number is encoded on file, and which type it becomes in memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Number {
+pub enum StoredNumber {
     /// Big-endian, of the same type in memory. A `Bool` is any byte; non-zero is true
     /// (root-io-spec ElementTypes §2.5).
     Plain(Primitive),
@@ -30,36 +30,36 @@ pub enum Number {
     },
 }
 
-impl Number {
+impl StoredNumber {
     /// How a `Double32_t` (`double`) or `Float16_t` with this range is encoded (root-io-spec ElementTypes §5.2).
-    pub fn packed(range: Option<ValueRange>, double: bool) -> Number {
+    pub fn packed(range: Option<ValueRange>, double: bool) -> StoredNumber {
         match range {
             Some(range) if range.factor != 0.0 => {
-                Number::Scaled { minimum: range.min, factor: range.factor, double }
+                StoredNumber::Scaled { minimum: range.min, factor: range.factor, double }
             }
             Some(range) if (1..=15).contains(&range.mantissa_bits()) => {
-                Number::Truncated { bits: range.mantissa_bits(), double }
+                StoredNumber::Truncated { bits: range.mantissa_bits(), double }
             }
-            _ if double => Number::FloatAsDouble,
-            _ => Number::Truncated { bits: 12, double },
+            _ if double => StoredNumber::FloatAsDouble,
+            _ => StoredNumber::Truncated { bits: 12, double },
         }
     }
 
     /// Bytes of one value on file.
     pub fn size_on_file(self) -> usize {
         match self {
-            Number::Plain(primitive) => primitive.size(),
-            Number::FloatAsDouble | Number::Scaled { .. } => 4,
-            Number::Truncated { .. } => 3,
+            StoredNumber::Plain(primitive) => primitive.size(),
+            StoredNumber::FloatAsDouble | StoredNumber::Scaled { .. } => 4,
+            StoredNumber::Truncated { .. } => 3,
         }
     }
 
     /// The type in memory.
     pub fn primitive(self) -> Primitive {
         match self {
-            Number::Plain(primitive) => primitive,
-            Number::FloatAsDouble => Primitive::F64,
-            Number::Scaled { double, .. } | Number::Truncated { double, .. } => {
+            StoredNumber::Plain(primitive) => primitive,
+            StoredNumber::FloatAsDouble => Primitive::F64,
+            StoredNumber::Scaled { double, .. } | StoredNumber::Truncated { double, .. } => {
                 if double {
                     Primitive::F64
                 } else {
@@ -73,7 +73,7 @@ impl Number {
     /// is the same on all machines.
     pub fn type_code(self) -> i32 {
         match self {
-            Number::Plain(primitive) => match primitive {
+            StoredNumber::Plain(primitive) => match primitive {
                 Primitive::Bool => 18,
                 Primitive::I8 => 1,
                 Primitive::U8 => 11,
@@ -86,17 +86,17 @@ impl Number {
                 Primitive::F32 => 5,
                 Primitive::F64 => 8,
             },
-            Number::FloatAsDouble
-            | Number::Scaled { double: true, .. }
-            | Number::Truncated { double: true, .. } => 9,
-            Number::Scaled { .. } | Number::Truncated { .. } => 19,
+            StoredNumber::FloatAsDouble
+            | StoredNumber::Scaled { double: true, .. }
+            | StoredNumber::Truncated { double: true, .. } => 9,
+            StoredNumber::Scaled { .. } | StoredNumber::Truncated { .. } => 19,
         }
     }
 
     /// The name of the type as people write it: that of `<cstdint>`, or ROOT's for a packed number.
     pub fn type_name(self) -> &'static str {
         match self {
-            Number::Plain(primitive) => primitive.cpp_name(),
+            StoredNumber::Plain(primitive) => primitive.cpp_name(),
             packed if packed.primitive() == Primitive::F64 => "Double32_t",
             _ => "Float16_t",
         }
@@ -107,9 +107,9 @@ impl Number {
         self.primitive().size()
     }
 
-    /// True if a value has as many bytes on file as in memory, so that [`Number::decode_in_place`] works.
+    /// True if a value has as many bytes on file as in memory, so that [`StoredNumber::decode_in_place`] works.
     pub fn keeps_size(self) -> bool {
-        matches!(self, Number::Plain(_))
+        matches!(self, StoredNumber::Plain(_))
     }
 
     /// Decodes as many whole values as both slices hold.
@@ -121,17 +121,20 @@ impl Number {
     #[inline]
     pub(crate) fn append(self, on_file: &[u8], bytes: &mut Vec<u8>) {
         match (self, on_file) {
-            (Number::Plain(Primitive::F32 | Primitive::I32 | Primitive::U32), &[a, b, c, d]) => {
+            (StoredNumber::Plain(Primitive::F32 | Primitive::I32 | Primitive::U32), &[a, b, c, d]) => {
                 bytes.extend_from_slice(&u32::from_be_bytes([a, b, c, d]).to_ne_bytes());
             }
-            (Number::Plain(Primitive::F64 | Primitive::I64 | Primitive::U64), &[a, b, c, d, e, f, g, h]) => {
+            (
+                StoredNumber::Plain(Primitive::F64 | Primitive::I64 | Primitive::U64),
+                &[a, b, c, d, e, f, g, h],
+            ) => {
                 bytes.extend_from_slice(&u64::from_be_bytes([a, b, c, d, e, f, g, h]).to_ne_bytes());
             }
-            (Number::Plain(Primitive::I16 | Primitive::U16), &[a, b]) => {
+            (StoredNumber::Plain(Primitive::I16 | Primitive::U16), &[a, b]) => {
                 bytes.extend_from_slice(&u16::from_be_bytes([a, b]).to_ne_bytes());
             }
-            (Number::Plain(Primitive::Bool), &[a]) => bytes.push(u8::from(a != 0)),
-            (Number::Plain(Primitive::I8 | Primitive::U8), &[a]) => bytes.push(a),
+            (StoredNumber::Plain(Primitive::Bool), &[a]) => bytes.push(u8::from(a != 0)),
+            (StoredNumber::Plain(Primitive::I8 | Primitive::U8), &[a]) => bytes.push(a),
             _ => {
                 let begin = bytes.len();
                 bytes.resize(begin + on_file.len() / self.size_on_file() * self.size(), 0);
@@ -141,9 +144,9 @@ impl Number {
     }
 
     /// Converts values in place, from their form on file to that in memory.
-    /// Only for numbers that [keep their size](Number::keeps_size).
+    /// Only for numbers that [keep their size](StoredNumber::keeps_size).
     pub fn decode_in_place(self, values: &mut [u8]) {
-        if let Number::Plain(primitive) = self {
+        if let StoredNumber::Plain(primitive) = self {
             swap(primitive, values);
         }
     }
@@ -182,14 +185,14 @@ pub fn array_type(class_name: &str) -> Option<Primitive> {
 
 // Swapping bytes takes one instruction per 32 bytes with AVX2, and a dozen per 16 bytes without.
 #[multiversion(targets("x86_64+avx2"))]
-fn decode(number: Number, on_file: &[u8], in_memory: &mut [u8]) {
+fn decode(number: StoredNumber, on_file: &[u8], in_memory: &mut [u8]) {
     match number {
-        Number::Plain(Primitive::Bool) => {
+        StoredNumber::Plain(Primitive::Bool) => {
             for (to, from) in in_memory.iter_mut().zip(on_file) {
                 *to = u8::from(*from != 0);
             }
         }
-        Number::Plain(primitive) => match primitive.size() {
+        StoredNumber::Plain(primitive) => match primitive.size() {
             1 => {
                 let count = on_file.len().min(in_memory.len());
                 in_memory[..count].copy_from_slice(&on_file[..count]);
@@ -198,19 +201,19 @@ fn decode(number: Number, on_file: &[u8], in_memory: &mut [u8]) {
             4 => convert(on_file, in_memory, |b| u32::from_be_bytes(b).to_ne_bytes()),
             _ => convert(on_file, in_memory, |b| u64::from_be_bytes(b).to_ne_bytes()),
         },
-        Number::FloatAsDouble => {
+        StoredNumber::FloatAsDouble => {
             convert(on_file, in_memory, |b| f64::from(f32::from_be_bytes(b)).to_ne_bytes());
         }
-        Number::Scaled { minimum, factor, double: true } => {
+        StoredNumber::Scaled { minimum, factor, double: true } => {
             convert(on_file, in_memory, |b| scaled(b, minimum, factor).to_ne_bytes());
         }
-        Number::Scaled { minimum, factor, double: false } => {
+        StoredNumber::Scaled { minimum, factor, double: false } => {
             convert(on_file, in_memory, |b| narrow(scaled(b, minimum, factor)).to_ne_bytes());
         }
-        Number::Truncated { bits, double: true } => {
+        StoredNumber::Truncated { bits, double: true } => {
             convert(on_file, in_memory, |b| f64::from(truncated(b, bits)).to_ne_bytes());
         }
-        Number::Truncated { bits, double: false } => {
+        StoredNumber::Truncated { bits, double: false } => {
             convert(on_file, in_memory, |b| truncated(b, bits).to_ne_bytes());
         }
     }
@@ -275,24 +278,24 @@ mod tests {
     #[test]
     fn bytes_are_swapped() {
         let mut out = [0; 8];
-        Number::Plain(Primitive::F32).decode(&[0x42, 0xc8, 0, 0, 0x43, 0x48, 0, 0], &mut out);
+        StoredNumber::Plain(Primitive::F32).decode(&[0x42, 0xc8, 0, 0, 0x43, 0x48, 0, 0], &mut out);
         assert_eq!(bytemuck_f32(&out), [100.0, 200.0]);
         let mut place = [0x42, 0xc8, 0, 0];
-        Number::Plain(Primitive::F32).decode_in_place(&mut place);
+        StoredNumber::Plain(Primitive::F32).decode_in_place(&mut place);
         assert_eq!(bytemuck_f32(&place), [100.0]);
     }
 
     #[test]
     fn any_byte_but_zero_is_true() {
         let mut out = [9; 3];
-        Number::Plain(Primitive::Bool).decode(&[0, 1, 0x99], &mut out);
+        StoredNumber::Plain(Primitive::Bool).decode(&[0, 1, 0x99], &mut out);
         assert_eq!(out, [0, 1, 1]);
     }
 
     #[test]
     fn types_are_found_by_their_codes() {
         let codes = (1..20).filter_map(|code| basic(code).map(|primitive| (code, primitive)));
-        let own = codes.filter(|(code, primitive)| Number::Plain(*primitive).type_code() == *code);
+        let own = codes.filter(|(code, primitive)| StoredNumber::Plain(*primitive).type_code() == *code);
         assert_eq!(own.count(), 11, "each type has one code");
     }
 
@@ -300,11 +303,11 @@ mod tests {
     #[test]
     fn truncated_and_scaled_numbers_have_the_values_of_the_specification() {
         let mut out = [0; 4];
-        Number::Scaled { minimum: 0.0, factor: 10.24, double: false }.decode(&[0, 0, 2, 0], &mut out);
+        StoredNumber::Scaled { minimum: 0.0, factor: 10.24, double: false }.decode(&[0, 0, 2, 0], &mut out);
         assert_eq!(bytemuck_f32(&out), [50.0]);
-        Number::Truncated { bits: 12, double: false }.decode(&[0x7f, 0x08, 0x00], &mut out);
+        StoredNumber::Truncated { bits: 12, double: false }.decode(&[0x7f, 0x08, 0x00], &mut out);
         assert_eq!(bytemuck_f32(&out), [1.5]);
-        Number::Truncated { bits: 8, double: false }.decode(&[0x80, 0x00, 0xc0], &mut out);
+        StoredNumber::Truncated { bits: 8, double: false }.decode(&[0x80, 0x00, 0xc0], &mut out);
         assert_eq!(bytemuck_f32(&out), [3.5]);
     }
 

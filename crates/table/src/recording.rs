@@ -3,7 +3,7 @@
 use crate::queries::column_name;
 use crate::selection::Query;
 use crate::table::{Chunk, ColumnPlan, Table};
-use sapwood_source::record::{ReadRecording, RecordedBasket};
+use sapwood_source::record::{ReadRecording, RecordedChunk};
 use std::ops::Range;
 
 /// Records the begin of a read. None if nothing is recorded.
@@ -34,7 +34,7 @@ pub(crate) fn range<'p>(
             files.push(table.fetcher(files.len()).recorded().unwrap_or_default());
         }
         let file = files.get(chunk.file).copied().unwrap_or_default();
-        RecordedBasket { file, first_entry: chunk.entries.start, range: chunk.range }
+        RecordedChunk { file, first_entry: chunk.entries.start, range: chunk.range }
     };
     let mut chunks = Vec::new();
     for plan in plans {

@@ -9,14 +9,14 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// What is controlled: a server and the proxy in front of it, or a mount.
 #[derive(Clone, Default)]
-pub(crate) struct Controlled {
+pub(crate) struct ControlTargets {
     pub(crate) server: Option<Arc<Server>>,
     pub(crate) proxy: Option<Arc<Proxy>>,
     pub(crate) mount: Option<MountedReads>,
 }
 
 /// Starts to serve the control port.
-pub(crate) async fn start(controlled: Controlled) -> io::Result<SocketAddr> {
+pub(crate) async fn start(controlled: ControlTargets) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     tokio::spawn(async move {
@@ -27,8 +27,8 @@ pub(crate) async fn start(controlled: Controlled) -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-async fn serve(mut stream: TcpStream, controlled: Controlled) -> io::Result<()> {
-    let Controlled { server, proxy, mount } = controlled;
+async fn serve(mut stream: TcpStream, controlled: ControlTargets) -> io::Result<()> {
+    let ControlTargets { server, proxy, mount } = controlled;
     let mut buffer = Vec::new();
     while let Some(request) = HttpRequest::read(&mut stream, &mut buffer).await? {
         let counts = json(server.as_deref(), proxy.as_deref());

@@ -10,7 +10,7 @@
 
 mod control;
 
-use control::Controlled;
+use control::ControlTargets;
 use sapwood_testkit::{Behaviour, EmulatedLink, LinkFault, MountedDirectory, Objects, Proxy, Server};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -134,13 +134,15 @@ fn run(options: Options) -> io::Result<()> {
             }
             ProxyTarget::Mount { files, at } => {
                 let mount = MountedDirectory::mount(&files, &at, options.link.round_trip)?;
-                let controlled = Controlled { mount: Some(mount.reads()), ..Controlled::default() };
+                let controlled = ControlTargets { mount: Some(mount.reads()), ..ControlTargets::default() };
                 return ready("mount", &at.display().to_string(), control::start(controlled).await?).await;
             }
             ProxyTarget::Server(server) => {
                 let proxy = Arc::new(Proxy::start(server, options.link).await?);
-                let control =
-                    control::start(Controlled { proxy: Some(Arc::clone(&proxy)), ..Controlled::default() });
+                let control = control::start(ControlTargets {
+                    proxy: Some(Arc::clone(&proxy)),
+                    ..ControlTargets::default()
+                });
                 let control = control.await?;
                 return ready("address", &proxy.address().to_string(), control).await;
             }
@@ -152,7 +154,7 @@ fn run(options: Options) -> io::Result<()> {
             false => Some(Arc::new(Proxy::start(server.address(), options.link).await?)),
         };
         let url = proxy.as_ref().map_or_else(|| server.url(""), |proxy| proxy.url(""));
-        let controlled = Controlled { server: Some(server), proxy, ..Controlled::default() };
+        let controlled = ControlTargets { server: Some(server), proxy, ..ControlTargets::default() };
         let control = control::start(controlled).await?;
         ready("url", &url, control).await
     })

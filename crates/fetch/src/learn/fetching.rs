@@ -8,7 +8,7 @@ use super::{ColumnMap, FetchKind};
 use crate::plan;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
-use sapwood_source::record::RecordedBasket;
+use sapwood_source::record::RecordedChunk;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
@@ -177,11 +177,11 @@ async fn fetch(layout: &dyn ColumnMap, places: &[ObjectRange]) -> (u64, Result<V
 }
 
 /// The ranges, as they are recorded.
-fn recorded(layout: &dyn ColumnMap, places: &[ObjectRange]) -> Vec<RecordedBasket> {
+fn recorded(layout: &dyn ColumnMap, places: &[ObjectRange]) -> Vec<RecordedChunk> {
     let file = |object| layout.fetcher(object).recorded().unwrap_or_default();
     places
         .iter()
-        .map(|&(object, range)| RecordedBasket { file: file(object), first_entry: 0, range })
+        .map(|&(object, range)| RecordedChunk { file: file(object), first_entry: 0, range })
         .collect()
 }
 

@@ -27,7 +27,7 @@ pub struct KindUse {
     pub fetches: u64,
     /// Number of requests: more than fetches where the source limits requests.
     pub requests: u64,
-    /// Wanted ranges: baskets.
+    /// Wanted ranges: chunks.
     pub ranges: u64,
     /// Their bytes.
     pub bytes: u64,

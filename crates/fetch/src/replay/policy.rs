@@ -32,7 +32,7 @@ pub struct Policy {
     pub name: String,
     /// Gaps of at most this many bytes are read, whatever the link.
     pub gap: Option<u64>,
-    /// True: every basket is a request of its own.
+    /// True: every chunk is a request of its own.
     pub unmerged: bool,
     /// Most ranges in one request.
     pub ranges: Option<usize>,

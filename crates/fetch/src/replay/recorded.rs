@@ -2,7 +2,7 @@
 
 use sapwood_core::ByteRange;
 use sapwood_source::CostModel;
-use sapwood_source::record::{ProcessId, RecordedBasket, RecordedEvent, Recording};
+use sapwood_source::record::{ProcessId, RecordedChunk, RecordedEvent, Recording};
 use std::collections::{BTreeMap, HashMap};
 
 /// A job, process by process.
@@ -114,8 +114,8 @@ pub struct EntryRange {
     pub entries: std::ops::Range<u64>,
     /// First entries of its clusters, and the entry after the last.
     pub clusters: Vec<u64>,
-    /// The baskets that it needs.
-    pub baskets: Vec<RecordedBasket>,
+    /// The chunks that it needs.
+    pub chunks: Vec<RecordedChunk>,
 }
 
 /// A request to a source.
@@ -168,7 +168,7 @@ pub enum Action {
     /// Ends a read.
     End(u64),
     /// Starts a fetch of a lazy reader, given by its index in the steps.
-    Fetch(Vec<RecordedBasket>),
+    Fetch(Vec<RecordedChunk>),
     /// Touches columns of a lazy reader: waits for some of its fetches.
     Touch(Vec<usize>),
 }
@@ -258,10 +258,10 @@ impl<'e> ProcessBuilder<'e> {
                 self.threads.insert(*read, *thread);
                 self.step(*thread, time, time, 0, Action::Begin(*read));
             }
-            RecordedEvent::Range { read, start, stop, clusters, baskets } => {
+            RecordedEvent::Range { read, start, stop, clusters, chunks } => {
                 let (entries, clusters) = (*start..*stop, clusters.clone());
                 if let Some(read) = self.process.reads.get_mut(read) {
-                    read.ranges.push(EntryRange { entries, clusters, baskets: baskets.clone() });
+                    read.ranges.push(EntryRange { entries, clusters, chunks: chunks.clone() });
                 }
             }
             RecordedEvent::Next { read, thread } => {
@@ -281,9 +281,9 @@ impl<'e> ProcessBuilder<'e> {
                 let thread = self.threads.get(read).copied().unwrap_or_default();
                 self.step(thread, time, time, 0, Action::End(*read));
             }
-            RecordedEvent::Fetch { read, thread, window, columns, baskets, .. } => {
+            RecordedEvent::Fetch { read, thread, window, columns, chunks, .. } => {
                 let place = self.process.steps.len();
-                self.step(*thread, time, time, 0, Action::Fetch(baskets.clone()));
+                self.step(*thread, time, time, 0, Action::Fetch(chunks.clone()));
                 self.fetches.entry(*read).or_default().push((*window, columns, place));
                 // Touched columns that were missing are fetched at the same time.
                 if let Some(OpenStep { action: Action::Touch(needs), .. }) =

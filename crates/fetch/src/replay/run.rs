@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures::future::try_join_all;
 use sapwood_core::BoxFuture;
 use sapwood_core::{ByteRange, CounterValues, Counters, Deadline, Error, ErrorKind, Result, Segments};
-use sapwood_source::record::RecordedBasket;
+use sapwood_source::record::RecordedChunk;
 use sapwood_source::{CostModel, CountingSource, Identity, OpenedSource, Source, SourceOptions, Trace, open};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -370,8 +370,8 @@ impl<'j> ProcessReplay<'j> {
                 lock(&self.reads).insert(*read, reading);
             }
             Action::End(read) => drop(lock(&self.reads).remove(read)),
-            Action::Fetch(baskets) => {
-                let fetches = by_file(baskets).into_iter().filter_map(|(file, ranges)| {
+            Action::Fetch(chunks) => {
+                let fetches = by_file(chunks).into_iter().filter_map(|(file, ranges)| {
                     let fetcher = self.fetcher(file)?;
                     let deadline = self.world.deadline();
                     Some(Handle::current().spawn(async move { fetcher.fetch(&ranges, deadline).await }))
@@ -400,19 +400,18 @@ impl<'j> ProcessReplay<'j> {
     fn begin(&self, read: &RecordedRead) -> Option<ActiveRead> {
         let main = self.fetcher(read.file)?;
         let most = self.world.policy.window.unwrap_or_else(|| window_bytes(&main.link(), BUDGET));
-        let baskets = read.ranges.iter().flat_map(|range| &range.baskets);
-        let files: BTreeSet<u64> = baskets.map(|basket| basket.file).collect();
+        let chunks = read.ranges.iter().flat_map(|range| &range.chunks);
+        let files: BTreeSet<u64> = chunks.map(|chunk| chunk.file).collect();
         let opened = files.into_iter().filter_map(|file| Some((index(file), self.fetcher(file)?)));
         let fetchers: HashMap<FileIndex, Fetcher> = opened.collect();
         let (mut jobs, mut counts, mut before) = (Vec::new(), Vec::new(), HashSet::new());
         for range in &read.ranges {
-            let costs = range.baskets.iter().map(|basket| (basket.first_entry, basket.range.len));
+            let costs = range.chunks.iter().map(|chunk| (chunk.first_entry, chunk.range.len));
             let windows = cut_windows(&range.clusters, costs, most, range.entries.clone());
             let cut = windows.len() > 1;
             for window in &windows {
-                let inside = range.baskets.iter().filter(|basket| !cut || touches(basket, window, range));
-                let here: HashSet<(u64, ByteRange)> =
-                    inside.map(|basket| (basket.file, basket.range)).collect();
+                let inside = range.chunks.iter().filter(|chunk| !cut || touches(chunk, window, range));
+                let here: HashSet<(u64, ByteRange)> = inside.map(|chunk| (chunk.file, chunk.range)).collect();
                 let new = here.iter().filter(|place| !before.contains(*place));
                 let new = new.map(|(file, range)| (index(*file), *range));
                 let mut wanted: Vec<_> = new.filter(|(file, _)| fetchers.contains_key(file)).collect();
@@ -438,15 +437,15 @@ fn index(file: u64) -> FileIndex {
     FileIndex::try_from(file).unwrap_or(FileIndex::MAX)
 }
 
-/// Whether a basket is fetched with a window: with the one in which it begins, or with the first of its
+/// Whether a chunk is fetched with a window: with the one in which it begins, or with the first of its
 /// range.
 fn touches(
-    basket: &RecordedBasket,
+    chunk: &RecordedChunk,
     window: &std::ops::Range<u64>,
     range: &super::recorded::EntryRange,
 ) -> bool {
     let first = range.entries.start == window.start;
-    (first && basket.first_entry < window.start) || window.contains(&basket.first_entry)
+    (first && chunk.first_entry < window.start) || window.contains(&chunk.first_entry)
 }
 
 /// Microseconds that a step computed, without its waits.
@@ -459,10 +458,10 @@ fn worked(step: &RecordedStep) -> u64 {
     }
 }
 
-fn by_file(baskets: &[RecordedBasket]) -> BTreeMap<u64, Vec<ByteRange>> {
+fn by_file(chunks: &[RecordedChunk]) -> BTreeMap<u64, Vec<ByteRange>> {
     let mut ranges: BTreeMap<u64, Vec<ByteRange>> = BTreeMap::new();
-    for basket in baskets {
-        ranges.entry(basket.file).or_default().push(basket.range);
+    for chunk in chunks {
+        ranges.entry(chunk.file).or_default().push(chunk.range);
     }
     ranges
 }

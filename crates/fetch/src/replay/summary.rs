@@ -140,8 +140,8 @@ fn operations(process: &RecordedProcess) -> Vec<Value> {
     }
     let one = |(number, read): (&u64, &super::recorded::RecordedRead)| {
         let (begin, took, waited) = cost.get(number).copied().unwrap_or_default();
-        let baskets = read.ranges.iter().flat_map(|range| &range.baskets);
-        let bytes = baskets.clone().fold(0_u64, |sum, basket| sum.saturating_add(basket.range.len));
+        let chunks = read.ranges.iter().flat_map(|range| &range.chunks);
+        let bytes = chunks.clone().fold(0_u64, |sum, chunk| sum.saturating_add(chunk.range.len));
         let entries = read.ranges.iter().map(|range| [range.entries.start, range.entries.end]);
         json!({
             "kind": read.kind,
@@ -149,7 +149,7 @@ fn operations(process: &RecordedProcess) -> Vec<Value> {
             "tree": read.tree,
             "columns": read.columns,
             "entries": entries.collect::<Vec<_>>(),
-            "baskets": baskets.count(),
+            "baskets": chunks.count(),
             "bytes": bytes,
             "begin": seconds(begin),
             "seconds": seconds(took),

@@ -2,7 +2,7 @@
 
 use sapwood_core::ByteRange;
 use sapwood_fetch::replay::{Cost, LinkModel, Policy, RecordedJob, ReplayTarget, replay};
-use sapwood_source::record::{ProcessId, RecordedBasket, RecordedEvent, Recording};
+use sapwood_source::record::{ProcessId, RecordedChunk, RecordedEvent, Recording};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -38,11 +38,11 @@ fn scan(ranges: u64, count: u64, len: u64, work: Duration) -> Vec<(u64, Recorded
     ));
     for range in 0..ranges {
         let place = |i: u64| 10_000 + (range * count + i) * (len + gap);
-        let basket =
-            |i| RecordedBasket { file: FILE, first_entry: range, range: ByteRange { start: place(i), len } };
+        let chunk =
+            |i| RecordedChunk { file: FILE, first_entry: range, range: ByteRange { start: place(i), len } };
         let (start, stop, clusters) = (range, range + 1, vec![range, range + 1]);
-        let baskets = (0..count).map(basket).collect();
-        events.push((1000, RecordedEvent::Range { read: READ, start, stop, clusters, baskets }));
+        let chunks = (0..count).map(chunk).collect();
+        events.push((1000, RecordedEvent::Range { read: READ, start, stop, clusters, chunks }));
     }
     let mut time = 1000;
     for _ in 0..ranges {

@@ -8,7 +8,7 @@ use super::input::InputTree;
 use super::output_branch::OutputBranch;
 use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_streamer::StreamInput;
-use sapwood_streamer::parts::{Cut, Joiner, Place};
+use sapwood_streamer::parts::{Joiner, ObjectCutter, PartBytes};
 use sapwood_table::pool::wait;
 use sapwood_ttree::{BranchKind, Entries, ObjectBranches, References};
 use std::collections::{HashSet, VecDeque};
@@ -184,11 +184,11 @@ impl OutputObject {
         own: &InputObject,
         input: &InputTree,
         chosen: &EntryRanges,
-    ) -> Result<(Vec<Place>, usize)> {
+    ) -> Result<(Vec<PartBytes>, usize)> {
         let compiler = input.compiler();
         let OutputObject { branches, waiting, next, .. } = self;
         let mut joiner = Joiner::new(compiler, own.branches.parts());
-        let mut cut = Cut::new(compiler, branches.parts(), branches.len());
+        let mut cut = ObjectCutter::new(compiler, branches.parts(), branches.len());
         let (mut whole, mut entries) = (Vec::new(), 0_usize);
         while let Some(range) = common(own, waiting, *next, chosen) {
             for entry in range.clone() {
@@ -283,7 +283,7 @@ fn bytes_of(baskets: &VecDeque<(u64, Entries)>, entry: u64) -> &[u8] {
 }
 
 /// The entries of a new branch.
-fn converted(bytes: Place) -> Result<Entries> {
+fn converted(bytes: PartBytes) -> Result<Entries> {
     let origins = bytes.starts.iter().take(bytes.starts.len().saturating_sub(1)).copied().collect();
     Entries::new(bytes.data, bytes.starts, origins, &References::None)
 }

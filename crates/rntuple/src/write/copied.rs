@@ -144,7 +144,7 @@ impl CopiedFields {
             copier.stored(column, id).map_err(|error| named(id, error))?;
         }
         for (_, id) in projected {
-            copier.field(id, None, Kept::Projected, 0).map_err(|error| named(id, error))?;
+            copier.field(id, None, FieldKind::Projected, 0).map_err(|error| named(id, error))?;
         }
         Ok(copier.found)
     }
@@ -241,9 +241,9 @@ impl RNTuple {
     }
 }
 
-/// How a field is kept.
+/// Whether a field is stored or projected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum FieldKind {
     Stored,
     Projected,
 }
@@ -265,7 +265,7 @@ impl Copier<'_> {
         let schema = self.table.schema(column).ok_or_else(|| Error::usage("there is no such field"))?;
         let (name, title) = (schema.name.to_owned(), schema.title.to_owned());
         let outer = std::mem::take(&mut self.columns);
-        self.field(id, None, Kept::Stored, 0)?;
+        self.field(id, None, FieldKind::Stored, 0)?;
         let own = std::mem::replace(&mut self.columns, outer);
         let compression = self.compression.unwrap_or(self.usual);
         let (form, node) =
@@ -285,7 +285,7 @@ impl Copier<'_> {
         Ok(())
     }
 
-    fn field(&mut self, id: usize, parent: Option<usize>, kept: Kept, depth: usize) -> Result<()> {
+    fn field(&mut self, id: usize, parent: Option<usize>, kept: FieldKind, depth: usize) -> Result<()> {
         let damaged = || Error::corrupt("the schema contradicts itself");
         if depth > MOST_DEPTH {
             return Err(Error::corrupt(format!("fields are nested deeper than {MOST_DEPTH}")));
@@ -295,11 +295,11 @@ impl Copier<'_> {
         let is_count = record.is_count();
         record.parent = parent.unwrap_or(new);
         match (kept, record.source) {
-            (Kept::Projected, Some(source)) => {
+            (FieldKind::Projected, Some(source)) => {
                 record.source = Some(*self.fields.get(&source).ok_or_else(damaged)?);
             }
-            (Kept::Projected, None) => return Err(damaged()),
-            (Kept::Stored, source) => {
+            (FieldKind::Projected, None) => return Err(damaged()),
+            (FieldKind::Stored, source) => {
                 record.source = None;
                 if source.is_none() {
                     self.fields.insert(id, new);
@@ -314,14 +314,14 @@ impl Copier<'_> {
         self.found.layout.fields.push(record);
         let columns = self.builder.columns.get(id).cloned().unwrap_or_default();
         match kept {
-            Kept::Projected => {
+            FieldKind::Projected => {
                 for column in columns {
                     let source = *self.columns.get(&column).ok_or_else(damaged)?;
                     self.found.layout.aliases.push((source, new));
                 }
             }
-            Kept::Stored if is_count => self.count(&columns, new, narrow)?,
-            Kept::Stored => self.columns(&columns, new)?,
+            FieldKind::Stored if is_count => self.count(&columns, new, narrow)?,
+            FieldKind::Stored => self.columns(&columns, new)?,
         }
         let children = self.builder.children.get(id).cloned().unwrap_or_default();
         children.into_iter().try_for_each(|child| self.field(child, Some(new), kept, depth + 1))

@@ -1,6 +1,6 @@
 //! The events of a recording, and how each is written. `docs/specs/trace.md` describes them.
 
-use super::wire::{RecordedBasket, Wire};
+use super::wire::{RecordedChunk, Wire};
 use sapwood_core::ByteRange;
 
 macro_rules! events {
@@ -140,8 +140,8 @@ events! {
         /// First entries of the clusters that it touches, and the entry after the last of these; empty if the range
         /// must not be split.
         clusters: Vec<u64>,
-        /// The baskets that it needs.
-        baskets: Vec<RecordedBasket>,
+        /// The chunks that it needs.
+        chunks: Vec<RecordedChunk>,
     }
     /// The caller asks for the next range.
     10 Next {
@@ -179,7 +179,7 @@ events! {
         /// Numbers of the columns, in the read.
         columns: Vec<u64>,
         /// What is fetched.
-        baskets: Vec<RecordedBasket>,
+        chunks: Vec<RecordedChunk>,
     }
     /// The caller touches columns of a window of a lazy reader.
     14 Touch {

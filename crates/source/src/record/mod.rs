@@ -1,4 +1,4 @@
-//! Records what a job does: every logical operation (which columns of which entries, and their baskets), every
+//! Records what a job does: every logical operation (which columns of which entries, and their chunks), every
 //! physical one (each request to a source, and when it was answered), new files, and CPU time, in a file that several
 //! processes share.
 //!
@@ -19,7 +19,7 @@ pub use event::RecordedEvent;
 pub use frame::ProcessId;
 pub use recorder::{TRACE_VARIABLE, flush, is_on, record, start, stop};
 pub use recording::Recording;
-pub use wire::RecordedBasket;
+pub use wire::RecordedChunk;
 
 use crate::Source;
 use recorder::{number, record_named, thread};
@@ -130,12 +130,12 @@ impl ReadRecording {
     }
 
     /// Records a planned entry range of a tree with these cluster boundaries, where it may be split.
-    pub fn range(&self, entries: &Range<u64>, cluster_starts: &[u64], baskets: Vec<RecordedBasket>) {
+    pub fn range(&self, entries: &Range<u64>, cluster_starts: &[u64], chunks: Vec<RecordedChunk>) {
         let from = cluster_starts.partition_point(|start| *start <= entries.start).saturating_sub(1);
         let to = cluster_starts.partition_point(|start| *start < entries.end).saturating_add(1);
         let clusters = cluster_starts.get(from..to.min(cluster_starts.len())).unwrap_or_default().to_vec();
         let (start, stop) = (entries.start, entries.end);
-        record(|| RecordedEvent::Range { read: self.0, start, stop, clusters, baskets });
+        record(|| RecordedEvent::Range { read: self.0, start, stop, clusters, chunks });
     }
 
     /// Runs the delivery of the next range, or of the whole read, and records how long it takes.
@@ -178,9 +178,9 @@ impl ReadRecording {
     }
 
     /// Records that a lazy reader fetches.
-    pub fn fetch(&self, kind: &str, columns: &[usize], window: usize, baskets: Vec<RecordedBasket>) {
+    pub fn fetch(&self, kind: &str, columns: &[usize], window: usize, chunks: Vec<RecordedChunk>) {
         let (kind, window, columns) = (kind.to_owned(), window as u64, numbers(columns));
-        record(|| RecordedEvent::Fetch { read: self.0, thread: thread(), kind, window, columns, baskets });
+        record(|| RecordedEvent::Fetch { read: self.0, thread: thread(), kind, window, columns, chunks });
     }
 }
 

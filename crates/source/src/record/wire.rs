@@ -101,9 +101,9 @@ impl Wire for Vec<ByteRange> {
     }
 }
 
-/// Where a basket lies.
+/// Where a chunk lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordedBasket {
+pub struct RecordedChunk {
     /// Number of the file.
     pub file: u64,
     /// The first entry in it; 0 if irrelevant.
@@ -112,15 +112,15 @@ pub struct RecordedBasket {
     pub range: ByteRange,
 }
 
-impl Wire for Vec<RecordedBasket> {
+impl Wire for Vec<RecordedChunk> {
     fn put(&self, out: &mut Vec<u8>) {
         (self.len() as u64).put(out);
         let (mut file, mut entry, mut end) = (0_u64, 0_u64, 0);
-        for basket in self {
-            basket.file.wrapping_sub(file).cast_signed().put(out);
-            basket.first_entry.wrapping_sub(entry).cast_signed().put(out);
-            (file, entry) = (basket.file, basket.first_entry);
-            put_range(basket.range, &mut end, out);
+        for chunk in self {
+            chunk.file.wrapping_sub(file).cast_signed().put(out);
+            chunk.first_entry.wrapping_sub(entry).cast_signed().put(out);
+            (file, entry) = (chunk.file, chunk.first_entry);
+            put_range(chunk.range, &mut end, out);
         }
     }
 
@@ -129,7 +129,7 @@ impl Wire for Vec<RecordedBasket> {
         many(input, |input| {
             file = file.wrapping_add(i64::take(input)?.cast_unsigned());
             first_entry = first_entry.wrapping_add(i64::take(input)?.cast_unsigned());
-            Some(RecordedBasket { file, first_entry, range: take_range(input, &mut end)? })
+            Some(RecordedChunk { file, first_entry, range: take_range(input, &mut end)? })
         })
     }
 }
@@ -181,8 +181,8 @@ mod tests {
         comes_back(&vec![5, 3, u64::MAX, 0]);
         let range = |start, len| ByteRange { start, len };
         comes_back(&vec![range(100, 5), range(105, 0), range(7, 1 << 40)]);
-        let basket = |file, first_entry, range| RecordedBasket { file, first_entry, range };
-        comes_back(&vec![basket(3, 50, range(9, 9)), basket(1, 0, range(0, 4))]);
+        let chunk = |file, first_entry, range| RecordedChunk { file, first_entry, range };
+        comes_back(&vec![chunk(3, 50, range(9, 9)), chunk(1, 0, range(0, 4))]);
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Reading {
 
 /// What became of pieces that were requested.
 #[derive(Default)]
-struct Asked {
+struct RequestOutcome {
     missing: Vec<BufferRange>,
     failure: Option<Status>,
     waits: Vec<RequestDepth>,
@@ -140,10 +140,10 @@ async fn request(
     buffer: &Arc<Buffer>,
     limits: Limits,
     deadline: Deadline,
-) -> Result<Asked> {
+) -> Result<RequestOutcome> {
     let requests = requests_of(&pieces, limits);
     let most = admission::most()?.unwrap_or(usize::MAX);
-    let mut asked = Asked::default();
+    let mut asked = RequestOutcome::default();
     for together in requests.chunks(most) {
         if asked.failure.is_some() {
             asked.missing.extend(together.iter().flatten());
@@ -162,7 +162,7 @@ async fn request_together(
     requests: &[Vec<BufferRange>],
     buffer: &Arc<Buffer>,
     deadline: Deadline,
-    asked: &mut Asked,
+    asked: &mut RequestOutcome,
 ) -> Result<()> {
     asked.waits.extend(requests.iter().map(|pieces| remote.accounting.request(pieces.len())));
     // The size and time are requested after the reads, and so answered after them: none of them can have seen a later

@@ -5,7 +5,7 @@ use super::known;
 use super::member::ElementMeaning;
 use super::session::Session;
 use crate::node::{ClassField, ClassLayout, CompiledClass, LayoutStep, RunMember, Size};
-use crate::{MemberSelection, Node, Number};
+use crate::{MemberSelection, Node, StoredNumber};
 use sapwood_core::{Error, ErrorKind, Form, Primitive, Result};
 use sapwood_tfile::{StreamerElement, StreamerInfo};
 use std::collections::HashMap;
@@ -124,8 +124,8 @@ impl Session<'_> {
                 if self.descriptions.with_identities && info.name == "TObjString" =>
             {
                 // Version, fUniqueID, fBits (root-io-spec Buffer §7).
-                draft.skip(Node::Number(Number::Plain(Primitive::U16)));
-                draft.member("fUniqueID", "", Node::Number(Number::Plain(Primitive::U32)));
+                draft.skip(Node::Number(StoredNumber::Plain(Primitive::U16)));
+                draft.member("fUniqueID", "", Node::Number(StoredNumber::Plain(Primitive::U32)));
                 draft.skip(Node::Bits);
             }
             ElementMeaning::Skip(node) => draft.skip(node),
@@ -315,7 +315,7 @@ impl Draft {
     }
 
     /// Adds numbers: they join the preceding run.
-    fn run(&mut self, size: usize, wanted: Option<(Number, usize)>) {
+    fn run(&mut self, size: usize, wanted: Option<(StoredNumber, usize)>) {
         if !matches!(self.steps.last(), Some(LayoutStep::Run { .. })) {
             self.steps.push(LayoutStep::Run { bytes: 0, pieces: Vec::new() });
         }

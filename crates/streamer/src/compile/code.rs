@@ -1,6 +1,6 @@
 //! Type codes of elements (root-io-spec ElementTypes §1).
 
-use crate::{CppType, Number, basic};
+use crate::{CppType, StoredNumber, basic};
 use sapwood_core::Primitive;
 use sapwood_tfile::{ElementKind, StreamerElement};
 
@@ -21,19 +21,19 @@ pub(super) const ARRAY_OF_TNAMEDS: i32 = 87;
 pub(super) const STL_STRING: i32 = 365;
 
 /// The number that a member of a basic type is.
-pub(crate) fn number(element: &StreamerElement) -> Option<Number> {
+pub(crate) fn number(element: &StreamerElement) -> Option<StoredNumber> {
     let code = match &element.kind {
         ElementKind::BasicPointer(_) => element.type_code - COUNTED,
         _ if element.array_dims.is_empty() => element.type_code,
         _ => element.type_code - ARRAY,
     };
     match code {
-        DOUBLE32 | FLOAT16 => Some(Number::packed(element.range, code == DOUBLE32)),
+        DOUBLE32 | FLOAT16 => Some(StoredNumber::packed(element.range, code == DOUBLE32)),
         // A counter keeps the code 6 whether or not it has a sign (ElementTypes §2.1).
         COUNTER => match CppType::parse(&element.type_name) {
-            CppType::Number(number @ Number::Plain(Primitive::U32)) => Some(number),
-            _ => Some(Number::Plain(Primitive::I32)),
+            CppType::Number(number @ StoredNumber::Plain(Primitive::U32)) => Some(number),
+            _ => Some(StoredNumber::Plain(Primitive::I32)),
         },
-        _ => basic(code).map(Number::Plain),
+        _ => basic(code).map(StoredNumber::Plain),
     }
 }

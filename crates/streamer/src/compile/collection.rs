@@ -3,7 +3,7 @@
 use super::session::{ClassUse, Session};
 use crate::cpp_type::{ContainerKind, Template};
 use crate::node::{Collection, CompiledClass};
-use crate::{CppType, MemberSelection, Node, Number, basic};
+use crate::{CppType, MemberSelection, Node, StoredNumber, basic};
 use sapwood_core::{Primitive, Result};
 use sapwood_tfile::StreamerElement;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ impl Session<'_> {
     ) -> Result<Option<Node>> {
         let argument = |index: usize| template.arguments.get(index).copied().unwrap_or_default();
         match kind {
-            ContainerKind::Bits => Ok(Some(Node::Number(Number::Plain(Primitive::Bool)))),
+            ContainerKind::Bits => Ok(Some(Node::Number(StoredNumber::Plain(Primitive::Bool)))),
             ContainerKind::Items => self.item(argument(0), content_type, holder, wanted, depth),
             ContainerKind::Pairs => {
                 let whole = with_both(wanted);
@@ -147,7 +147,7 @@ impl Session<'_> {
             }
             // A plain name that is no class is an enum: fCtype gives its width (Collections §7.1).
             Node::Opaque(_) if !CLASSES.contains(&content_type) => {
-                Ok(Some(Node::Number(Number::Plain(basic(content_type).unwrap_or(Primitive::I32)))))
+                Ok(Some(Node::Number(StoredNumber::Plain(basic(content_type).unwrap_or(Primitive::I32)))))
             }
             Node::Opaque(class) => Ok(Some(Node::Missing(class))),
             node => Ok(Some(node)),

@@ -3,7 +3,7 @@
 use super::code::number;
 use super::names::Names;
 use crate::node::{self, CompiledClass};
-use crate::{CppType, MemberSelection, Number};
+use crate::{CppType, MemberSelection, StoredNumber};
 use sapwood_tfile::{ElementKind, StreamerInfo, StreamerInfos};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicUsize;
@@ -20,7 +20,7 @@ pub(super) struct Descriptions {
     /// Members that count others, by class.
     pub(super) counters: HashMap<String, HashSet<String>>,
     /// The storage types of enums, by name; none for a name with several types.
-    pub(super) enums: HashMap<String, Option<Number>>,
+    pub(super) enums: HashMap<String, Option<StoredNumber>>,
     /// Whether a `TObjString` is built with the identity of its `TObject`.
     pub(super) with_identities: bool,
     pub(super) names: OnceLock<Names>,
@@ -53,8 +53,8 @@ pub(crate) fn layout_of(class: &CompiledClass, info: &StreamerInfo) -> usize {
 }
 
 /// Type names of integer members that are not number types: those of enums.
-fn enums(infos: &StreamerInfos) -> HashMap<String, Option<Number>> {
-    let mut enums: HashMap<String, Option<Number>> = HashMap::new();
+fn enums(infos: &StreamerInfos) -> HashMap<String, Option<StoredNumber>> {
+    let mut enums: HashMap<String, Option<StoredNumber>> = HashMap::new();
     for element in infos.iter().flat_map(|info| &info.elements) {
         let is_number = |name: &str| matches!(CppType::parse(name), CppType::Number(..));
         if element.kind == ElementKind::BasicType

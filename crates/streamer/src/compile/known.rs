@@ -2,14 +2,14 @@
 //! ForwardingStreamers).
 
 use crate::node::Pointers;
-use crate::{MemberSelection, Node, Number, array_type};
+use crate::{MemberSelection, Node, StoredNumber, array_type};
 use sapwood_core::Primitive;
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
 /// An object of a class that ROOT streams by hand.
 pub(super) fn node(class: &str, wanted: &MemberSelection) -> Option<Node> {
     if let Some(primitive) = array_type(class) {
-        return Some(Node::List(Box::new(Node::Number(Number::Plain(primitive)))));
+        return Some(Node::List(Box::new(Node::Number(StoredNumber::Plain(primitive)))));
     }
     let pointer = || Box::new(Node::Pointer(wanted.clone()));
     Some(match class {
@@ -17,7 +17,9 @@ pub(super) fn node(class: &str, wanted: &MemberSelection) -> Option<Node> {
         "TString" | "string" | "std::string" => Node::Text,
         "TStringLong" => Node::LongText,
         "TQObject" => Node::Nothing,
-        "TDatime" => Node::Record(vec![("fDatime".to_owned(), Node::Number(Number::Plain(Primitive::U32)))]),
+        "TDatime" => {
+            Node::Record(vec![("fDatime".to_owned(), Node::Number(StoredNumber::Plain(Primitive::U32)))])
+        }
         "TRef" => Node::Ref,
         "TRefArray" => Node::RefArray,
         "TClonesArray" => Node::Clones(wanted.clone()),

@@ -3,7 +3,7 @@
 use super::code::{self, number};
 use super::known;
 use super::session::{ClassUse, Session};
-use crate::{MemberSelection, Node, Number, node};
+use crate::{MemberSelection, Node, StoredNumber, node};
 use sapwood_core::{Error, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
@@ -18,7 +18,7 @@ pub(super) enum ElementMeaning {
     /// A field of this name.
     Field(String, Node),
     /// A field that counts others.
-    Counter(Number),
+    Counter(StoredNumber),
     /// Bytes that are not built.
     Skip(Node),
     /// Bytes that cannot be read, and why.

@@ -5,17 +5,17 @@ use crate::run::Runner;
 use crate::{Compiler, Node, StreamInput};
 use sapwood_core::{Error, Result};
 
-/// The bytes of the parts of objects.
+/// Collects the bytes of the parts of objects.
 #[derive(Debug)]
-pub struct Cut<'p> {
+pub struct ObjectCutter<'p> {
     parts: &'p [Part],
     runner: Runner<'p>,
-    places: Vec<Place>,
+    places: Vec<PartBytes>,
 }
 
-/// The bytes that go to one place.
+/// The bytes that go to one place, of all objects.
 #[derive(Debug, Default)]
-pub struct Place {
+pub struct PartBytes {
     /// The bytes of all entries.
     pub data: Vec<u8>,
     /// The start of each entry, and the end of the last.
@@ -26,11 +26,11 @@ pub struct Place {
     frame: Option<usize>,
 }
 
-impl<'p> Cut<'p> {
+impl<'p> ObjectCutter<'p> {
     /// An empty cutter with this many places.
-    pub fn new(compiler: &'p Compiler, parts: &'p [Part], places: usize) -> Cut<'p> {
-        let empty = || Place { starts: vec![0], ..Place::default() };
-        Cut {
+    pub fn new(compiler: &'p Compiler, parts: &'p [Part], places: usize) -> ObjectCutter<'p> {
+        let empty = || PartBytes { starts: vec![0], ..PartBytes::default() };
+        ObjectCutter {
             parts,
             runner: Runner::new(Some(compiler)),
             places: std::iter::repeat_with(empty).take(places).collect(),
@@ -56,11 +56,11 @@ impl<'p> Cut<'p> {
     }
 
     /// The bytes of each place.
-    pub fn finish(self) -> Vec<Place> {
+    pub fn finish(self) -> Vec<PartBytes> {
         self.places
     }
 
-    fn place(&mut self, place: usize) -> Result<&mut Place> {
+    fn place(&mut self, place: usize) -> Result<&mut PartBytes> {
         self.places.get_mut(place).ok_or_else(|| Error::corrupt("a part has no place"))
     }
 
@@ -159,7 +159,7 @@ impl<'p> Cut<'p> {
     }
 }
 
-impl Place {
+impl PartBytes {
     /// Adds a value; with those of other objects if it `gathers` them, behind one frame.
     fn add(&mut self, node: &Node, bytes: &[u8], gathers: bool) -> Result<()> {
         let (Some(head), true) = (shared_head(node, bytes), gathers) else {

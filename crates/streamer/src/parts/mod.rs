@@ -1,13 +1,13 @@
 //! Objects cut into the bytes of their members, and put together again, without decoding them.
 //!
-//! A [`Part`] says which bytes of an object go to which place: one for each branch of a split object. [`Cut`] takes
+//! A [`Part`] says which bytes of an object go to which place: one for each branch of a split object. [`ObjectCutter`] takes
 //! objects apart, a [`Joiner`] builds them; both follow what ROOT stores (root-io-spec ReadingEntries §3, Collections §4).
 
 mod cut;
 mod join;
 mod movable;
 
-pub use cut::{Cut, Place};
+pub use cut::{ObjectCutter, PartBytes};
 pub use join::Joiner;
 pub use movable::immovable;
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     fn cut(compiler: &Compiler, parts: &[Part], object: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let mut cut = Cut::new(compiler, parts, 4);
+        let mut cut = ObjectCutter::new(compiler, parts, 4);
         cut.add(StreamInput::new(object, 0..object.len(), 0)?)?;
         Ok(cut.finish().into_iter().map(|place| place.data).collect())
     }

@@ -3,7 +3,7 @@
 use super::Program;
 use crate::compile::{ClassUse, Compiler, counter, layout_of, number, to_end};
 use crate::node::{self, CompiledClass};
-use crate::{CppType, MemberSelection, Node, Number};
+use crate::{CppType, MemberSelection, Node, StoredNumber};
 use sapwood_core::{Error, ErrorKind, Form, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 use std::sync::Arc;
@@ -142,7 +142,7 @@ fn shown(element: &StreamerElement, column: &str) -> String {
             |number| number.type_name().to_owned(),
         ),
         ElementKind::BasicPointer(_) => {
-            let number = number(element).map_or("", Number::type_name);
+            let number = number(element).map_or("", StoredNumber::type_name);
             format!("{number}[]")
         }
         ElementKind::StlString => "std::string".to_owned(),

@@ -8,7 +8,7 @@ mod skip;
 
 use crate::builder::{Builder, misfit, position};
 use crate::input::PointerValue;
-use crate::{Compiler, Node, Number, StreamInput, node};
+use crate::{Compiler, Node, StoredNumber, StreamInput, node};
 use object_base::reference;
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_tfile::IS_REFERENCED;
@@ -425,7 +425,7 @@ fn read_numbers(
     input: &mut StreamInput<'_>,
     out: &mut Builder,
 ) -> Result<Option<()>> {
-    let (number, values): (Number, usize) = match node {
+    let (number, values): (StoredNumber, usize) = match node {
         Node::Number(number) => (*number, 1),
         Node::Fixed { .. } => match node.numbers() {
             Some(numbers) => numbers,

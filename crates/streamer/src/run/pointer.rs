@@ -232,7 +232,7 @@ impl Runner<'_> {
         offsets.push(position(bytes.len()));
         let announced = u32::try_from(count).unwrap_or(u32::MAX);
         size.numbers_mut(1)?.extend_from_slice(&announced.to_ne_bytes());
-        crate::Number::Plain(sapwood_core::Primitive::I32).append(numbers, content.numbers_mut(count)?);
+        crate::StoredNumber::Plain(sapwood_core::Primitive::I32).append(numbers, content.numbers_mut(count)?);
         ends.push(position(content.length()));
         body.finish("a TRefArray")
     }

@@ -3,7 +3,7 @@
 use super::{Runner, Scope};
 use crate::builder::{Builder, misfit, position};
 use crate::node::{ClassLayout, CompiledClass, LayoutStep};
-use crate::{Number, StreamInput};
+use crate::{StoredNumber, StreamInput};
 use sapwood_core::{Error, Primitive, Result};
 
 impl Runner<'_> {
@@ -25,7 +25,7 @@ impl Runner<'_> {
     pub(super) fn symmetric(
         &mut self,
         class: &CompiledClass,
-        number: Number,
+        number: StoredNumber,
         rows: usize,
         input: &mut StreamInput<'_>,
         fields: &mut [Builder],
@@ -245,7 +245,7 @@ impl Runner<'_> {
                 let on_file = input.take(count.saturating_mul(number.size_on_file()))?;
                 let first = self.scope.window + register * count;
                 let places = self.registers.get_mut(first..first + count).ok_or_else(misfit)?;
-                if *number == Number::Plain(Primitive::I32) {
+                if *number == StoredNumber::Plain(Primitive::I32) {
                     for (place, word) in places.iter_mut().zip(on_file.as_chunks::<4>().0) {
                         *place = i64::from(i32::from_be_bytes(*word));
                     }
@@ -376,7 +376,7 @@ pub(super) fn undescribed(class: &CompiledClass) -> Error {
     clippy::cast_precision_loss,
     reason = "as C++ does"
 )]
-fn convert(from: Number, to: Primitive, on_file: &[u8], bytes: &mut Vec<u8>) {
+fn convert(from: StoredNumber, to: Primitive, on_file: &[u8], bytes: &mut Vec<u8>) {
     let mut decoded = Vec::new();
     from.append(on_file, &mut decoded);
     for value in decoded.chunks_exact(from.size()) {

@@ -1,7 +1,7 @@
 //! Writes values as the bytes of an object, following the description of its class.
 
 use super::known_classes;
-use crate::{Number, array_type};
+use crate::{StoredNumber, array_type};
 use sapwood_core::{Error, Primitive, Result};
 use sapwood_tfile::write::RecordBuffer;
 use sapwood_tfile::{ElementKind, StreamerElement};
@@ -216,7 +216,7 @@ fn put_counted(
 
 fn put_numbers(buffer: &mut RecordBuffer, primitive: Primitive, bytes: &[u8]) {
     let mut on_file = bytes.to_vec();
-    Number::Plain(primitive).decode_in_place(&mut on_file);
+    StoredNumber::Plain(primitive).decode_in_place(&mut on_file);
     buffer.bytes(&on_file);
 }
 

@@ -2,10 +2,10 @@
 
 use crate::describe::*;
 use sapwood_core::{Form, Primitive};
-use sapwood_streamer::{ColumnPart, Node, Number, Program, StreamInput, StructureMember};
+use sapwood_streamer::{ColumnPart, Node, Program, StoredNumber, StreamInput, StructureMember};
 
 fn member(name: &str, primitive: Primitive, count: Option<usize>) -> StructureMember {
-    StructureMember { name: name.into(), node: Node::Number(Number::Plain(primitive)), count }
+    StructureMember { name: name.into(), node: Node::Number(StoredNumber::Plain(primitive)), count }
 }
 
 #[test]

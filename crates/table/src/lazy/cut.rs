@@ -13,7 +13,7 @@ const MOST_EXPANSION: u64 = 4;
 /// record no clusters, and chunks reach across any cut: there, anything larger than a window is cut.
 const HUGE: u64 = 2;
 
-/// The windows of some columns of a table, all of whose baskets are located; otherwise as [`cut`].
+/// The windows of some columns of a table, all of whose chunks are located; otherwise as [`cut`].
 pub(super) fn windows_of(
     table: &dyn Table,
     selections: &[Selection],
@@ -81,18 +81,18 @@ mod tests {
 
     #[test]
     fn small_clusters_are_joined_and_huge_ones_are_cut() {
-        let baskets = [(0, 1), (10, 1), (20, HUGE * WINDOW + 1), (30, 1)];
-        let windows = cut(&[0, 10, 20, 30, 40], baskets.into_iter(), 0..40, u64::MAX, None);
+        let chunks = [(0, 1), (10, 1), (20, HUGE * WINDOW + 1), (30, 1)];
+        let windows = cut(&[0, 10, 20, 30, 40], chunks.into_iter(), 0..40, u64::MAX, None);
         assert_eq!(windows, [0..20, 20..24, 24..28, 28..30, 30..40]);
     }
 
     #[test]
     fn the_first_window_may_be_shorter() {
-        let baskets = [(0, 1), (10, 1)];
-        let windows = cut(&[0, 10, 20], baskets.into_iter(), 3..20, u64::MAX, Some(5));
+        let chunks = [(0, 1), (10, 1)];
+        let windows = cut(&[0, 10, 20], chunks.into_iter(), 3..20, u64::MAX, Some(5));
         assert_eq!(windows, [3..8, 8..20]);
-        assert_eq!(cut(&[0, 10, 20], baskets.into_iter(), 3..7, u64::MAX, Some(5)), vec![3..7]);
-        assert!(cut(&[0, 10, 20], baskets.into_iter(), 3..3, u64::MAX, Some(5)).is_empty());
+        assert_eq!(cut(&[0, 10, 20], chunks.into_iter(), 3..7, u64::MAX, Some(5)), vec![3..7]);
+        assert!(cut(&[0, 10, 20], chunks.into_iter(), 3..3, u64::MAX, Some(5)).is_empty());
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use super::slice::BasketSlice;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, Error, Result};
-use sapwood_streamer::Number;
+use sapwood_streamer::StoredNumber;
 
 /// The values of all slices, one buffer.
-pub(super) fn decode(number: Number, values: usize, slices: &[BasketSlice<'_>]) -> Result<Buffer> {
+pub(super) fn decode(number: StoredNumber, values: usize, slices: &[BasketSlice<'_>]) -> Result<Buffer> {
     let stride = number.size_on_file().saturating_mul(values);
     for slice in slices {
         check(slice, stride)?;
@@ -37,7 +37,12 @@ fn check(slice: &BasketSlice<'_>, stride: usize) -> Result<()> {
     ))))
 }
 
-fn decode_slice(number: Number, stride: usize, slice: &BasketSlice<'_>, place: &mut [u8]) -> Result<()> {
+fn decode_slice(
+    number: StoredNumber,
+    stride: usize,
+    slice: &BasketSlice<'_>,
+    place: &mut [u8],
+) -> Result<()> {
     if number.keeps_size() && slice.decompress_whole(place, |place| number.decode_in_place(place))? {
         return Ok(());
     }

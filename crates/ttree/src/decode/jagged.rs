@@ -5,13 +5,13 @@ use crate::basket::{Bounds, Content};
 use multiversion::multiversion;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, Error, Result};
-use sapwood_streamer::{Number, position};
+use sapwood_streamer::{StoredNumber, position};
 use std::sync::Arc;
 
 /// The layout of an entry: `header` bytes, then items of `values` numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ItemLayout {
-    number: Number,
+    number: StoredNumber,
     values: usize,
     header: usize,
     /// Bytes of an item on file; not 0.
@@ -19,7 +19,7 @@ pub(super) struct ItemLayout {
 }
 
 impl ItemLayout {
-    pub(super) fn new(number: Number, values: usize, header: usize) -> Self {
+    pub(super) fn new(number: StoredNumber, values: usize, header: usize) -> Self {
         ItemLayout { number, values, header, size: (number.size_on_file() * values).max(1) }
     }
 

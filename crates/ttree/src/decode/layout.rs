@@ -1,7 +1,7 @@
 //! The layout of the entries of a branch on file, and the form of the column.
 
 use sapwood_core::Form;
-use sapwood_streamer::{Number, Program};
+use sapwood_streamer::{Program, StoredNumber};
 use std::sync::Arc;
 
 /// How to decode the bytes of a branch.
@@ -33,7 +33,7 @@ pub enum Layout {
     /// Every entry holds `values` numbers.
     Fixed {
         /// The numbers.
-        number: Number,
+        number: StoredNumber,
         /// How many.
         values: usize,
     },
@@ -42,7 +42,7 @@ pub enum Layout {
     /// count) for a vector.
     Jagged {
         /// The numbers.
-        number: Number,
+        number: StoredNumber,
         /// How many make an item.
         values: usize,
         /// Bytes in front of the items of each entry.

@@ -2,7 +2,7 @@
 
 use crate::decode::{Interpretation, Layout};
 use sapwood_core::{Error, Primitive};
-use sapwood_streamer::{Node, Number, Program};
+use sapwood_streamer::{Node, Program, StoredNumber};
 use std::sync::Arc;
 
 /// The type of a branch, and how to read it.
@@ -68,13 +68,13 @@ impl BranchType {
 }
 
 impl Layout {
-    fn jagged(numbers: Option<(Number, usize)>, header: usize) -> Option<Layout> {
+    fn jagged(numbers: Option<(StoredNumber, usize)>, header: usize) -> Option<Layout> {
         numbers.map(|(number, values)| Layout::Jagged { number, values, header })
     }
 }
 
 /// A column of one 32-bit count per entry.
 pub(super) fn count_branch_type() -> BranchType {
-    let number = Number::Plain(Primitive::I32);
+    let number = StoredNumber::Plain(Primitive::I32);
     BranchType::program(number.type_name().to_owned(), Node::Number(number))
 }

@@ -5,7 +5,7 @@ use super::title::{dimensions, truncated};
 use crate::decode::{Interpretation, Layout};
 use crate::meta::{Branch, Leaf, LeafKind};
 use sapwood_core::Form;
-use sapwood_streamer::{Node, Number, StructureMember};
+use sapwood_streamer::{Node, StoredNumber, StructureMember};
 
 /// The type of a branch without streamer information.
 pub(super) fn interpret(index: usize, branch: &Branch) -> BranchType {
@@ -89,9 +89,9 @@ fn values(leaf: &Leaf) -> Option<usize> {
 }
 
 /// The number type of a leaf, or the class of a leaf that holds none.
-fn number(branch: &Branch, leaf: &Leaf) -> Result<Number, String> {
+fn number(branch: &Branch, leaf: &Leaf) -> Result<StoredNumber, String> {
     match (&leaf.kind, leaf.primitive()) {
-        (_, Some(primitive)) => Ok(Number::Plain(primitive)),
+        (_, Some(primitive)) => Ok(StoredNumber::Plain(primitive)),
         (LeafKind::Float16, _) => Ok(truncated([&leaf.title, &branch.title], false)),
         (LeafKind::Double32, _) => Ok(truncated([&leaf.title, &branch.title], true)),
         (LeafKind::Text, _) => Err("TLeafC".into()),

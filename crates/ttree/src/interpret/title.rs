@@ -1,6 +1,6 @@
 //! Brackets in titles: dimensions (`x[n][3]`) and ranges of truncated numbers (`x[0,10,12]`).
 
-use sapwood_streamer::Number;
+use sapwood_streamer::StoredNumber;
 use sapwood_tfile::ValueRange;
 
 /// The texts in square brackets.
@@ -23,9 +23,9 @@ pub(super) fn dimensions(titles: [&str; 2], len: usize) -> Vec<usize> {
 
 /// How a `Double32_t` (`double`) or `Float16_t` leaf is encoded, according to the annotation in one of its
 /// titles.
-pub(super) fn truncated(titles: [&str; 2], double: bool) -> Number {
+pub(super) fn truncated(titles: [&str; 2], double: bool) -> StoredNumber {
     let annotated = titles.into_iter().find(|title| brackets(title).any(|inside| inside.contains(',')));
-    Number::packed(annotated.and_then(ValueRange::from_title), double)
+    StoredNumber::packed(annotated.and_then(ValueRange::from_title), double)
 }
 
 #[cfg(test)]
@@ -43,15 +43,15 @@ mod tests {
 
     #[test]
     fn annotations_choose_the_encoding() {
-        assert_eq!(truncated(["x", ""], true), Number::FloatAsDouble);
-        assert_eq!(truncated(["x", ""], false), Number::Truncated { bits: 12, double: false });
-        assert_eq!(truncated(["d[0,0,8]", ""], true), Number::Truncated { bits: 8, double: true });
-        assert_eq!(truncated(["d[0,0,15]", ""], true), Number::FloatAsDouble);
-        let Number::Scaled { minimum, factor, .. } = truncated(["b[n][0,100,10]", ""], false) else {
+        assert_eq!(truncated(["x", ""], true), StoredNumber::FloatAsDouble);
+        assert_eq!(truncated(["x", ""], false), StoredNumber::Truncated { bits: 12, double: false });
+        assert_eq!(truncated(["d[0,0,8]", ""], true), StoredNumber::Truncated { bits: 8, double: true });
+        assert_eq!(truncated(["d[0,0,15]", ""], true), StoredNumber::FloatAsDouble);
+        let StoredNumber::Scaled { minimum, factor, .. } = truncated(["b[n][0,100,10]", ""], false) else {
             panic!("a range was given")
         };
         assert!((minimum, factor) == (0.0, 10.24));
-        let Number::Scaled { minimum, .. } = truncated(["phi[-pi, pi, 16]", ""], true) else {
+        let StoredNumber::Scaled { minimum, .. } = truncated(["phi[-pi, pi, 16]", ""], true) else {
             panic!("a range was given")
         };
         assert!((minimum + std::f64::consts::PI).abs() < 1e-15);

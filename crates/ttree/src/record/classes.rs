@@ -2,7 +2,7 @@
 
 use super::number::skip_array;
 use sapwood_core::{Error, Result};
-use sapwood_streamer::{Number, array_type, basic};
+use sapwood_streamer::{StoredNumber, array_type, basic};
 use sapwood_tfile::{
     ElementKind, IS_REFERENCED, Pointer, StreamerElement, StreamerInfo, StreamerInfos, Walker,
 };
@@ -212,8 +212,8 @@ fn reference(walker: &mut Walker<'_>) -> Result<()> {
 /// Bytes of a number on file, by its type code (root-io-spec ElementTypes §2).
 fn size(element: &StreamerElement, code: i32) -> Result<usize> {
     let number = match code {
-        9 | 19 => Some(Number::packed(element.range, code == 9)),
-        _ => basic(code).map(Number::Plain),
+        9 | 19 => Some(StoredNumber::packed(element.range, code == 9)),
+        _ => basic(code).map(StoredNumber::Plain),
     };
     let number = number
         .ok_or_else(|| Error::unsupported(format!("unknown type code {code} of '{}'", element.name)))?;

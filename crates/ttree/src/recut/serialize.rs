@@ -4,7 +4,7 @@ use super::Entries;
 use crate::decode::Layout;
 use crate::write::put_numbers;
 use sapwood_core::{Column, Primitive};
-use sapwood_streamer::Number;
+use sapwood_streamer::StoredNumber;
 use sapwood_tfile::BYTE_COUNT_MASK;
 use std::ops::Range;
 
@@ -19,12 +19,12 @@ const VECTOR_HEADER: usize = 10;
 ///
 /// ```
 /// use sapwood_core::{Buffer, Column, Form, Primitive};
-/// use sapwood_ttree::{Layout, serialized};
+/// use sapwood_ttree::{Layout, serialised};
 /// let column = Column { form: Form::Primitive(Primitive::I16), length: 0, buffers: vec![Buffer::zeroed(0).into()] };
-/// let layout = Layout::Fixed { number: sapwood_streamer::Number::Plain(Primitive::I16), values: 1 };
-/// assert!(serialized(&layout, &column, &[]).is_some_and(|entries| entries.is_empty()));
+/// let layout = Layout::Fixed { number: sapwood_streamer::StoredNumber::Plain(Primitive::I16), values: 1 };
+/// assert!(serialised(&layout, &column, &[]).is_some_and(|entries| entries.is_empty()));
 /// ```
-pub fn serialized(layout: &Layout, column: &Column, like: &[(&Entries, Range<usize>)]) -> Option<Entries> {
+pub fn serialised(layout: &Layout, column: &Column, like: &[(&Entries, Range<usize>)]) -> Option<Entries> {
     let mut out = Entries::default();
     for (entries, range) in like {
         out.origins.extend_from_slice(entries.origins(range.clone()));
@@ -33,13 +33,13 @@ pub fn serialized(layout: &Layout, column: &Column, like: &[(&Entries, Range<usi
         return None;
     }
     match layout {
-        Layout::Fixed { number: Number::Plain(primitive), values } => {
+        Layout::Fixed { number: StoredNumber::Plain(primitive), values } => {
             let size = u32::try_from(primitive.size().checked_mul(*values)?).ok()?;
             put_numbers(&mut out.data, column.buffers.first()?.as_bytes(), *primitive);
             let entries = u32::try_from(column.length).ok()?;
             out.starts.extend((0..=entries).map(|entry| entry.saturating_mul(size)));
         }
-        Layout::Jagged { number: Number::Plain(primitive), values, header } => {
+        Layout::Jagged { number: StoredNumber::Plain(primitive), values, header } => {
             put_lists(&mut out, (*primitive, *values), *header, column, like)?;
         }
         _ => return None,

@@ -2,7 +2,7 @@
 
 use super::schema::{Class, ClassMember, Storage, VectorItem, cpp_name, item_size};
 use sapwood_core::{Error, Primitive, Result};
-use sapwood_streamer::Number;
+use sapwood_streamer::StoredNumber;
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
 /// The format of `TStreamerInfo` that ROOT writes.
@@ -165,7 +165,7 @@ impl ClassMember {
     pub(super) fn type_code(&self) -> i32 {
         match &self.storage {
             Storage::Numbers { primitive, dims } => {
-                Number::Plain(*primitive).type_code() + if dims.is_empty() { 0 } else { ARRAY }
+                StoredNumber::Plain(*primitive).type_code() + if dims.is_empty() { 0 } else { ARRAY }
             }
             Storage::Object(_) => ANY,
             _ => STL,
@@ -184,7 +184,9 @@ impl ClassMember {
             Storage::Object(class) => (ElementKind::ObjectAny, ANY, class.name.clone()),
             storage => {
                 let content_type = match storage {
-                    Storage::Vector(VectorItem::Number(primitive)) => Number::Plain(*primitive).type_code(),
+                    Storage::Vector(VectorItem::Number(primitive)) => {
+                        StoredNumber::Plain(*primitive).type_code()
+                    }
                     _ => OBJECT,
                 };
                 if let Storage::Objects(class) = storage {

@@ -7,7 +7,7 @@ use super::split::SplitBranch;
 use bytes::Bytes;
 use sapwood_codec::{Compression, Encoder, Search, with_encoder};
 use sapwood_core::{Error, Primitive, Result};
-use sapwood_streamer::Number;
+use sapwood_streamer::StoredNumber;
 use sapwood_table::write::ColumnView;
 use sapwood_tfile::BYTE_COUNT_MASK;
 use std::ops::Range;
@@ -454,5 +454,5 @@ pub(crate) fn put(data: &mut Vec<u8>, values: &[u8], primitive: Primitive) {
     }
     let start = data.len();
     data.resize(start + values.len(), 0);
-    Number::Plain(primitive).decode(values, data.get_mut(start..).unwrap_or_default());
+    StoredNumber::Plain(primitive).decode(values, data.get_mut(start..).unwrap_or_default());
 }

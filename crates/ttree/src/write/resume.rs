@@ -8,7 +8,7 @@ use crate::{Branch, BranchKind, Leaf, LeafKind, TTree, TreeOutline};
 use bytes::Bytes;
 use sapwood_codec::Compression;
 use sapwood_core::{Error, Primitive, Result};
-use sapwood_streamer::{CppType, Number};
+use sapwood_streamer::{CppType, StoredNumber};
 use sapwood_table::write::ClusterSize;
 use sapwood_tfile::StreamerInfos;
 
@@ -150,7 +150,7 @@ fn plain(leaf: &Leaf) -> Option<Storage> {
 /// The type of the items of a vector.
 fn item(item_type: &CppType) -> Option<VectorItem> {
     Some(match item_type {
-        CppType::Number(Number::Plain(primitive)) => VectorItem::Number(*primitive),
+        CppType::Number(StoredNumber::Plain(primitive)) => VectorItem::Number(*primitive),
         CppType::StdString => VectorItem::String,
         CppType::Container("vector", inner) => VectorItem::Vector(Box::new(item(inner)?)),
         _ => return None,
