@@ -44,7 +44,7 @@ class Compression:
             code = number * 100 + int(level) if level in _LEVELS else None
         if isinstance(code, bool) or not isinstance(code, int) or not _is_written(code):
             raise UsageError(
-                f"unknown compression {setting!r}; use zstd, lzma, lz4, zlib or none",
+                f"unknown compression {setting!r}; use {', '.join(_WRITTEN)} or none",
                 hint='a level from 1 to 9 may follow a colon, such as "zstd:5"',
             )
         return cls(code)

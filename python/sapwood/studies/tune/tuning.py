@@ -312,8 +312,8 @@ def compression_of(tree: Tree) -> str:
         weights[branch.compression] = weights.get(branch.compression, 0) + branch.compressed_bytes
     setting = Compression(max(weights, key=lambda code: weights[code]) if weights else 0)
     algorithm = setting.algorithm.lower()
-    if setting.level and algorithm not in ("zlib", "lzma", "lz4", "zstd"):
-        # Obsolete algorithms are compared as their successor.
+    if algorithm == "old":
+        # An obsolete algorithm is compared as its successor.
         algorithm = "zlib"
     return f"{algorithm}:{setting.level}" if setting.level else "none"
 
