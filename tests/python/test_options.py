@@ -12,7 +12,9 @@ import pytest
 
 import sapwood
 from sapwood import _core, errors
+from sapwood.options import reading
 from sapwood.options.blocks import BlockOptions, Blocks
+from sapwood.options.keywords import OpenKeywords
 from sapwood.options.reading import OpenOptions, open_options
 
 sys.path.append(str(Path(__file__).parent))
@@ -130,3 +132,12 @@ def test_values_are_checked(events_file: Path) -> None:
         sapwood.RetryPolicy(tries=0)
     with pytest.raises(TypeError, match="did you mean 'read_timeout'"):
         sapwood.open(events_file, read_timeut=1)
+
+
+def test_the_typed_keywords_of_open_are_those_that_it_takes() -> None:
+    taken = [reading._CHECKS, reading.BLOCK_NAMES, reading.STORAGE_NAMES, reading._WITHOUT_EFFECT]
+    names = {"timeout", *reading._OTHER_NAMES, *(name for some in taken for name in some)}
+    assert set(OpenKeywords.__annotations__) == names
+    assert open_options(None, None, dict.fromkeys(OpenKeywords.__annotations__)) == open_options(
+        None, None, {}
+    )

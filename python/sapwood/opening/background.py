@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,11 @@ from .interactions import interactions
 from .mixing import merged, premixed
 from .single import open_with_file
 from .supply import MODES, OVERLAID, OpenTrees, Order, Supply
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..options.keywords import OpenKeywords
 
 PART = 1000
 """Numbered primary events get their background by parts of this length. It belongs to the seed, too."""
@@ -78,7 +83,7 @@ class Background(ClosingContext):
         library: str = "ak",
         deadline: float | None = None,
         threads: int | None = None,
-        **options: Any,
+        **options: Unpack[OpenKeywords],
     ) -> None:
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
             raise ArgumentTypeError(f"seed must be an integer, not {seed!r}")

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arrays.libraries import library_named
 from ..errors import UsageError
@@ -20,6 +20,11 @@ from ..query.reading import Steps
 from ..query.steps import entry_range, entry_steps
 from .ahead import OpeningFile, opened_files, skipping
 from .loop import FileLoop, LoopOptions, LoopRun, left, popped
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..options.keywords import OpenKeywords
 
 
 def iterate(
@@ -42,7 +47,7 @@ def iterate(
     progress: bool = False,
     deadline: float | None = None,
     threads: int | None = None,
-    **options: Any,
+    **options: Unpack[OpenKeywords],
 ) -> Iteration:
     """Reads many files in steps. While you work on one step, the next step is read and the next files open.
 
@@ -128,7 +133,7 @@ def concatenate(
     allow_missing: bool = False,
     deadline: float | None = None,
     threads: int | None = None,
-    **options: Any,
+    **options: Unpack[OpenKeywords],
 ) -> Any:
     """Reads many files as if they were one.
 
@@ -181,7 +186,7 @@ def concatenate(
 
 
 def num_entries(
-    files: Any, *, deadline: float | None = None, **options: Any
+    files: Any, *, deadline: float | None = None, **options: Unpack[OpenKeywords]
 ) -> Iterator[tuple[str, str, int]]:
     """Iterates over (file path, object path, number of entries) of each tree.
 

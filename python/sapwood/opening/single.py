@@ -6,7 +6,7 @@ import math
 import os
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentTypeError, UsageError
 from ..model.directory import split_cycle
@@ -14,6 +14,11 @@ from ..model.file import File
 from ..options.paths import CATALOGUED, FileSpec, is_url, single_file
 from ..options.reading import OpenOptions, open_options
 from .catalogued import catalogued
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..options.keywords import OpenKeywords
 
 
 def open(
@@ -23,7 +28,7 @@ def open(
     as_of: datetime | float | None = None,
     deadline: float | None = None,
     threads: int | None = None,
-    **options: Any,
+    **options: Unpack[OpenKeywords],
 ) -> Any:
     """Opens a ROOT file or an object in it, or a dataset of product stripes.
 

@@ -12,6 +12,7 @@ from .. import _core
 from ..errors import ArgumentTypeError, UsageError, nearest
 from .blocks import NAMES as BLOCK_NAMES
 from .blocks import BlockOptions, ColumnCache, block_options, column_cache
+from .keywords import OpenKeywords
 from .paths import is_url
 from .replicas import FileReplicas, Replicas, check_probe_interval, check_sources, replicas
 from .retry import RetryPolicy, check_retry
@@ -231,8 +232,7 @@ def _positive_seconds(name: str, seconds: Any) -> float:
 
 
 def _unknown(name: str) -> ArgumentTypeError:
-    known = ["deadline", "threads", "timeout", *_CHECKS, *BLOCK_NAMES, *STORAGE_NAMES, *_WITHOUT_EFFECT]
-    near = nearest(name, sorted(known))
+    near = nearest(name, sorted(["deadline", "threads", *OpenKeywords.__annotations__]))
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return ArgumentTypeError(f"open has no option {name!r}{hint}")
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..display.notebook import notebook_text
@@ -17,6 +17,11 @@ from ..errors.core import core_errors, translated
 from ..options.checks import check_texts, check_whole_number
 from ..options.paths import CATALOGUED, FileSpec, is_url, several_files
 from ..options.reading import OpenOptions, open_options
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..options.keywords import OpenKeywords
 
 Ranges = tuple[tuple[int, int], ...]
 """Entry ranges ``(start, stop)``, ascending and disjoint."""
@@ -184,7 +189,7 @@ def verify(
     deadline: float | None = None,
     progress: Callable[[VerifyProgress], None] | None = None,
     most_findings: int = 1000,
-    **options: Any,
+    **options: Unpack[OpenKeywords],
 ) -> VerifyReport:
     """Reads every byte of files once, and checks their structure, checksums and values in bounded memory.
 

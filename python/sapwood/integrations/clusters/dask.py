@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 try:
     from distributed import Client, Future, WorkerPlugin, as_completed
@@ -18,6 +18,11 @@ from ...display.printable import shows_printable
 from ...display.units import counted
 from ...errors import UsageError
 from .tasks import EntryTask, Plan, Reading, plan, read_task
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ...options.keywords import OpenKeywords
 
 __all__ = ["EntryTasks", "WorkerEnvironment", "from_files", "map_entries"]
 
@@ -83,7 +88,7 @@ def from_files(
     spread: float = 0.0,
     threads: int | None = 1,
     deadline: float | None = None,
-    **options: Any,
+    **options: Unpack[OpenKeywords],
 ) -> EntryTasks:
     """Divides files into tasks that workers read.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 try:
     import awkward as ak
@@ -20,6 +20,11 @@ from ...display.units import counted
 from ...errors import UsageError
 from .tasks import EntryTask, Plan, plan, read_task
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ...options.keywords import OpenKeywords
+
 __all__ = ["Source", "open_files"]
 
 
@@ -32,7 +37,7 @@ def open_files(
     name: str = "events",
     threads: int | None = 1,
     deadline: float | None = None,
-    **options: Any,
+    **options: Unpack[OpenKeywords],
 ) -> Any:
     """Presents files as one deferred array, for ``graphed.aggregate_plan`` and the runners of graphed.
 

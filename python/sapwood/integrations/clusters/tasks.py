@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import _core
 from ...arrays.libraries import library_named
@@ -24,6 +24,11 @@ from ...options.reading import WITHOUT_SECRETS, OpenOptions, open_options
 from ...query.filters import Filters
 from ...query.query import Query
 from ...query.steps import entry_steps
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ...options.keywords import OpenKeywords
 
 
 class EntryTask(NamedTuple):
@@ -195,7 +200,7 @@ def plan(
     spread: float = 0.0,
     threads: int | None = 1,
     deadline: float | None = None,
-    **options: Any,
+    **options: Unpack[OpenKeywords],
 ) -> Plan:
     """Checks the arguments of a job on many machines; see :func:`sapwood.dask.from_files`."""
     settings = open_options(deadline, threads, options)

@@ -25,8 +25,10 @@ from .product import Product
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import Unpack
 
     from ...model.file import File
+    from ...options.keywords import OpenKeywords
 
 _PARTS = ("type", "label", "instance", "process")
 """The parts of the name of a product."""
@@ -35,7 +37,7 @@ ID_TYPE = np.dtype([("run", "u4"), ("luminosityBlock", "u4"), ("event", "u8")])
 """The dtype of :meth:`Events.ids`."""
 
 
-def open(path: Any, tree: str = "Events", **options: Any) -> Events:
+def open(path: Any, tree: str = "Events", **options: Unpack[OpenKeywords]) -> Events:
     """Opens the products in one tree of a file.
 
     Args:

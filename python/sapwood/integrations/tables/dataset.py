@@ -31,7 +31,10 @@ from ...query.steps import entry_steps
 from .pushdown import implied_cut, names_in
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ...model.branches import HasBranches
+    from ...options.keywords import OpenKeywords
     from ...report import ReadReport
 
 
@@ -43,7 +46,7 @@ def arrow_dataset(
     step_size: int | str = "32 MB",
     deadline: float | None = None,
     threads: int | None = None,
-    **options: Any,
+    **options: Unpack[OpenKeywords],
 ) -> ArrowDataset:
     """Presents trees as a ``pyarrow.dataset.Dataset``, so that DuckDB, Polars and others can query them.
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...display.units import counted
 from ...errors import UsageError
@@ -41,6 +41,11 @@ from .points import (
 )
 from .results import Measured, measured_points
 from .studies import Finding, study_named
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ...options.keywords import OpenKeywords
 
 SAMPLE_ENTRIES, SAMPLE_BYTES = 20_000, 300e6
 """The default size of the sample: at most this many entries and uncompressed bytes."""
@@ -145,7 +150,7 @@ def run(
     functions: bool = False,
     tell: Callable[[Progress], None] = lambda _: None,
     deadline: float | None = None,
-    **options: Any,
+    **options: Unpack[OpenKeywords],
 ) -> Tuning:
     """Measures layouts of a sample of a file, and recommends one for each goal.
 
