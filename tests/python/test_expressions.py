@@ -44,8 +44,10 @@ def value(text: str) -> Any:
         ("get('jet.pt') + get(\"weird name\")", [15, 26, 37]),
         ("where(ok, x, -x)", [1, -2, 3]),
         ("x if ok else -x", [1, -2, 3]),
-        ("n[1]", 1),
-        ("x[::-1]", [3, 2, 1]),
+        ("x[ok]", [1, 3]),
+        ("n & 1 == 1", [False, True, False]),
+        ("(n & 1) > 0", [False, True, False]),
+        ("x > (n & 1)", [True, True, True]),
         ("abs(-x)", [1, 2, 3]),
         ("pow(x, 2)", [1, 4, 9]),
         ("factorial(n + 2)", [2, 6, 24]),
@@ -57,6 +59,39 @@ def value(text: str) -> Any:
 )
 def test_value(text: str, expected: Any) -> None:
     np.testing.assert_allclose(value(text), expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [("x > 1 & n > 1", 5), ("x == 1 | n > 1", 6), ("x > 1 & ok", 5), ("n & ok > 1", 1), ("(x) & (n) > 1", 1)],
+)
+def test_a_bitwise_operator_beside_a_comparison_needs_parentheses(text: str, column: int) -> None:
+    with pytest.raises(errors.ExpressionError, match="has no parentheses.*write 'and'") as raised:
+        value(text)
+    assert raised.value.column == column
+
+
+@pytest.mark.parametrize("text", ["n[1]", "x[-1]", "x[1:]", "x[::-1]", "x[n]", "x[0] + x", "x[(0, 1)]"])
+def test_entries_are_not_selected_by_their_position(text: str) -> None:
+    with pytest.raises(errors.ExpressionError, match=r"position.*\[:, "):
+        value(text)
+
+
+def test_items_are_selected_by_their_position() -> None:
+    ak = pytest.importorskip("awkward")
+    values = {"pt": ak.Array([[1.0, 2.0], [], [3.0]]), "index": ak.Array([[1], [], [0]])}
+
+    def of(text: str) -> Any:
+        return parse(text, values.__contains__).evaluate(values.__getitem__).to_list()
+
+    assert of("pt[:, :1]") == [[1.0], [], [3.0]] and of("pt[index]") == [[2.0], [], [3.0]]
+    with pytest.raises(errors.ExpressionError, match="an entry has fewer items.*slice"):
+        of("pt[:, 0] > 1")
+
+
+def test_a_number_must_fit_in_64_bits() -> None:
+    with pytest.raises(errors.ExpressionError, match="64 bits"):
+        value(f"x > {1 << 64}")
 
 
 def test_names_are_those_of_branches_with_dots_and_quotes() -> None:

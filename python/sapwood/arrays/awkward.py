@@ -91,13 +91,14 @@ def check_cut(name: str, array: Any, cut: Any) -> None:
 
 
 def is_numeric(array: Any) -> bool:
-    """Whether an array holds only numbers or booleans, at any depth of lists."""
+    """Whether an array holds only numbers or booleans, at one depth of lists."""
     return _is_numeric(array.layout)
 
 
 def _is_numeric(layout: Any) -> bool:
     if layout.is_union:
-        return all(map(_is_numeric, layout.contents))
+        depths = {content.purelist_depth for content in layout.contents}
+        return len(depths) == 1 and all(map(_is_numeric, layout.contents))
     if layout.is_list or layout.is_option or layout.is_indexed:
         return layout.parameter("__array__") is None and _is_numeric(layout.content)
     return layout.is_unknown or (layout.is_numpy and layout.dtype.kind in "biuf")

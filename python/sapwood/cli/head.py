@@ -9,6 +9,7 @@ import typer
 
 from ..display.table import GAP, LEAST_TEXT
 from ..display.units import counted
+from ..errors import UsageError
 from ._options import Cut, Entries, Filter, Reading, TreesAndColumns, entry_range
 from ._output import (
     Column,
@@ -100,6 +101,14 @@ def _first_entries(
 
     def read(start: int, stop: int) -> dict[str, list[Any]]:
         found = tree.arrays(cut=cut, entry_start=start, entry_stop=stop, library="np", how=dict, **columns)
+        lengths = {name: len(array) for name, array in found.items()}
+        if len(set(lengths.values())) > 1:
+            name = min(lengths, key=lengths.__getitem__)
+            values, entries = (
+                counted(lengths[name], "value"),
+                counted(max(lengths.values()), "entry", "entries"),
+            )
+            raise UsageError(f"{name!r} has {values} for {entries}, so it cannot stand beside other columns")
         return {name: [plain(item) for item in array[:count]] for name, array in found.items()}
 
     first, last = within

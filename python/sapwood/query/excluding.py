@@ -30,8 +30,8 @@ def excluded_ranges(query: Query, start: int, stop: int, deadline: float | None)
         tree.core.find_baskets([leaf.index for leaf in own], deadline=deadline)
     targets = [selection.cut, *selection.outputs.values(), *selection.names.values()]
     expressions = [target for target in targets if isinstance(target, Expression)]
-    # An expression that indexes by position may use other entries to compute one.
-    if len(own) < len(query.leaves) or any(expression.has_positions for expression in expressions):
+    # An expression that selects may have fewer values than there are entries.
+    if len(own) < len(query.leaves) or any(expression.has_subscripts for expression in expressions):
         return []
     return _excluded(selection.cut, selection.names, start, stop, deadline)
 

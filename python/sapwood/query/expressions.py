@@ -84,6 +84,8 @@ _COMMON_FUNCTIONS = (
     "Sum$",
     "Any$",
 )
+_BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_MAX_BITS = 64
 _GETTER = "get"
 _MAX_CHARACTERS = 10_000  # Python's parser is recursive.
 _TOO_DEEP = "is nested too deeply"
@@ -120,8 +122,8 @@ class Expression:
         return next(map(self.source.position_of, nodes), None)
 
     @property
-    def has_positions(self) -> bool:
-        """Whether it indexes by position: its value for one entry may then depend on other entries."""
+    def has_subscripts(self) -> bool:
+        """Whether it selects by masks or numbers: its value may then have fewer entries."""
         return any(isinstance(node, ast.Subscript) for node in ast.walk(self.body))
 
     def name_of(self, node: ast.AST) -> str | None:
@@ -207,6 +209,21 @@ def _get_argument(node: ast.AST) -> str | None:
     return None
 
 
+_POSITIONS = "selects entries by their position"
+
+
+def _numbers_entries(index: Any) -> bool:
+    """Whether an index has one whole number per entry; lists of numbers select among an entry's items."""
+    flat = getattr(index, "layout", index)
+    dtype = getattr(flat, "dtype", None)
+    return getattr(flat, "ndim", 1) == 1 and dtype is not None and dtype.kind in "iu"
+
+
+def _position_hint(source: Text, node: ast.Subscript) -> str:
+    value, index = source.part(node.value), source.part(node.slice)
+    return f"to select among the items of each entry, write '{value}[:, {index}]'"
+
+
 def _is_field(node: ast.Attribute, is_name: Callable[[str], bool]) -> bool:
     """Whether an attribute is a field of the value before the dot, and not the name of a branch with dots."""
     name = _dotted_name(node)
@@ -248,9 +265,12 @@ class _Names:
         elif isinstance(node, ast.Constant):
             if not isinstance(node.value, (bool, int, float, str)):
                 raise self._not_allowed(node)
+            if isinstance(node.value, int) and node.value.bit_length() > _MAX_BITS:
+                raise self.source.error_at(node, "holds a whole number that does not fit in 64 bits")
         elif isinstance(node, ast.Subscript):
             yield from self.of(node.value)
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            self._check_position(node, parts[0])
             for part in parts:
                 yield from self._of_children(part) if isinstance(part, ast.Slice) else self.of(part)
         elif isinstance(node, _OPERATORS):
@@ -286,8 +306,34 @@ class _Names:
             raise self.source.error_at(node, f"calls {shown}(), which takes {takes}, with {len(node.args)}")
         yield from self._of_children(ast.Tuple(node.args))
 
+    def _check_position(self, node: ast.Subscript, first: ast.expr) -> None:
+        """Refuses a position among entries: the value would depend on which entries are read together."""
+        if isinstance(first, ast.Slice):
+            chosen = [first.lower, first.upper, first.step]
+        else:
+            number = first.operand if isinstance(first, ast.UnaryOp) else first
+            chosen = [
+                number if isinstance(number, ast.Constant) and not isinstance(number.value, str) else None
+            ]
+        if any(part is not None for part in chosen):
+            raise self.source.error_at(node, _POSITIONS, _position_hint(self.source, node))
+
+    def _check_precedence(self, node: ast.Compare) -> None:
+        """Refuses '&', '|' and '^' beside a comparison: they bind more tightly in Python than in C++."""
+        sides = [node.left, *node.comparators]
+        for number, side in enumerate(sides):
+            if not isinstance(side, ast.BinOp) or not isinstance(side.op, _BITWISE):
+                continue
+            is_mask = len(sides) == 2 and number == 0 and isinstance(side.right, ast.Constant)
+            if not is_mask and not self.source.has_parentheses(side):
+                shown = self.source.part(side)
+                hint = f"write 'and' or 'or' between comparisons, or '({shown})' if that is meant"
+                raise self.source.error_at(side, f"compares {shown!r}, which has no parentheses", hint)
+
     def _check_operators(self, node: ast.AST) -> None:
         wrong: list[ast.AST] = []
+        if isinstance(node, ast.Compare):
+            self._check_precedence(node)
         if isinstance(node, ast.BinOp) and type(node.op) not in _BINARY:
             wrong = [node.op]
         elif isinstance(node, ast.Compare):
@@ -320,9 +366,13 @@ class _Evaluation:
             return self._of(node)
         except (SapwoodError, RecursionError):
             raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            raise self.source.error_at(node, f"cannot be computed: {reason}") from error
+            hint = ""
+            if "index out of range" in reason:
+                reason = "an entry has fewer items"
+                hint = "a slice such as '[:, :1]' selects those that there are"
+            raise self.source.error_at(node, f"cannot be computed: {reason}", hint) from error
 
     def _of(self, node: ast.AST) -> Any:
         if isinstance(node, ast.Constant):
@@ -351,13 +401,19 @@ class _Evaluation:
         if isinstance(node, ast.IfExp):
             return FUNCTIONS["where"](self.of(node.test), self.of(node.body), self.of(node.orelse))
         if isinstance(node, ast.Subscript):
-            return self.of(node.value)[self.of(node.slice)]
+            return self._subscript(node)
         if isinstance(node, ast.Slice):
             parts = (node.lower, node.upper, node.step)
             return slice(*(None if part is None else self.of(part) for part in parts))
         if isinstance(node, ast.Tuple):
             return tuple(map(self.of, node.elts))
         raise TypeError(f"{type(node).__name__} is not allowed")
+
+    def _subscript(self, node: ast.Subscript) -> Any:
+        index = self.of(node.slice)
+        if _numbers_entries(index[0] if isinstance(index, tuple) and index else index):
+            raise self.source.error_at(node, _POSITIONS, _position_hint(self.source, node))
+        return self.of(node.value)[index]
 
     def _attribute(self, node: ast.Attribute) -> Any:
         if _is_field(node, self.is_name):

@@ -64,6 +64,12 @@ class Text:
         stop = self._positions[index] if index < len(self._positions) else len(self.text.rstrip())
         return self.text[start:stop]
 
+    def has_parentheses(self, node: ast.expr) -> bool:
+        """Whether a node of the parsed Python text stands in parentheses of its own."""
+        encoded = self.python.encode("utf-8", "surrogatepass")
+        before, after = encoded[: node.col_offset], encoded[node.end_col_offset :]
+        return before.rstrip().endswith(b"(") and after.lstrip().startswith(b")")
+
     def error(self, problem: str, position: int | None = None, hint: str = "") -> ExpressionError:
         """The error that the text has a problem, at a position counted from 0."""
         column = None if position is None else position + 1

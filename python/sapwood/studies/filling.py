@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UnsupportedTypeError
+from ..errors import UnsupportedTypeError, UsageError
 
 KEPT = 8_000_000
 """The most numbers that are kept to find the range; with more, the files are read twice."""
@@ -121,11 +121,16 @@ def flat_pairs(values: Any, weights: Any, name: str) -> tuple[NDArray[Any], NDAr
 
     Raises:
         UnsupportedTypeError: the values are not numbers.
+        UsageError: the weights are lists of other lengths than the values.
     """
     import awkward as ak
 
     if weights is not None:
-        values, weights = ak.broadcast_arrays(values, weights)
+        try:
+            values, weights = ak.broadcast_arrays(values, weights)
+        except ValueError:
+            problem = f"{name} and the weight have different numbers of items in an entry"
+            raise UsageError(f"{problem}; give one weight per entry, or one per value") from None
         weights = _flat(weights, "the weight")
     return _flat(values, name), weights
 
