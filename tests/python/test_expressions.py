@@ -66,7 +66,7 @@ def test_value(text: str, expected: Any) -> None:
     [("x > 1 & n > 1", 5), ("x == 1 | n > 1", 6), ("x > 1 & ok", 5), ("n & ok > 1", 1), ("(x) & (n) > 1", 1)],
 )
 def test_a_bitwise_operator_beside_a_comparison_needs_parentheses(text: str, column: int) -> None:
-    with pytest.raises(errors.ExpressionError, match="has no parentheses.*write 'and'") as raised:
+    with pytest.raises(errors.ExpressionError, match=r"has no parentheses.*write 'and'") as raised:
         value(text)
     assert raised.value.column == column
 
@@ -85,7 +85,7 @@ def test_items_are_selected_by_their_position() -> None:
         return parse(text, values.__contains__).evaluate(values.__getitem__).to_list()
 
     assert of("pt[:, :1]") == [[1.0], [], [3.0]] and of("pt[index]") == [[2.0], [], [3.0]]
-    with pytest.raises(errors.ExpressionError, match="an entry has fewer items.*slice"):
+    with pytest.raises(errors.ExpressionError, match=r"an entry has fewer items.*slice"):
         of("pt[:, 0] > 1")
 
 

@@ -82,7 +82,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The values of neighbours, one behind the other.
+    /// The values of neighbors, one behind the other.
     fn all(&self, each: impl IndexedParallelIterator<Item = Result<NodeBuffers>>) -> Result<NodeBuffers> {
         let mut found = NodeBuffers::default();
         each.collect::<Result<Vec<NodeBuffers>>>()?.into_iter().for_each(|below| found.append(below));

@@ -19,12 +19,12 @@ const VECTOR_HEADER: usize = 10;
 ///
 /// ```
 /// use sapwood_core::{Buffer, Column, Form, Primitive};
-/// use sapwood_ttree::{Layout, serialised};
+/// use sapwood_ttree::{Layout, serialized};
 /// let column = Column { form: Form::Primitive(Primitive::I16), length: 0, buffers: vec![Buffer::zeroed(0).into()] };
 /// let layout = Layout::Fixed { number: sapwood_streamer::StoredNumber::Plain(Primitive::I16), values: 1 };
-/// assert!(serialised(&layout, &column, &[]).is_some_and(|entries| entries.is_empty()));
+/// assert!(serialized(&layout, &column, &[]).is_some_and(|entries| entries.is_empty()));
 /// ```
-pub fn serialised(layout: &Layout, column: &Column, like: &[(&Entries, Range<usize>)]) -> Option<Entries> {
+pub fn serialized(layout: &Layout, column: &Column, like: &[(&Entries, Range<usize>)]) -> Option<Entries> {
     let mut out = Entries::default();
     for (entries, range) in like {
         out.origins.extend_from_slice(entries.origins(range.clone()));

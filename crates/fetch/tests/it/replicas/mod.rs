@@ -133,8 +133,8 @@ async fn a_source_that_dies_costs_seconds() {
 
 /// Lines of the log: how often each of these was logged.
 fn lines(counters: &Counters, events: &[SourceEvent]) -> Vec<u64> {
-    let events = counters.events.entries();
-    let times = |&event| events.iter().filter(|one| one.event == event).map(|one| one.times).sum();
+    let log = counters.events.entries();
+    let times = |&event| log.iter().filter(|one| one.event == event).map(|one| one.times).sum();
     events.iter().map(times).collect()
 }
 
