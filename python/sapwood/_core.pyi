@@ -387,6 +387,8 @@ class Tree:
     cluster_starts: list[int]  # first entry of each cluster, then num_entries
     compressed_bytes: int
     uncompressed_bytes: int
+    def shared_sizes(self, fields: list[int]) -> tuple[int, int, int] | None:
+        """Stored bytes, uncompressed bytes and number of the pages of fields, each once; None for a TTree."""
     is_distant: bool  # reading waits for a server
     attribute_sets: list[str]
     def branch_at_path(self, path: str) -> Branch | None:

@@ -76,6 +76,12 @@ def test_contents_have_their_type(file: Any) -> None:
     assert types == expected
 
 
+def test_a_number_is_not_the_name_of_a_member(file: Any) -> None:
+    histogram = file["h1"] if "h1" in file else file[file.keys(filter_classname="TH*")[0]]
+    with pytest.raises(sapwood.errors.ArgumentTypeError, match=r"values\(\) returns those of its bins"):
+        histogram[0]
+
+
 def test_members_and_axes(file: Any) -> None:
     histogram = file["h1D"]
     assert histogram.classname == "TH1D"

@@ -292,6 +292,13 @@ def test_the_state_is_kept_with_the_position(files: list[str], tmp_path: Path) -
             loop.state["step"] = step
 
 
+def test_a_checkpoint_needs_a_directory(files: list[str], tmp_path: Path) -> None:
+    with pytest.raises(sapwood.errors.FileNotFoundError, match=r"there is no directory .*; create it first"):
+        sapwood.iterate(files, resume=tmp_path / "nowhere" / "loop.json")
+    with pytest.raises(sapwood.errors.UsageError, match="is a directory"):
+        sapwood.iterate(files, resume=tmp_path)
+
+
 def test_a_checkpoint_must_fit(files: list[str], tmp_path: Path) -> None:
     place = tmp_path / "loop.json"
     by_steps(files, resume=place)

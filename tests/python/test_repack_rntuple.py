@@ -119,3 +119,18 @@ def test_trees_that_differ_are_not_merged(tree: Path, tmp_path: Path) -> None:
 def test_unknown_formats_are_refused(tree: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'parquet'"):
         sapwood.repack(tree, tmp_path / "out.root", format="parquet")  # type: ignore[arg-type]
+
+
+def test_shared_pages_count_once(tree: Path, tmp_path: Path) -> None:
+    path = tmp_path / "shared.root"
+    sapwood.repack(tree, path, format="rntuple")
+    with sapwood.open(f"{path}:deep/Events") as events:
+        indices = [branch.index for branch in events.values()]
+        stored, uncompressed, pages = events.core.shared_sizes(indices)
+        assert (stored, uncompressed) == (events.compressed_bytes, events.uncompressed_bytes)
+        lists = [events[name].index for name in ("Muon_pt", "Muon_charge")]
+        apart = [events.core.shared_sizes([index]) for index in lists]
+        assert events.core.shared_sizes(lists)[2] < sum(number for _, _, number in apart) <= pages + 1
+        assert stored < path.stat().st_size
+    with sapwood.open(f"{tree}:deep/Events") as events:
+        assert events.core.shared_sizes([0]) is None

@@ -196,6 +196,7 @@ def test_tables_of_others(tmp_path: Path) -> None:
     [
         ({"x": np.zeros(3)}, UsageError, "'n' has 2 entries, but 'x' has 3"),
         ({"x": None}, UsageError, "'x' is not an array"),
+        ({"x": [1 << 70]}, UsageError, "'x' holds a number that does not fit in 64 bits"),
         ({"x": np.array([1j, 2j])}, UnsupportedTypeError, "'x': no branch can store complex128"),
         ({"x": np.array(["a", "b"])}, UsageError, "'x': the data is string, but the file stores float32"),
         ({"x": np.array([1, 1e39])}, UsageError, "'x': 1e+39 (number 1 of the data) does not fit float32"),

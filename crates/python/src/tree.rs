@@ -136,6 +136,16 @@ impl Tree {
         }
     }
 
+    /// Stored bytes, uncompressed bytes and number of the pages of some fields, each page once; `None` for a tree whose
+    /// branches share nothing.
+    fn shared_sizes(&self, fields: Vec<usize>) -> Option<(u64, u64, usize)> {
+        self.0.ttree().is_err().then(|| {
+            let pages = self.0.chunks(fields);
+            let stored = pages.iter().map(|page| page.range.len).sum();
+            (stored, pages.iter().map(|page| page.uncompressed_bytes).sum(), pages.len())
+        })
+    }
+
     /// Finds the baskets of some branches of a dataset, in one round trip.
     #[pyo3(signature = (branches, deadline=None))]
     fn find_baskets(&self, py: Python<'_>, branches: Vec<usize>, deadline: Option<f64>) -> PyResult<()> {

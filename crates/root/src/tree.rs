@@ -233,10 +233,10 @@ impl Tree {
 
     /// All chunks of the columns that can be read, each once; an RNTuple's are known, a TTree's once its baskets are
     /// [located](Table::locate).
-    pub fn chunks(&self, columns: Range<usize>) -> Vec<Chunk> {
+    pub fn chunks(&self, columns: impl IntoIterator<Item = usize>) -> Vec<Chunk> {
         let mut seen = HashSet::new();
         let plan = |column| self.borrowed().plan(&Selection::whole(column), &(0..self.entries())).ok();
-        let chunks = columns.filter_map(plan).flat_map(|plan| plan.chunks().to_vec());
+        let chunks = columns.into_iter().filter_map(plan).flat_map(|plan| plan.chunks().to_vec());
         chunks.filter(|chunk| seen.insert(chunk.id())).collect()
     }
 

@@ -87,7 +87,9 @@ def _show(source: str, sort: str | None, filter_name: str | None, access: Access
             print_object(found)
         return object_document(source, found)
     with found as tree:
-        rows = [_row(path, branch) for path, branch in tree.items(filter_name=filter_name)]
+        branches = tree.items(filter_name=filter_name)
+        rows = [_row(path, branch) for path, branch in branches]
+        shared = tree.core.shared_sizes([branch.index for _, branch in branches])
         document = {
             "file": tree.file.file_path,
             "tree": tree.object_path,
@@ -95,7 +97,7 @@ def _show(source: str, sort: str | None, filter_name: str | None, access: Access
             "entries": tree.num_entries,
             "clusters": len(cluster_starts(tree)) - 1,
             "branches": _sorted(rows, sort),
-            "total": _total(rows),
+            "total": _total(rows, shared),
         }
     if not access.as_json:
         _print(document)
@@ -129,10 +131,10 @@ def _row(path: str, branch: Branch) -> dict[str, Any]:
     }
 
 
-def _total(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    compressed = sum(row["compressed_bytes"] for row in rows)
-    uncompressed = sum(row["uncompressed_bytes"] for row in rows)
-    baskets = sum(row["baskets"] for row in rows)
+def _total(rows: Sequence[dict[str, Any]], shared: tuple[int, int, int] | None) -> dict[str, Any]:
+    """The sums of the rows; fields of an RNTuple share pages, which count once."""
+    names = ("compressed_bytes", "uncompressed_bytes", "baskets")
+    compressed, uncompressed, baskets = shared or (sum(row[name] for row in rows) for name in names)
     return {
         "branches": len(rows),
         "compressed_bytes": compressed,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..display.printable import printable, shows_printable
-from ..errors import KeyInFileError
+from ..errors import ArgumentTypeError, KeyInFileError
 
 _REPR_LENGTH = 100
 
@@ -86,7 +86,10 @@ class Instance:
         """Alias of :meth:`to_dict`, named like the method of arrays."""
         return self.to_dict()
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: Any) -> Any:
+        if not isinstance(name, str):
+            values = "; values() returns those of its bins" if hasattr(self, "values") else ""
+            raise ArgumentTypeError(f"a member has a name, not {name!r}{values}")
         return self.member(name)
 
     def __getattr__(self, name: str) -> Any:

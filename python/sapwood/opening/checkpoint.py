@@ -13,7 +13,7 @@ from typing import Any
 from .. import _core
 from ..errors import UsageError
 from ..model.branches import HasBranches
-from ..options.outputs import Format, check_name
+from ..options.outputs import Format, check_output
 from ..options.paths import FileSpec
 from ..options.whole_file import write_whole
 from ..report.loop import LostFile
@@ -52,10 +52,11 @@ class Checkpoint:
 
     Raises:
         UsageError: there is a file that is not a checkpoint, or the checkpoint of a loop over other files.
+        FileNotFoundError: its directory does not exist.
     """
 
     def __init__(self, path: str | os.PathLike[str], specs: Sequence[FileSpec]) -> None:
-        self.path = Path(check_name(path, _CHECKPOINT))
+        self.path = Path(check_output(path, _CHECKPOINT, overwrite=True))
         names = [_name(spec) for spec in specs]
         self._inputs = hashlib.sha256("\n".join(names).encode(errors="surrogateescape")).hexdigest()
         self._files = len(specs)

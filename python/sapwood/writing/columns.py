@@ -384,4 +384,7 @@ def _as_awkward(name: str, data: Any) -> Any:
             return ak.to_layout(array)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{name!r} is not an array: {error}", branch=name) from None
+    except RuntimeError:
+        # Awkward Array cannot convert such a number, and says it in terms of C++.
+        raise UsageError(f"{name!r} holds a number that does not fit in 64 bits", branch=name) from None
     raise UsageError(f"{name!r} is not an array, but {type(data).__name__}", branch=name)
