@@ -44,6 +44,7 @@ PAGES = (
     "benchmarks/links.md",
     "benchmarks/mixing.md",
     "benchmarks/rntuple.md",
+    "benchmarks/write.md",
     "concepts/which-layout.md",
     "guides/remote.md",
     "guides/uproot-programs.md",
