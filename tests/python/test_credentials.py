@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import testkit
 from typer.testing import CliRunner
 
 import sapwood
@@ -120,6 +121,17 @@ def test_proxies_are_shown(
     monkeypatch.setenv("X509_USER_PROXY", str(certificate))
     with pytest.raises(errors.NotRootError):
         sapwood.open(url, deadline=10)
+
+
+@testkit.needs_testkit
+def test_a_server_of_the_other_scheme_is_not_asked_again(serve: Callable[..., str], tmp_path: Path) -> None:
+    with pytest.raises(errors.NetworkError, match=r"does it speak https:// instead of http://"):
+        sapwood.open(serve().replace("https://", "http://"))
+    with (
+        testkit.serving(tmp_path) as server,
+        pytest.raises(errors.NetworkError, match=r"answers without TLS.* http:// instead"),
+    ):
+        sapwood.open(f"{server.url.replace('http://', 'https://')}/nano.root")
 
 
 def test_a_certificate_for_another_host_has_a_hint_of_its_own(

@@ -116,6 +116,8 @@ fn roots(trust: &Trust) -> RootCertStore {
 pub(crate) fn certificate_hint(why: &str) -> &'static str {
     if why.contains("not valid for name") || why.contains("NotValidForName") {
         "the server's certificate is for another host: use a name for which it is valid"
+    } else if why.contains("CaUsedAsEndEntity") {
+        "the server's certificate is that of an authority, which no server may use: it needs one that an authority signed"
     } else if why.contains("certificate expired") || why.contains("not valid yet") || why.contains("Expired")
     {
         "the server's certificate is not valid today: check the clock of this machine, or ask those who run the server"

@@ -276,6 +276,16 @@ fn network_failure(error: reqwest::Error, place: &str) -> Failure {
         root = deeper;
     }
     let root = root.to_string();
+    if root.contains("InvalidContentType") {
+        let message = format!("the server {place} answers without TLS");
+        let hint = "does it speak http:// instead of https://, or is the port another one?";
+        return Failure::Fatal(Error::new(ErrorKind::Network, message).caused_by(error).hint(hint));
+    }
+    if root.contains("invalid HTTP version") {
+        let message = format!("the server {place} answers with something else than HTTP");
+        let hint = "does it speak https:// instead of http://, or is the port another one?";
+        return Failure::Fatal(Error::new(ErrorKind::Network, message).caused_by(error).hint(hint));
+    }
     if !error.is_connect() {
         let message = format!("the connection to {place} failed: {root}");
         return Failure::Network(Error::new(ErrorKind::Network, message).caused_by(error));
