@@ -8,7 +8,11 @@ import re
 from types import TracebackType
 
 from .. import _core, errors
+from ..display.printable import printable
 from .log import SourceEvent
+
+_PLACES = frozenset({"url", "path", "name", "source", "target", "place"})
+"""Arguments of the core that name files or what is in them. Others may be secret."""
 
 
 class core_errors:
@@ -25,6 +29,10 @@ class core_errors:
     ) -> None:
         if isinstance(error, _core.CoreError):
             raise translated(error) from None
+        if isinstance(error, UnicodeEncodeError):
+            if (name := _refused_argument(error)) in _PLACES:
+                raise invalid_text(error.object) from None
+            raise errors.UsageError(f"{name or 'an argument'} is not valid text (UTF-8)") from None
         if isinstance(error, (TypeError, OverflowError)) and (name := _refused_argument(error)):
             kind = errors.ArgumentTypeError if isinstance(error, TypeError) else errors.UsageError
             raise kind(f"{name!r} is wrong: {error}") from None
@@ -36,6 +44,13 @@ def _refused_argument(error: Exception) -> str | None:
     texts = [*getattr(error, "__notes__", ()), str(error)]
     found = (re.match(r"(?:while processing|argument) '(\w+)'", text) for text in texts)
     return next((match[1] for match in found if match), None)
+
+
+def invalid_text(text: str) -> errors.UsageError:
+    """The error for a name of bytes that are not UTF-8: Python has surrogates in their place."""
+    shown = _core.redact(printable(text))
+    hint = "rename the file, or correct the name"
+    return errors.UsageError(f"'{shown}' is not valid text (UTF-8): {hint}", url=shown, hint=hint)
 
 
 def translated(error: _core.CoreError) -> errors.SapwoodError:

@@ -24,6 +24,7 @@ from ..errors import (
     ServerError,
     UsageError,
 )
+from ..errors.core import invalid_text
 from ..options.outputs import DATABASE, check_name
 from ..options.paths import is_url
 from . import schema as _schema
@@ -124,6 +125,8 @@ class Database:
             yield
         except exc.DBAPIError as error:
             raise self._failure(error) from None
+        except UnicodeEncodeError as error:
+            raise invalid_text(error.object) from None
         except exc.TimeoutError:
             raise DeadlineError(
                 f"catalogue {self.shown}: too many threads use it at the same time", url=self.shown

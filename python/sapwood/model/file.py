@@ -177,7 +177,8 @@ class File(Directory, ClosingContext):
         if name == self._dataset_tree:
             # The keys of a dataset are in separate objects, which the tree does not need.
             return self.tree_at(name)
-        core = self._core.likely_tree(name)
+        with core_errors():
+            core = self._core.likely_tree(name)
         return None if core is None else Tree(self, name, None, core, likely=True)
 
     def tree_at(self, path: str, cycle: int | None = None) -> Tree:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import socket
 import warnings
 from collections.abc import Callable
@@ -36,6 +38,23 @@ def test_no_such_file(sapwood: Callable[..., Any], tmp_path: Path) -> None:
     assert (done.code, done.out) == (3, "")
     assert done.err.startswith("sapwood: ") and "none.root" in done.err
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["ls", "show", "head", "verify", "doctor", "catalog search"])
+def test_a_name_that_is_not_utf_8_is_wrong_usage(
+    sapwood: Callable[..., Any], path: Path, tmp_path: Path, command: str
+) -> None:
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.root")
+    shutil.copyfile(path, odd)
+    catalog = ("--catalog", tmp_path / "catalog.db") if command.startswith("catalog") else ()
+    done = sapwood(*command.split(), odd, *catalog)
+    assert (done.code, done.err.count("\n")) == (2, 1), done.err
+    assert r"bad\udcff.root" in done.err and "is not valid text (UTF-8): rename the file" in done.err
+
+
+def test_an_option_that_is_not_utf_8_is_not_shown(sapwood: Callable[..., Any], path: Path) -> None:
+    done = sapwood("ls", path, "--header", "Authorization: secret\udcff")
+    assert (done.code, done.err) == (2, "sapwood: headers is not valid text (UTF-8)\n")
 
 
 def test_no_such_branch_names_the_nearest(sapwood: Callable[..., Any], path: Path) -> None:
