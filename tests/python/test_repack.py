@@ -181,6 +181,12 @@ def test_names_that_are_not_there(events_file: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_tree_that_is_not_there_without_a_selection(events_file: Path, tmp_path: Path) -> None:
+    with pytest.raises(KeyInFileError, match="Foo"):
+        sapwood.repack(events_file, tmp_path / "out.root", tree="Foo")
+    assert sapwood.repack(events_file, tmp_path / "out.root", tree="Events").copied_baskets > 0
+
+
 def test_one_tree_of_several(events_file: Path, tmp_path: Path) -> None:
     report = sapwood.repack(events_file, tmp_path / "out.root", trees=["dir/sub/Runs"])
     assert report.trees == {"dir/sub/Runs": 5}

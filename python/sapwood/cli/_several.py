@@ -63,6 +63,20 @@ def trees_and_columns(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return [arguments[0], *files], list(arguments[1 + len(files) :])
 
 
+def selection(columns: Sequence[str], filter_name: str | None) -> dict[str, Any]:
+    """The arguments of :meth:`sapwood.Tree.arrays` that select columns: by name, with --filter, or all.
+
+    Raises:
+        UsageError: if both are given, as names are not filtered.
+    """
+    from ..errors import UsageError
+
+    if columns and filter_name is not None:
+        hint = "name columns, or select them with --filter"
+        raise UsageError(f"{columns[0]!r} and --filter cannot be combined: {hint}", hint=hint)
+    return {"expressions": list(columns) or None, "filter_name": filter_name}
+
+
 def for_each(
     sources: Sequence[str],
     access: Any,

@@ -18,7 +18,7 @@ from ..display.units import counted, human_bytes
 from ._options import Cut, Entries, Filter, Force, Reading, entry_range
 from ._output import output_or_standard, print_json, print_line
 from ._run import command
-from ._several import trees, trees_and_columns
+from ._several import selection, trees, trees_and_columns
 
 if TYPE_CHECKING:
     from ._writers import Writer
@@ -77,7 +77,7 @@ def convert(
         opened = functools.partial(writer, place, file_format, overwrite=force)
     began = time.monotonic()
     step = int(step_size) if step_size.isdecimal() and len(step_size) < 19 else step_size
-    selection = {"expressions": columns or None, "cut": cut, "filter_name": filter_name, "library": "arrow"}
+    chosen = {**selection(columns, filter_name), "cut": cut, "library": "arrow"}
     read: list[Any] = []
 
     def batches() -> Iterator[Any]:
@@ -86,15 +86,15 @@ def convert(
             within = {"entry_start": start, "entry_stop": stop}
             with _progress(tree, start, stop, quiet=reading.as_json) as advance:
                 batch = None
-                for batch, report in tree.iterate(step_size=step, report=True, **selection, **within):
+                for batch, report in tree.iterate(step_size=step, report=True, **chosen, **within):
                     yield batch
                     advance(report.tree_entry_stop - report.tree_entry_start)
                 if batch is None:
                     # Without entries, the columns still have types.
-                    batch = tree.arrays(**selection, entry_start=0, entry_stop=0)
+                    batch = tree.arrays(**chosen, entry_start=0, entry_stop=0)
                     yield batch
                 # All files have the columns of the first one.
-                selection.update({"expressions": batch.column_names, "filter_name": None})
+                chosen.update({"expressions": batch.column_names, "filter_name": None})
 
     written, names = _write(batches(), opened)
     document = {

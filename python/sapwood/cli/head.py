@@ -22,7 +22,7 @@ from ._output import (
     terminal_width,
 )
 from ._run import command
-from ._several import trees, trees_and_columns
+from ._several import selection, trees, trees_and_columns
 
 WIDEST = 40
 """The most characters of one value in a table."""
@@ -60,18 +60,18 @@ def head(
     wide tree are printed; `--json` prints all.
     """
     sources, columns = trees_and_columns(arguments)
-    names, more = columns or None, 0
+    chosen, more = selection(columns, filter_name), 0
     document: dict[str, Any] = {}
     values: dict[str, list[Any]] = {}
     for tree, *within in trees(sources, reading, entry_range(entries)):
-        if not (document or names or filter_name or reading.as_json):
-            names, more = _first_columns(tree)
+        if not (document or any(chosen.values()) or reading.as_json):
+            chosen["expressions"], more = _first_columns(tree)
         document = document or {"file": tree.file.file_path, "tree": tree.object_path}
         # All rows have the columns of the first file.
         if values:
-            names, filter_name = list(values), None
+            chosen = selection(list(values), None)
         rest = count - max(map(len, values.values()), default=0)
-        found = _first_entries(tree, rest, cut, within, expressions=names, filter_name=filter_name)
+        found = _first_entries(tree, rest, cut, within, **chosen)
         for name, items in found.items():
             values.setdefault(name, []).extend(items)
         if all(len(items) >= count for items in values.values()):

@@ -148,6 +148,7 @@ def repack(
     Raises:
         UsageError: the target is the source, exists (without ``overwrite``), or has the suffix of another
             format; or no branch is left.
+        KeyInFileError: the source has no such ``tree``.
         UnsupportedTypeError: the file contains something that cannot be copied, or a field that no tree can
             hold.
         DeadlineError: the deadline passed.
@@ -157,7 +158,7 @@ def repack(
     with _open_file(source, opened) as file:
         _refuse_sources(target, [file])
         choices = []
-        if any(option is not None for option in (keep, drop, cut, entry_start, entry_stop)):
+        if any(option is not None for option in (keep, drop, cut, entry_start, entry_stop, tree)):
             path, main = _main_tree(file, tree, trees)
             ranges = ranges_of(main, cut, entry_start, entry_stop)
             choices = [(path, branches_of(main, keep, drop), None if ranges is None else [ranges])]

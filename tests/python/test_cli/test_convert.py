@@ -128,3 +128,9 @@ def test_nothing_is_left_of_a_failure(
     assert done.code == 4, done.err
     assert "MET_pt" in done.err
     assert list(folder.iterdir()) == []
+
+
+def test_a_filter_beside_columns_is_refused(sapwood: Callable[..., Any], path: Path, tmp_path: Path) -> None:
+    done = sapwood("convert", f"{path}:Events", tmp_path / "out.csv", "run", "--filter", "Muon_*")
+    assert done.code == 2 and "'run' and --filter cannot be combined" in done.err
+    assert not (tmp_path / "out.csv").exists()

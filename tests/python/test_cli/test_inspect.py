@@ -114,6 +114,12 @@ def test_head_json(sapwood: Callable[..., Any], path: Path, events: dict[str, An
         assert document["columns"][name] == values[:5].tolist()
 
 
+def test_head_refuses_a_filter_beside_columns(sapwood: Callable[..., Any], path: Path) -> None:
+    done = sapwood("head", f"{path}:Events", "Muon_pt", "--filter", "zzz*")
+    assert (done.code, done.out) == (2, "")
+    assert "'Muon_pt' and --filter cannot be combined" in done.err
+
+
 def test_head_cut_and_filter(sapwood: Callable[..., Any], path: Path) -> None:
     document = sapwood(
         "head", f"{path}:Events", "--filter", "run", "--cut", "run % 2 == 1", "-n", "6", "--json"
