@@ -65,12 +65,13 @@ def _sorted(rows: list[dict[str, Any]], sort: str | None) -> list[dict[str, Any]
 
 def _print(document: dict[str, Any]) -> None:
     columns = [
-        Column("label", style="bold"),
-        Column("instance"),
-        Column("process"),
-        Column("class", style="cyan"),
+        Column("label", style="bold", least=16),
+        Column("instance", least=8),
+        Column("process", least=8),
+        Column("class", style="cyan", last=True, least=16),
         Column("per"),
-        *numbers("compressed", "uncompressed", "ratio"),
+        *numbers("compressed", last=True),
+        *numbers("uncompressed", "ratio"),
     ]
     rows = [
         [row["label"], row["instance"] or "-", row["process"], row["class"], row["per"], *_sizes(row)]

@@ -31,6 +31,8 @@ class Column:
     last: bool = False
     """In a narrow terminal, columns are dropped from the right, those marked ``last`` after all others."""
     style: str = ""
+    least: int = LEAST_TEXT
+    """Text wraps to this width before columns are dropped."""
 
 
 def numbers(*titles: str, last: bool = False) -> list[Column]:
@@ -112,7 +114,7 @@ def _extents(
     for i, column in enumerate(columns):
         title = cell_len(column.title)
         full = max(title, *(cell_len(row[i]) for row in [*rows, *([footer] if footer else [])]), 1)
-        least = full if column.right else max(title, min(full, LEAST_TEXT))
+        least = full if column.right else max(title, min(full, column.least))
         extents.append(Extent(full, least, column.last))
     return extents
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 WIDEST = 60
 """The most characters of a value in the table."""
+LEAST_VALUE = 8
+"""Values wrap to this width, because their place matters more."""
 
 
 @functools.partial(command, trouble=USAGE)
@@ -84,8 +86,9 @@ def diff(
 
 
 def _print(differences: list[Difference]) -> None:
-    columns = [Column("object", style="bold"), Column("what", style="bold"), Column("difference")]
-    columns += [*numbers("entry"), Column("first", last=True), Column("second", last=True)]
+    columns = [Column("object", style="bold"), Column("what", style="bold", last=True, least=12)]
+    columns += [Column("difference", last=True), *numbers("entry", last=True)]
+    columns += [Column("first", least=LEAST_VALUE), Column("second", least=LEAST_VALUE)]
     rows = [
         [
             one.object,

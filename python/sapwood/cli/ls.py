@@ -174,13 +174,13 @@ def _print(document: dict[str, Any], long: bool) -> None:
 def _print_keys(rows: list[dict[str, Any]], long: bool) -> None:
     columns = [
         Column("key", style="bold"),
-        Column("class", style="cyan"),
+        Column("class", style="cyan", last=True),
         *numbers("entries", "branches", "compressed", "uncompressed", "ratio"),
         Column("compression"),
     ]
     if long:
         columns += [*numbers("record", "offset", last=True), Column("written", last=True)]
-        columns.append(Column("title", last=True))
+        columns.append(Column("title", last=True, least=12))
     lines = []
     for row in rows:
         line = [row["name"] + (f";{row['cycle']}" if long else ""), row["class"], *[""] * 6]

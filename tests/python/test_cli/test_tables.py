@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import uproot
 
-from sapwood.cli import _output, head
+from sapwood.cli import _edm, _output, head
 from sapwood.display import table as table_module
 from sapwood.display.table import GAP, Extent, fit
 
@@ -278,3 +278,34 @@ def test_a_new_dataset_explains_its_version(sapwood: Callable[..., Any], path: P
     done = sapwood("stripe", "create", tmp_path / "new", "--from", f"{path}:Events")
     assert "v2: Events, 1,000 entries (v1 is the empty dataset" in done.out
     assert "v1 is" not in sapwood("stripe", "show", tmp_path / "new").out
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_diff_keeps_the_place_of_each_difference(
+    sapwood: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, width: int
+) -> None:
+    for name, value in {"a": 1.2345678901234567, "b": -7.6543210987654321}.items():
+        with uproot.recreate(tmp_path / f"{name}.root") as file:
+            file["Events"] = {"Muon_pfRelIso03_all": np.full(3, value)}
+    monkeypatch.setattr(_output, "terminal_width", lambda: width)
+    done = sapwood("diff", tmp_path / "a.root", tmp_path / "b.root")
+    titles, _, dropped = table(re.sub("\x1b\\[[0-9;]*m", "", done.out))
+    assert titles == ["object", "what", "difference", "entry", "first", "second"]
+    assert dropped == []
+
+
+def test_ls_long_keeps_the_class_at_80_columns(terminal: Callable[..., str], source: Path) -> None:
+    titles, _, dropped = table(terminal(80, "ls", "-l", source))
+    assert "class" in titles and "ratio" in dropped
+
+
+def test_products_keep_their_class_and_size_at_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_output, "terminal_width", lambda: 80)
+    sizes = {"present": True, "compressed_bytes": 123_456_789, "uncompressed_bytes": 987_654_321}
+    names = {"label": "offlineSlimmedPrimaryVertices", "instance": "selectedPatCandidates", "process": "RECO"}
+    product = {**names, "class": "vector<reco::VertexCompositePtrCandidate>", "per": "Event", **sizes}
+    _edm._print({"products": [product], "processes": []})
+    titles, _, _ = table(re.sub("\x1b\\[[0-9;]*m", "", capsys.readouterr().out))
+    assert {"label", "instance", "process", "class", "compressed"} <= set(titles)
