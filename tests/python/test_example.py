@@ -57,6 +57,18 @@ def test_uproot_reads_it(nano: str) -> None:
         assert file["Runs"]["genEventCount"].array().tolist() == [50_000]
 
 
+def test_without_events_all_branches_are_there(nano: str, tmp_path: Path) -> None:
+    with (
+        sapwood.open(sapwood.example(tmp_path / "empty.root", events=0)) as empty,
+        sapwood.open(nano) as full,
+    ):
+        assert empty.keys() == full.keys()
+        for name in empty.keys(cycle=False):
+            assert empty[name].num_entries == 0
+            assert empty[name].typenames() == full[name].typenames()
+            assert len(empty[name].arrays()) == 0
+
+
 def test_the_command_refuses_to_replace_a_file(tmp_path: Path) -> None:
     path = tmp_path / "nano.root"
     first = CliRunner().invoke(app, ["example", str(path), "-n", "10"])

@@ -70,7 +70,8 @@ def example(
         tree.extend(columns)
         blocks = np.unique(np.stack([columns["run"], columns["luminosityBlock"]]), axis=1)
         file["LuminosityBlocks"] = {"run": blocks[0], "luminosityBlock": blocks[1]}
-        file["Runs"] = {"run": blocks[0][:1], "genEventCount": np.array([events])}
+        runs = blocks[0][:1]
+        file["Runs"] = {"run": runs, "genEventCount": np.full(len(runs), events)}
     return path
 
 
