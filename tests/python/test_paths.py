@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import sapwood
 from sapwood import errors
 from sapwood.options.paths import FileSpec, several_files, single_file, split_object_path
 
@@ -118,3 +119,13 @@ def test_nothing_found_is_an_error_of_the_usual_kind(tmp_path: Path) -> None:
 
 def test_queries_are_not_globs() -> None:
     assert several_files("https://host/a.root?x=*") == [FileSpec("https://host/a.root?x=*")]
+
+
+def test_open_of_a_glob_names_the_functions_that_take_one(tmp_path: Path) -> None:
+    with pytest.raises(errors.FileNotFoundError, match=r"sapwood\.iterate and sapwood\.concatenate take"):
+        sapwood.open(tmp_path / "*.root")
+
+
+def test_open_of_a_directory_suggests_a_glob(tmp_path: Path) -> None:
+    with pytest.raises(errors.UsageError, match=r"is a directory, not a file: .*\*\.root"):
+        sapwood.open(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import uproot
 from root_peer import python_with_root, read_by_root
 
 import sapwood
+from sapwood import errors
 from sapwood.errors import ClosedFileError, KeyInFileError, UnsupportedTypeError, UsageError
 
 ak = pytest.importorskip("awkward")
@@ -384,3 +386,16 @@ def test_how_far_branches_are_searched_depends_on_their_values_alone(tmp_path: P
             assert {branch.compression for branch in ours.core.branches} == {505}
             written.append([branch.compressed_bytes for branch in ours.core.branches])
     assert written[0] == written[1] == written[2]
+
+
+def test_a_branch_is_no_array(tmp_path: Path) -> None:
+    path = sapwood.example(tmp_path / "in.root", events=10)
+    with sapwood.open(path) as source, sapwood.recreate(tmp_path / "out.root") as file:
+        with pytest.raises(errors.UsageError, match=r"'a' is a branch.*\.array\(\)"):
+            file["t"] = {"a": source["Events/MET_pt"]}
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no /proc")
+def test_a_directory_that_takes_no_files_is_not_missing() -> None:
+    with pytest.raises(errors.PermissionError, match="takes no new files"):
+        sapwood.recreate("/proc/x.root")

@@ -73,8 +73,18 @@ def _messages_in_one_line() -> Iterator[None]:
             error.message = printable_lines(error.message)
             raise
         path = "sapwood" if error.ctx is None else error.ctx.command_path
-        complain(f"sapwood: {error.format_message()} (see '{path} --help')")
+        complain(f"sapwood: {_message(error)} (see '{path} --help')")
         raise typer.Exit(USAGE) from None
+
+
+def _message(error: Any) -> str:
+    """What is wrong. Click gives a single argument to OUT, and then misses IN: name both."""
+    missing = getattr(error, "param", None)
+    if missing is not None and missing.nargs == -1 and missing.required:
+        arguments = [one.metavar for one in error.ctx.command.params if one.param_type_name == "argument"]
+        if len(arguments) > 1:
+            return f"Missing argument: give {' '.join(arguments)}"
+    return str(error.format_message())
 
 
 app = typer.Typer(

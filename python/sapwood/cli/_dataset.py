@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
-from ..display.units import counted
+from ..display.units import counted, human_bytes
 from ._output import Column, complain, numbers, print_json, print_line, print_table
+
+if TYPE_CHECKING:
+    from ..stripe import Written
 
 
 def print_done(document: dict[str, Any], as_json: bool, line: str = "") -> None:
@@ -16,6 +20,16 @@ def print_done(document: dict[str, Any], as_json: bool, line: str = "") -> None:
     for note in document.pop("notes", ()):
         complain(f"sapwood: {note}")
     print_line(line or ", ".join(f"{key} {value}" for key, value in document.items()))
+
+
+def print_written(done: Written, as_json: bool, receipt: str | None = None) -> None:
+    """Prints what was written to a dataset, or stored for a receipt."""
+    what = f"{counted(done.entries, 'entry', 'entries')} in {counted(done.objects, 'object')}"
+    name = f"version {done.version}" if receipt is None else f"the receipt {receipt}"
+    line = f"wrote {name}: {what} ({human_bytes(done.bytes)})"
+    if done.already:
+        line = f"version {done.version} has the entries of this job already: nothing was written"
+    print_done(asdict(done), as_json, line)
 
 
 def print_version(version: dict[str, Any], as_json: bool, note: str = "") -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -33,6 +34,9 @@ EXIT_CODES = {
 }
 """The exit code for the ``code`` of an exception; any other is 1."""
 
+_FILTER = re.compile(r"\bfilter_name=(?=')")
+"""An argument in Python for which messages have the option of the command line."""
+
 
 def command(function: Callable[..., None], trouble: int | None = None) -> Callable[..., None]:
     """Makes a function a command: an exception of sapwood is printed in one line, without a traceback.
@@ -54,7 +58,7 @@ def command(function: Callable[..., None], trouble: int | None = None) -> Callab
                 raise
             if options.get("as_json"):
                 print_line(json.dumps({"error": describe(error)}))
-            complain(f"sapwood: {error}")
+            complain(f"sapwood: {_FILTER.sub('--filter ', str(error))}")
             for line in _log(error):
                 complain(f"  {line}")
             raise typer.Exit(trouble or code) from None
@@ -72,6 +76,20 @@ def _warnings_in_one_line() -> Iterator[None]:
         warnings.simplefilter("always", ProfileWarning)
         warnings.showwarning = lambda message, *_: complain(f"sapwood: {message}")
         yield
+
+
+@contextlib.contextmanager
+def listening(place: str, option: str) -> Iterator[None]:
+    """Says which address a server cannot have, and which option names another one."""
+    from ..errors import SapwoodError, UsageError
+
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, SapwoodError):
+            raise
+        hint = f"choose another address with {option}"
+        raise UsageError(f"cannot listen at {place}: {error.strerror or error}; {hint}", hint=hint) from None
 
 
 def wait_for_interrupt() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Annotated, cast
 
@@ -79,10 +80,14 @@ def chain(
     process. Each dataset gets its own directory below OUTPUT, and stays there.
     """
     from ..options.outputs import REPORT, check_output
+    from ..options.paths import check_exists, split_object_path
     from ..studies import chain as chains
     from ..studies.chain.page import COLUMNS, row
-    from ..studies.chain.running import Chain
+    from ..studies.chain.running import EMPTY, Chain
 
+    for name in () if connection.replica else source:
+        if not name.startswith(EMPTY):
+            check_exists(os.path.expanduser(split_object_path(name)[0]))
     if page is not None:
         check_output(page, REPORT, inputs=[source, connection.replica, output], overwrite=force)
     found = chains.measure(

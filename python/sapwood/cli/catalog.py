@@ -11,7 +11,7 @@ import typer
 from ..display.units import counted, human_bytes
 from ._options import Json, Log, StoreAccess
 from ._output import Column, numbers, print_json, print_line, print_table
-from ._run import FAILED, command, wait_for_interrupt
+from ._run import FAILED, command, listening, wait_for_interrupt
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -212,7 +212,8 @@ def serve(
     from ..monitoring._udp import host_and_port
 
     with Listing(catalog).open() as opened:
-        page = CatalogPage(*host_and_port(web, 8332), opened)
+        with listening(web, "--web"):
+            page = CatalogPage(*host_and_port(web, 8332), opened)
         try:
             print_line(f"page: {page.url}", flush=True)
             wait_for_interrupt()

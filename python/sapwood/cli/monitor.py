@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ._output import print_line
-from ._run import command, wait_for_interrupt
+from ._run import command, listening, wait_for_interrupt
 
 
 @command
@@ -49,9 +49,11 @@ def monitor(
 
     path = Path(check_name(database or _default_path(), DATABASE))
     path.parent.mkdir(parents=True, exist_ok=True)
-    receiver = Receiver(*host_and_port(listen, 9331), path, days=days, rows=rows)
+    with listening(listen, "--listen"):
+        receiver = Receiver(*host_and_port(listen, 9331), path, days=days, rows=rows)
     try:
-        page = WebPage(*host_and_port(web, 8331), path, receiver.counts)
+        with listening(web, "--web"):
+            page = WebPage(*host_and_port(web, 8331), path, receiver.counts)
         try:
             print_line(f"packets: udp://{receiver.address[0]}:{receiver.address[1]}", flush=True)
             print_line(f"page:    {page.url}", flush=True)

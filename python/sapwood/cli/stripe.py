@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from ..display.units import counted, human_bytes
-from ._dataset import print_done, print_version
+from ._dataset import print_done, print_version, print_written
 from ._options import Cut, Entries, Force, Json, Log, StoreAccess, Threads, entry_range
 from ._output import Column, complain, numbers, print_json, print_table
 from ._run import FAILED, command
@@ -145,7 +145,7 @@ def append(
         **branches.arguments(),
         **asdict(writing),
     )
-    print_done(asdict(done), access.as_json)
+    print_written(done, access.as_json, receipt)
 
 
 @app.command()
@@ -167,7 +167,7 @@ def commit(
 
     Each job is committed only once.
     """
-    print_done(asdict(access.open(dataset).commit(receipts, who)), access.as_json)
+    print_written(access.open(dataset).commit(receipts, who), access.as_json)
 
 
 @app.command()
@@ -223,7 +223,7 @@ def add(
     """
     opened = access.open(dataset, threads)
     done = opened.add(source, product or None, by_position=by_position, base=base, **asdict(writing))
-    print_done(asdict(done), access.as_json)
+    print_written(done, access.as_json)
 
 
 @app.command()

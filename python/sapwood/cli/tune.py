@@ -91,8 +91,8 @@ def tune(
     \b
     sapwood tune nano.root:Events --goal wan --columns 'Muon_*' --budget 10m -o report.html
 
-    On a sample of the file, it varies compression, basket size and cluster size. To resume an interrupted
-    run, run the same command again.
+    On a sample of the file, it varies compression, basket size and cluster size. To resume a run that was
+    interrupted, run the same command again; to continue one whose budget is used up, add --force.
     """
     from ..options.outputs import REPORT, check_output
     from ..studies import tune as tuning

@@ -97,7 +97,9 @@ def _time(used: float | None) -> datetime | None:
 def _existing(directory: str | os.PathLike[str] | None) -> str:
     path = cache_directory(directory)
     if path is None:
-        raise UsageError(f"no cache is given: name its directory, or set {CACHE_VARIABLE}")
+        raise UsageError(
+            f"no cache is given: name its directory (-d on the command line), or set {CACHE_VARIABLE}"
+        )
     if not os.path.isdir(path):
         raise FileNotFoundError(f"there is no cache in {path!r}", url=path)
     return path

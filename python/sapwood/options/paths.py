@@ -136,11 +136,23 @@ def is_dataset(path: str) -> bool:
 
 
 def check_exists(path: str) -> None:
-    """Raises Python's usual error, with errno and file name, if a file on a local disk is missing."""
+    """Raises Python's usual error, with errno and file name, if a file on a local disk is missing.
+
+    Raises:
+        UsageError: for a directory; the hint is a glob of its files.
+    """
     if is_url(path) or _core.is_on_network(path):
         return
-    if not os.path.exists(path) and not is_dataset(path):
-        error = FileNotFoundError(f"no such file: {path!r} (looked in {os.getcwd()!r})", url=path)
+    if is_dataset(path):
+        return
+    if os.path.isdir(path):
+        hint = f"name its files with a glob, such as {os.path.join(path, '*.root')!r}"
+        raise UsageError(f"{path!r} is a directory, not a file: {hint}", url=path, hint=hint)
+    if not os.path.exists(path):
+        message = f"no such file: {path!r} (looked in {os.getcwd()!r})"
+        if is_glob(path):
+            message += "; sapwood.iterate and sapwood.concatenate take globs"
+        error = FileNotFoundError(message, url=path)
         error.errno, error.strerror, error.filename = errno.ENOENT, os.strerror(errno.ENOENT), path
         raise error
 

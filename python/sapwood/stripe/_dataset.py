@@ -339,6 +339,9 @@ class Dataset:
             days: keep the versions that were the newest within this many days.
             dry_run: only return the number.
         """
+        if newest is None and days is None:
+            hint = "give --newest N or --days N (newest= or days= in Python)"
+            raise UsageError(f"say which versions to keep: {hint}", hint=hint)
         within = None if days is None else check_number("days", days) * 86400
         with core_errors():
             return int(self._core.expire(newest, within, dry_run))
@@ -461,7 +464,7 @@ def create(
     opened = Sources(sources, opening)
     path = tree or opened.tree or opened.first().dataset_tree
     if not isinstance(path, str):
-        raise UsageError("no tree is named: write 'file.root:Events', or pass tree=")
+        raise UsageError("no tree is named: write 'file.root:Events' (or give tree= in Python)")
     if isinstance(log, (str, os.PathLike)):
         # The database records the name of the dataset first, so make sure that the tree exists.
         with core_errors():

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+_CLASS = re.compile(r"^sapwood\.errors\.\w+: ")
+"""The class of an exception, with which Python begins the last line of a traceback."""
 
 
 class MeasurementError(Exception):
@@ -37,7 +41,9 @@ def run_module(
         raise MeasurementError(f"not finished after {deadline:.0f} s") from None
     if done.returncode:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        raise MeasurementError(lines[-1] if lines else f"exited with status {done.returncode}")
+        raise MeasurementError(
+            _CLASS.sub("", lines[-1]) if lines else f"exited with status {done.returncode}"
+        )
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
 

@@ -69,6 +69,8 @@ def column_of(name: str, data: Any, shared: Offsets | None = None) -> BuiltColum
     """
     if isinstance(data, BuiltColumn):
         return data
+    if callable(getattr(data, "array", None)):
+        raise UsageError(f"{name!r} is a branch, not an array: write its .array()", hint="write its .array()")
     array = _as_numpy(data)
     if array is not None:
         return _numpy_column(name, array)

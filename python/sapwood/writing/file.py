@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
 from .. import _core
 from ..display.printable import shows_printable
-from ..errors import ArgumentTypeError, KeyInFileError, UsageError
+from ..errors import (
+    ArgumentTypeError,
+    FileNotFoundError,
+    KeyInFileError,
+    PermissionError,
+    UsageError,
+)
 from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
 from ..options.checks import check_text
@@ -147,7 +154,7 @@ class WritableFile(ClosingContext):
             raise UsageError(f"threads must be at least 1, not {threads}")
         name = os.path.basename(self.url)
         code = self.compression.code
-        with core_errors():
+        with _writable(where), core_errors():
             if _update:
                 self._core = _core.Writer.update(where, compression=code, threads=threads)
                 self._before = dict.fromkeys(
@@ -413,3 +420,16 @@ def _declared(branches: Any) -> dict[str, ColumnType]:
     if not isinstance(branches, Mapping):
         raise ArgumentTypeError(f"branches must be a dict of types or a structured dtype, not {branches!r}")
     return {str(name): column_type(str(name), declared) for name, declared in branches.items()}
+
+
+@contextlib.contextmanager
+def _writable(where: Any) -> Iterator[None]:
+    """Says so if a directory that exists takes no new file, as those of ``/proc``: the system finds none."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        folder = os.path.dirname(where) if isinstance(where, str) else ""
+        if not os.path.isdir(folder) or os.path.exists(where):
+            raise
+        message = f"{where}: the directory {folder!r} takes no new files: choose another one"
+        raise PermissionError(message, url=error.url, hint="choose another directory") from None

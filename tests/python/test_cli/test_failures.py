@@ -133,3 +133,45 @@ def test_an_expression_that_is_none(sapwood: Callable[..., Any], path: Path) -> 
     for arguments in (["MET_pt +"], ["--cut", "MET_pt >"]):
         done = sapwood("head", f"{path}:Events", *arguments)
         assert done.code == 2 and "MET_pt" in done.err and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("repack", "{}"), "Missing argument: give IN... OUT "),
+        (("layout", "{}"), "Missing argument: give FILE[:PATH]... OUT.svg "),
+        (("head", "{}:Events", "Muon_*"), "--filter 'Muon_*'"),
+        (("stripe", "create", "{}.set", "--from", "{}"), "(or give tree= in Python)"),
+        (("cache", "ls"), "-d on the command line"),
+        (("show", "{}"), "is a directory, not a file: name its files with a glob, such as"),
+        (("repack", "{}", "{}.out", "--compression", "zstd:99"), "a level from 1 to 9"),
+        (("layout", "{}:Events", "{}.txt"), "the output is an SVG picture"),
+        (("monitor", "--web", "no.invalid", "--listen", "127.0.0.1:0"), "another address with --web"),
+    ],
+)
+def test_messages_say_what_to_give(
+    sapwood: Callable[..., Any],
+    path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv("SAPWOOD_CACHE", raising=False)
+    file = tmp_path if words[0] == "show" else path
+    done = sapwood(*(word.format(file) for word in words))
+    assert (done.code, done.err.count("\n")) == (2, 1), done.err
+    assert said in done.err
+
+
+def test_a_port_that_is_in_use_is_named(sapwood: Callable[..., Any], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = sapwood("catalog", "serve", "--catalog", tmp_path / "catalog.db", "--web", place)
+    assert done.code == 2 and f"cannot listen at {place}" in done.err and "--web" in done.err
+
+
+def test_a_chain_without_its_source_is_not_found(sapwood: Callable[..., Any], tmp_path: Path) -> None:
+    done = sapwood("bench", "chain", tmp_path / "none.root")
+    assert (done.code, done.out) == (3, "") and "no such file" in done.err

@@ -86,3 +86,19 @@ def test_all_that_is_in_a_dataset_is_listed(sapwood: Callable[..., Any], place: 
     assert tree["name"] == "Events" and tree["tree"]["entries"] == 1000
     assert tree["tree"]["compression"] is None
     assert sapwood("show", f"{place}:dir/small").code == 0
+
+
+def test_what_was_appended_is_told_in_a_sentence(
+    sapwood: Callable[..., Any], path: Path, tmp_path: Path
+) -> None:
+    dataset = tmp_path / "dataset"
+    sapwood("stripe", "create", dataset, "--from", f"{path}:Events")
+    append = ("stripe", "append", dataset, "--from", f"{path}:Events", "--job", "one")
+    assert sapwood(*append).out.startswith("wrote version 3: 1,000 entries in ")
+    assert "has the entries of this job already: nothing was written" in sapwood(*append).out
+
+
+def test_expire_names_its_options(sapwood: Callable[..., Any], path: Path, tmp_path: Path) -> None:
+    sapwood("stripe", "create", tmp_path / "dataset", "--from", f"{path}:Events")
+    done = sapwood("stripe", "expire", tmp_path / "dataset")
+    assert done.code == 2 and "--newest N or --days N" in done.err
