@@ -390,9 +390,10 @@ def test_how_far_branches_are_searched_depends_on_their_values_alone(tmp_path: P
 
 def test_a_branch_is_no_array(tmp_path: Path) -> None:
     path = sapwood.example(tmp_path / "in.root", events=10)
-    with sapwood.open(path) as source, sapwood.recreate(tmp_path / "out.root") as file:
-        with pytest.raises(errors.UsageError, match=r"'a' is a branch.*\.array\(\)"):
-            file["t"] = {"a": source["Events/MET_pt"]}
+    branch = sapwood.open(path)["Events/MET_pt"]
+    wrong = pytest.raises(errors.UsageError, match=r"'a' is a branch.*\.array\(\)")
+    with sapwood.recreate(tmp_path / "out.root") as file, wrong:
+        file["t"] = {"a": branch}
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no /proc")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..display.bars import short_number
+from ..display.units import counted
 from ._options import Cut, Entries, Force, Reading, entry_range
 from ._output import print_json, print_line
 from ._run import command
@@ -130,9 +131,11 @@ def _filled(
                 yield flat_pairs(columns[expression], given, repr(expression))
 
     found = fill(read, bins, limits)
-    parts = [f"{found.entries:,} values", f"mean {found.mean:.5g}", f"std {found.std:.5g}"]
+    moments = (("mean", found.mean), ("std", found.std))
+    parts = [counted(found.entries, "value")]
+    parts += [f"{name} {number:.5g}" for name, number in moments if math.isfinite(number)]
     parts += [
-        f"{name} {short_number(count)}"
+        f"{name} {count:,.0f}" if float(count).is_integer() else f"{name} {count:,.6g}"
         for name, count in (("below", found.below), ("above", found.above), ("NaN or infinite", found.nan))
         if count
     ]
@@ -282,8 +285,6 @@ def _limits(text: str) -> tuple[float, float]:
     >>> _limits("-2.5:1e3")
     (-2.5, 1000.0)
     """
-    import math
-
     low, colon, high = text.partition(":")
     try:
         found = float(low), float(high)

@@ -134,8 +134,11 @@ def _shade(value: float, low: float, high: float, shades: str) -> str:
 
 
 def between_ends(first: float, last: float, length: int) -> str:
-    """Two numbers at the ends of a line."""
+    """Two numbers at the ends of a line, with enough digits to differ."""
     left, right = short_number(first), short_number(last)
+    for digits in range(6, 18):
+        if left == right:
+            left, right = f"{first:.{digits}g}", f"{last:.{digits}g}"
     return left + " " * max(1, length - len(left) - len(right)) + right
 
 

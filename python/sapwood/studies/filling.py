@@ -29,7 +29,7 @@ class Filled:
         entries: the number of values, including those outside the bins.
         below, above: those below the first and above the last edge, as in ``values``.
         nan: the number of values that are NaN or, without a given range, infinite.
-        mean, std: of the values inside the bins; NaN without any.
+        mean, std: of the values inside the bins; NaN without any. Negative weights may leave no ``std``.
     """
 
     values: NDArray[np.float64]
@@ -48,9 +48,14 @@ class Filled:
 
     @property
     def std(self) -> float:
-        """The standard deviation of the values inside the bins."""
+        """The standard deviation of the values inside the bins; NaN if negative weights leave none."""
         total, first, second = self._sums
-        return float(np.sqrt(max(second / total - (first / total) ** 2, 0.0))) if total else float("nan")
+        if not total:
+            return float("nan")
+        variance = second / total - (first / total) ** 2
+        # Rounding may make the variance of equal values slightly negative.
+        rounding = 1e-9 * abs(second / total)
+        return float("nan") if variance < -rounding else float(np.sqrt(max(variance, 0.0)))
 
     def fill(self, values: NDArray[Any], weights: NDArray[Any] | None) -> None:
         """Adds values."""

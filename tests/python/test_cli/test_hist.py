@@ -180,3 +180,18 @@ def test_labels_and_widths_of_bins_are_said(sapwood: Callable[..., Any]) -> None
     assert "means" in sapwood("hist", f"{file}:profile").out
     three = sapwood("hist", f"{file}:h3F")
     assert three.code == 4 and "has 3 axes" in three.err
+
+
+def test_the_line_of_numbers_has_only_those_that_are_defined(sapwood: Callable[..., Any], path: Path) -> None:
+    def note(*words: str) -> str:
+        return str(sapwood("hist", f"{path}:Events", *words).out.splitlines()[-1])
+
+    assert note("run", "--entries", "7:8") == "1 value, mean 7, std 0"
+    assert note("run", "--cut", "run < 0") == "0 values"
+    assert note("run + 5000", "--range", "0:1").endswith("above 1,000")
+    assert "std" not in note("MET_pt", "--weight", "0 - 1 * (run % 2 == 0) * MET_pt + 25")
+
+
+def test_the_ends_of_an_axis_differ(sapwood: Callable[..., Any], path: Path) -> None:
+    lines = sapwood("hist", f"{path}:Events", "run * 0 + 362760").out.splitlines()
+    assert lines[-2].split() == ["362759.5", "362760.5"]
