@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from . import catalog as catalog
     from . import errors, monitoring, stripe
     from ._core import __version__
+    from .errors import SapwoodError
     from .integrations import edm, xaod
     from .integrations.nanoevents import nanoevents
     from .integrations.tables.dataset import arrow_dataset
@@ -65,6 +66,7 @@ _HOMES = {
     "RepackReport": "writing.repacking",
     "Report": "query.batch",
     "RetryPolicy": "options.retry",
+    "SapwoodError": "errors",
     "Tree": "model.tree",
     "VerifyReport": "report.verifying",
     "WritableFile": "writing",
@@ -120,6 +122,7 @@ __all__ = [
     "RepackReport",
     "Report",
     "RetryPolicy",
+    "SapwoodError",
     "Tree",
     "VerifyReport",
     "WritableFile",
@@ -167,7 +170,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     # Modules that need an extra are left out: tools import whatever is listed.
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 class _Package(ModuleType):

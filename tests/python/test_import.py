@@ -106,3 +106,14 @@ with sapwood.recreate({str(tmp_path / "new.root")!r}) as file:
 print([name for name in ("model", "query", "opening", "lazy") if f"sapwood.{{name}}" in sys.modules])
 """
     assert run(code).strip() == "[]"
+
+
+def test_dir_lists_only_public_names() -> None:
+    code = """
+import sapwood
+sapwood.open, sapwood.errors
+names = [name for name in dir(sapwood) if not name.startswith("__")]
+print(sorted(set(names) - set(sapwood.__all__)))
+print(sapwood.SapwoodError is sapwood.errors.SapwoodError)
+"""
+    assert run(code).splitlines() == ["[]", "True"]

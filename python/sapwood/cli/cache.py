@@ -82,4 +82,8 @@ def clear(
     """Remove the cached data of one file, or of all files. Programs with open files can go on reading."""
     from ..options.cache import clear as clear_cache
 
-    print_line(f"{human_bytes(clear_cache(directory, url=url))} freed")
+    freed = clear_cache(directory, url=url)
+    if url is not None and not freed:
+        print_line(f"nothing was cached of {url}")
+    else:
+        print_line(f"{human_bytes(freed)} freed")

@@ -175,3 +175,8 @@ def test_a_port_that_is_in_use_is_named(sapwood: Callable[..., Any], tmp_path: P
 def test_a_chain_without_its_source_is_not_found(sapwood: Callable[..., Any], tmp_path: Path) -> None:
     done = sapwood("bench", "chain", tmp_path / "none.root")
     assert (done.code, done.out) == (3, "") and "no such file" in done.err
+
+
+def test_clearing_a_file_that_is_not_cached_says_so(sapwood: Callable[..., Any], tmp_path: Path) -> None:
+    url = "https://example.org/none.root"
+    assert sapwood("cache", "clear", url, "-d", tmp_path).out == f"nothing was cached of {url}\n"
