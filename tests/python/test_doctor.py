@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+import sapwood
+
 pytest.importorskip("typer")
 
 
@@ -35,6 +37,11 @@ def test_a_sound_file(events_file: Path) -> None:
     assert [step["outcome"] for step in found.values()] == ["passed", *["skipped"] * 4, *["passed"] * 3]
     assert found["open"]["facts"]["bytes"] == str(events_file.stat().st_size)
     assert all(step["seconds"] >= 0 for step in found.values())
+
+
+def test_the_version_comes_first(events_file: Path) -> None:
+    assert doctor(str(events_file)).stdout.splitlines()[0] == f"sapwood {sapwood.__version__}"
+    assert json.loads(doctor(str(events_file), "--json").stdout)["version"] == sapwood.__version__
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,11 @@ def doctor(
     never the credentials themselves. It reads only the metadata of the file; 'sapwood verify' checks every
     byte. Without --deadline, each step may take 10 seconds.
     """
+    from .._core import __version__
+
     failures: list[dict[str, Any]] = []
+    if not access.as_json:
+        print_line(f"sapwood {__version__}")
 
     def diagnosed(source: str) -> dict[str, Any]:
         steps = _steps(source, access)
@@ -43,7 +47,7 @@ def doctor(
             _print(steps)
             if failure is None and steps[-1]["name"] == "ROOT file":
                 print_line("Only the metadata was read; to check every byte, use 'sapwood verify FILE'.")
-        return {"ok": failure is None, "steps": steps}
+        return {"version": __version__, "ok": failure is None, "steps": steps}
 
     for_each(sources, access, diagnosed)
     if failures:
