@@ -44,9 +44,13 @@ def verify(
     Damage is printed with its byte offset and the entries that it costs; the exit code is then 4. For
     datasets, use 'sapwood stripe verify'.
     """
+    from ..options.paths import check_exists, is_url
     from ..report.verifying import verify as run
-    from ._target import split_target
+    from ._target import is_directory, split_target
 
+    for name in files:
+        if not is_url(name) and is_directory(name):
+            check_exists(name)
     with _progress() as progress:
         targets = [split_target(file) for file in files]
         report = run(targets, progress=progress, **reading.open_options)

@@ -43,7 +43,7 @@ class Compression:
             level = level or str(usual)
             if name in _WRITTEN and level not in _LEVELS:
                 hint = f'give a level from 1 to 9, such as "{name}:{usual}"'
-                raise UsageError(f"compression {setting!r} has no such level: {hint}", hint=hint)
+                raise UsageError(f"unknown compression {setting!r}: {hint}", hint=hint)
             code = number * 100 + int(level) if level in _LEVELS else None
         if isinstance(code, bool) or not isinstance(code, int) or not _is_written(code):
             raise UsageError(

@@ -144,6 +144,7 @@ def test_an_expression_that_is_none(sapwood: Callable[..., Any], path: Path) -> 
         (("stripe", "create", "{}.set", "--from", "{}"), "(or give tree= in Python)"),
         (("cache", "ls"), "-d on the command line"),
         (("show", "{}"), "is a directory, not a file: name its files with a glob, such as"),
+        (("verify", "{}"), "is a directory, not a file: name its files with a glob, such as"),
         (("repack", "{}", "{}.out", "--compression", "zstd:99"), "a level from 1 to 9"),
         (("layout", "{}:Events", "{}.txt"), "the output is an SVG picture"),
         (("monitor", "--web", "no.invalid", "--listen", "127.0.0.1:0"), "another address with --web"),
@@ -159,7 +160,7 @@ def test_messages_say_what_to_give(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.delenv("SAPWOOD_CACHE", raising=False)
-    file = tmp_path if words[0] == "show" else path
+    file = tmp_path if words in (("show", "{}"), ("verify", "{}")) else path
     done = sapwood(*(word.format(file) for word in words))
     assert (done.code, done.err.count("\n")) == (2, 1), done.err
     assert said in done.err
