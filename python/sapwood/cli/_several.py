@@ -63,6 +63,19 @@ def trees_and_columns(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return [arguments[0], *files], list(arguments[1 + len(files) :])
 
 
+def require_matches(tree: Any, filter_name: str | None) -> None:
+    """Refuses a filter that no branch matches.
+
+    Raises:
+        UsageError: the error names the filter, and the command that lists the branches.
+    """
+    from ..errors import UsageError
+
+    if filter_name is not None and not tree.keys(filter_name=filter_name):
+        place = f"{tree.file.file_path}:{tree.object_path.lstrip('/').partition(';')[0]}"
+        raise UsageError(f"no branch matches --filter {filter_name!r}; list them with 'sapwood show {place}'")
+
+
 def selection(columns: Sequence[str], filter_name: str | None) -> dict[str, Any]:
     """The arguments of :meth:`sapwood.Tree.arrays` that select columns: by name, with --filter, or all.
 

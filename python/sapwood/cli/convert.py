@@ -18,7 +18,7 @@ from ..display.units import counted, human_bytes
 from ._options import Cut, Entries, Filter, Force, Reading, entry_range
 from ._output import output_or_standard, print_json, print_line
 from ._run import command
-from ._several import selection, trees, trees_and_columns
+from ._several import require_matches, selection, trees, trees_and_columns
 
 if TYPE_CHECKING:
     from ._writers import Writer
@@ -83,6 +83,7 @@ def convert(
     def batches() -> Iterator[Any]:
         for tree, start, stop in trees(sources, reading, entry_range(entries)):
             read.append(tree)
+            require_matches(tree, chosen["filter_name"])
             within = {"entry_start": start, "entry_stop": stop}
             with _progress(tree, start, stop, quiet=reading.as_json) as advance:
                 batch = None

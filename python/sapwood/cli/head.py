@@ -22,7 +22,7 @@ from ._output import (
     terminal_width,
 )
 from ._run import command
-from ._several import selection, trees, trees_and_columns
+from ._several import require_matches, selection, trees, trees_and_columns
 
 WIDEST = 40
 """The most characters of one value in a table."""
@@ -64,6 +64,7 @@ def head(
     document: dict[str, Any] = {}
     values: dict[str, list[Any]] = {}
     for tree, *within in trees(sources, reading, entry_range(entries)):
+        require_matches(tree, chosen["filter_name"])
         if not (document or any(chosen.values()) or reading.as_json):
             chosen["expressions"], more = _first_columns(tree)
         document = document or {"file": tree.file.file_path, "tree": tree.object_path}

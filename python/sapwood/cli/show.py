@@ -11,7 +11,7 @@ from ..display.units import counted, human_bytes
 from ._options import Access, Files, Filter
 from ._output import Column, numbers, print_table, ratio
 from ._run import command
-from ._several import for_each
+from ._several import for_each, require_matches
 
 if TYPE_CHECKING:
     from ..model.branch import Branch
@@ -87,6 +87,7 @@ def _show(source: str, sort: str | None, filter_name: str | None, access: Access
             print_object(found)
         return object_document(source, found)
     with found as tree:
+        require_matches(tree, filter_name)
         branches = tree.items(filter_name=filter_name)
         rows = [_row(path, branch) for path, branch in branches]
         shared = tree.core.shared_sizes([branch.index for _, branch in branches])

@@ -120,6 +120,15 @@ def test_head_refuses_a_filter_beside_columns(sapwood: Callable[..., Any], path:
     assert "'Muon_pt' and --filter cannot be combined" in done.err
 
 
+@pytest.mark.parametrize("command", ["show {}", "head {}", "convert {} - --to csv"])
+def test_a_filter_that_no_branch_matches_is_refused(
+    sapwood: Callable[..., Any], path: Path, command: str
+) -> None:
+    done = sapwood(*command.format(f"{path}:Events").split(), "--filter", "zzz*")
+    assert done.code == 2 and not done.out
+    assert "no branch matches --filter 'zzz*'; list them with 'sapwood show " in done.err
+
+
 def test_head_cut_and_filter(sapwood: Callable[..., Any], path: Path) -> None:
     document = sapwood(
         "head", f"{path}:Events", "--filter", "run", "--cut", "run % 2 == 1", "-n", "6", "--json"
