@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import socketserver
 import ssl
 import subprocess
 import threading
@@ -11,7 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import testkit
 from typer.testing import CliRunner
 
 import sapwood
@@ -123,15 +123,25 @@ def test_proxies_are_shown(
         sapwood.open(url, deadline=10)
 
 
-@testkit.needs_testkit
-def test_a_server_of_the_other_scheme_is_not_asked_again(serve: Callable[..., str], tmp_path: Path) -> None:
-    with pytest.raises(errors.NetworkError, match=r"does it speak https:// instead of http://"):
-        sapwood.open(serve().replace("https://", "http://"))
-    with (
-        testkit.serving(tmp_path) as server,
-        pytest.raises(errors.NetworkError, match=r"answers without TLS.* http:// instead"),
-    ):
-        sapwood.open(f"{server.url.replace('http://', 'https://')}/nano.root")
+@pytest.mark.parametrize(
+    ("scheme", "other", "answer"),
+    [
+        ("http", "https", b"\x15\x03\x01\x00\x02\x02\x46"),  # TLS: unexpected message
+        ("https", "http", b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+    ],
+)
+def test_a_server_of_the_other_scheme_is_not_asked_again(scheme: str, other: str, answer: bytes) -> None:
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1000)
+            self.request.sendall(answer)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(errors.NetworkError, match=f"{other}:// instead of {scheme}://") as refused:
+            sapwood.open(f"{scheme}://127.0.0.1:{server.server_address[1]}/nano.root")
+        server.shutdown()
+    assert "tried" not in str(refused.value)
 
 
 def test_a_certificate_for_another_host_has_a_hint_of_its_own(

@@ -182,14 +182,14 @@ def test_statistics_of_lists_skip_batches(sorted_events: tuple[str, str]) -> Non
 
 def test_cuts_of_which_nothing_follows_pass_over_nothing(sorted_events: tuple[str, str]) -> None:
     source, place = sorted_events
-    names = {"MET_pt * 2 > 1000": None, "where(MET_pt > 30, luminosityBlock, run) > 0": None}
+    names = {"MET_pt * 2 > 1000": None, "luminosityBlock[MET_pt > -1e9] == 3": None}
     names |= {"All$(Jet_pt > 1e6)": None, "Jet_pt > 1e6": ["Jet_pt"]}
     for cut, wanted in names.items():
         assert excluded(place, cut, expressions=wanted) == (0, 0), cut
         expected = sapwood.open(source).arrays(wanted, cut)
         assert ak.array_equal(sapwood.open(place).arrays(wanted, cut), expected), cut
-    # A position may lead to an entry that a cut does not let pass.
-    texts = ["MET_pt - MET_pt[0]"]
+    # A selection may have fewer values than there are entries.
+    texts = ["MET_pt - MET_pt[MET_pt > -1e9]"]
     for library in ("ak", "np", "pd"):
         found = sapwood.open(place).arrays(texts, "luminosityBlock == 3", library=library)
         expected = sapwood.open(source).arrays(texts, "luminosityBlock == 3", library=library)

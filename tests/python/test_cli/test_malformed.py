@@ -38,13 +38,15 @@ EXPRESSIONS = {
     "run if MET_pt": "cannot be parsed: expected 'else' after 'if' expression",
     "run > 'text'": "cannot be computed: ",
     "1 + (run & 0.5)": "cannot be computed: ",
+    "run[5:7]": "selects entries by their position (column 1)",
+    "run > 5 & MET_pt > 3": "compares '5 & MET_pt', which has no parentheses (column 7)",
     "run ** -1": "cannot be computed: Integers to negative integer powers are not allowed. (column 1)",
     "+".join(["run"] * 2500): "is nested too deeply",
     "run" * 4000: "has 12,000 characters, but the maximum is 10,000",
 }
 CUTS = {
     "'text'": "must give one number or boolean per entry",
-    "run[5:7]": "has the shape (2,), but there are",
+    "run[run > run]": "has the shape (0,), but there are",
 }
 
 
