@@ -51,7 +51,7 @@ CASES = {
             ]
         ],
     ),
-    "objects with versions inside objects": Case(
+    "versioned objects nested in objects": Case(
         CORPUS / "files" / "skhep__uproot-issue-513.root",
         "TrkAnaNeg/trkana",
         "demc/_opos",

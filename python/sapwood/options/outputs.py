@@ -59,8 +59,7 @@ TABLES = {
 }
 _OURS = (ROOT, SVG, REPORT, RECORDING, FLAT, DATABASE, *TABLES.values())
 _OTHERS = (
-    *(".npy", ".h5", ".hdf5", ".txt", ".tsv", ".jsonl", ".xml", ".yaml", ".yml", ".toml"),
-    *(".meta4", ".metalink"),
+    *(".npy", ".h5", ".hdf5", ".tsv", ".jsonl", ".xml", ".yaml", ".yml", ".toml", ".meta4", ".metalink"),
     *(".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz"),
     *(".png", ".jpg", ".jpeg", ".gif", ".pdf", ".ps", ".eps"),
     *(".py", ".ipynb", ".sh", ".cc", ".cpp", ".cxx", ".hh", ".rs", ".md", ".tex"),

@@ -154,7 +154,7 @@ class WritableFile(ClosingContext):
             raise UsageError(f"threads must be at least 1, not {threads}")
         name = os.path.basename(self.url)
         code = self.compression.code
-        with _writable(where), core_errors():
+        with contextlib.nullcontext() if _update else _writable(where), core_errors():
             if _update:
                 self._core = _core.Writer.update(where, compression=code, threads=threads)
                 self._before = dict.fromkeys(

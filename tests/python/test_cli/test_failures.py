@@ -146,7 +146,7 @@ def test_an_expression_that_is_none(sapwood: Callable[..., Any], path: Path) -> 
         (("show", "{}"), "is a directory, not a file: name its files with a glob, such as"),
         (("verify", "{}"), "is a directory, not a file: name its files with a glob, such as"),
         (("repack", "{}", "{}.out", "--compression", "zstd:99"), "a level from 1 to 9"),
-        (("layout", "{}:Events", "{}.txt"), "the output is an SVG picture"),
+        (("layout", "{}:Events", "{}.md"), "the output is an SVG picture"),
         (("monitor", "--web", "no.invalid", "--listen", "127.0.0.1:0"), "another address with --web"),
     ],
 )
