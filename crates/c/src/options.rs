@@ -89,8 +89,8 @@ impl Options {
             _ => {
                 let known = "deadline, read_timeout, tries, sources, replica, lazy_download, scratch_size, cache, \
                              cache_size, cache_max_age";
-                return Err(refused(format!("unknown option '{}'", name.escape_debug()))
-                    .hint(format!("the options are {known}")));
+                // Not shown: what stands before "=" may be a part of a secret.
+                return Err(refused("an option is unknown").hint(format!("the options are {known}")));
             }
         }
         Ok(())
