@@ -19,8 +19,8 @@ use tokio::sync::Notify;
 /// Most bytes in flight on a connection that is not known to be slow.
 const MUCH: u64 = 32 << 20;
 
-/// Bytes of one batch on such a connection.
-const BATCH: u64 = 4 << 20;
+/// Bytes of one batch on such a connection: what is read ahead from a fast server is not cut further.
+const BATCH: u64 = 8 << 20;
 
 /// The smallest batch: the requests for smaller ones would cost more than they gain.
 const SMALLEST_BATCH: u64 = 128 << 10;
@@ -84,6 +84,8 @@ struct Lane {
     busy: (Instant, u64),
     /// Bytes in a round trip, if they are few.
     window: Option<f64>,
+    /// Whether it waits for half of what it had in flight. One wait for several batches is one round trip.
+    is_full: bool,
 }
 
 /// Permission to request bytes over a connection; they are in flight until it is dropped.
@@ -134,7 +136,8 @@ fn window(bytes: u64, time: Duration, round_trip: Duration) -> Option<Option<f64
 
 impl Lane {
     fn new(connection: &Arc<Connection>) -> Lane {
-        Lane { connection: Arc::clone(connection), in_flight: 0, busy: (Instant::now(), 0), window: None }
+        let busy = (Instant::now(), 0);
+        Lane { connection: Arc::clone(connection), in_flight: 0, busy, window: None, is_full: false }
     }
 
     /// Most bytes in flight, and in a batch.
@@ -159,15 +162,19 @@ impl ConnectionPool {
         if self.lanes.iter().all(|lane| lane.in_flight == 0) {
             self.need.restart(now);
         }
-        let lane = self.lanes.iter_mut().min_by_key(|lane| lane.in_flight)?;
+        for lane in &mut self.lanes {
+            lane.is_full &= lane.in_flight > lane.limits().0 / 2;
+        }
+        let lane = self.lanes.iter_mut().filter(|lane| !lane.is_full).min_by_key(|lane| lane.in_flight)?;
         let (most, batch) = lane.limits();
-        if lane.in_flight > 0 && lane.in_flight + batch.min(wanted) > most {
+        let bytes = wanted.min(batch);
+        lane.is_full = lane.in_flight > 0 && lane.in_flight + bytes > most;
+        if lane.is_full {
             return None;
         }
         if lane.in_flight == 0 {
             lane.busy = (now, 0);
         }
-        let bytes = wanted.min(batch);
         lane.in_flight += bytes;
         Some((Arc::clone(&lane.connection), bytes))
     }
