@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors.core import core_errors
 from ..options.paths import is_url
 from ..options.reading import open_options
 from .logs import Log, log_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..options.keywords import DatasetKeywords
 
 
 def describe(
@@ -20,7 +25,7 @@ def describe(
     sizes: bool = True,
     log: Log = None,
     deadline: float | None = None,
-    **options: Any,
+    **options: Unpack[DatasetKeywords],
 ) -> dict[str, Any]:
     """Describes a version of a dataset: its products, segments and tags, and how it was made.
 
@@ -56,7 +61,7 @@ def log(
     after: int = 0,
     log: Log = None,
     deadline: float | None = None,
-    **options: Any,
+    **options: Unpack[DatasetKeywords],
 ) -> list[dict[str, Any]]:
     """Reads the log of a dataset: one dict for each version, oldest first.
 

@@ -6,7 +6,7 @@ import importlib.util
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arrays.awkward import column_to_layout
 from ..arrays.column import Column
@@ -23,6 +23,11 @@ from ..opening.loop import LoopOptions, popped
 from ..opening.touched import FileChunks, TouchedFiles
 from ..options.reading import open_options
 from ..query.filters import ALL
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..options.keywords import EventKeywords
 
 
 def nanoevents(
@@ -42,7 +47,7 @@ def nanoevents(
     progress: bool = False,
     threads: int | None = None,
     deadline: float | None = None,
-    **options: Any,
+    **options: Unpack[EventKeywords],
 ) -> Any:
     """The entries of a tree, or of many files, as coffea's NanoEvents, in its mode "virtual".
 

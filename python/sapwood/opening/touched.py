@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..errors import ArgumentTypeError
 from ..lazy.ahead import Visit
@@ -28,6 +28,11 @@ from .ahead import OpeningFile
 from .loop import FileLoop, LoopOptions, LoopRun, left, popped
 from .many import specs_of
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..options.keywords import EventKeywords
+
 T = TypeVar("T")
 
 
@@ -46,7 +51,7 @@ def events(
     progress: bool = False,
     deadline: float | None = None,
     threads: int | None = None,
-    **options: Any,
+    **options: Unpack[EventKeywords],
 ) -> FileEvents:
     """The entries of many files one by one, for loops in Python; each column is read when you first touch it.
 
@@ -102,7 +107,7 @@ def lazy(
     progress: bool = False,
     deadline: float | None = None,
     threads: int | None = None,
-    **options: Any,
+    **options: Unpack[EventKeywords],
 ) -> FileChunks:
     """The entries of many files in chunks: Awkward Arrays that read each column when you first touch it.
 

@@ -12,17 +12,13 @@ if TYPE_CHECKING:
     from .retry import RetryPolicy
 
 
-class OpenKeywords(TypedDict, total=False):
-    """Options by name; :func:`sapwood.open` says what they mean. None stands for the default."""
-
+class _CommonKeywords(TypedDict, total=False):
     timeout: float | None
     headers: Mapping[str, str] | None
     read_timeout: float | None
     retry: RetryPolicy | None
-    log: Log
     page_cache: str | None
 
-    replicas: Any
     sources: int | None
     probe_interval: float | None
 
@@ -36,7 +32,6 @@ class OpenKeywords(TypedDict, total=False):
     endpoint: str | None
     region: str | None
     anonymous: bool | None
-    profile: str | None
     path_style: bool | None
     account: str | None
     access_key_id: str | None
@@ -67,3 +62,31 @@ class OpenKeywords(TypedDict, total=False):
     minimal_ttree_metadata: Any
     max_num_elements: Any
     http_max_header_bytes: Any
+
+
+class _LogKeyword(TypedDict, total=False):
+    log: Log
+
+
+class _ProfileKeyword(TypedDict, total=False):
+    profile: str | None
+
+
+class _ReplicaKeyword(TypedDict, total=False):
+    replicas: Any
+
+
+class OpenKeywords(_CommonKeywords, _LogKeyword, _ProfileKeyword, _ReplicaKeyword, total=False):
+    """Options by name; :func:`sapwood.open` says what they mean. None stands for the default."""
+
+
+class DatasetKeywords(_CommonKeywords, _ProfileKeyword, _ReplicaKeyword, total=False):
+    """Those of functions whose ``log`` is that of one dataset."""
+
+
+class EventKeywords(_CommonKeywords, _LogKeyword, _ReplicaKeyword, total=False):
+    """Those of functions whose ``profile`` is one of columns."""
+
+
+class ReplayKeywords(_CommonKeywords, _LogKeyword, _ProfileKeyword, total=False):
+    """Those of functions whose ``replicas`` are links."""

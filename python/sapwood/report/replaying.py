@@ -6,12 +6,17 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors.core import core_errors
 from ..options.reading import open_options
 from .tracing import summary
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..options.keywords import ReplayKeywords
 
 PRESETS = ("default", "unmerged", "gap-64k", "gap-1M", "shallow", "blocks", "replicas")
 """The policies that have names."""
@@ -74,7 +79,7 @@ def replay(
     source: str | Mapping[str, str] | None = None,
     line: Link | None = None,
     deadline: float | None = None,
-    **options: Any,
+    **options: Unpack[ReplayKeywords],
 ) -> list[Replay]:
     """Replays a recorded job with each of some policies.
 

@@ -32,8 +32,12 @@ from ._statistics import Statistics, excluded, statistics
 from ._words import checked_parameters, function_name, product_names, version_name, writing_options, written
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..catalog import DatabaseLog
     from ..model.tree import Tree
+    from ..options.keywords import DatasetKeywords
+    from ._words import ConsolidateKeywords, WritingKeywords
 
 
 class Dataset:
@@ -95,14 +99,17 @@ class Dataset:
         self,
         sources: Any,
         *,
+        keep: Filter = None,
+        drop: Filter = None,
+        cut: str | None = None,
         receipt: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
-        **writing: Any,
+        **writing: Unpack[WritingKeywords],
     ) -> Written:
         """Appends the entries of files whose trees match that of the dataset.
 
         Args:
-            sources: as in :func:`create`; the tree must be that of the dataset.
+            sources, keep, drop, cut: as in :func:`create`; the tree must be that of the dataset.
             receipt: a file that records the stored objects, instead of a commit. Within seven days,
                 :meth:`commit` commits the receipts of many workers at once. Name the worker's job with
                 ``job=("name", attempt)``: of all attempts of a job, only one is committed.
@@ -119,13 +126,14 @@ class Dataset:
             receipt = check_output(receipt, RECEIPT, inputs=[sources, self._where], overwrite=overwrite)
         opened = Sources(sources, self._options)
         inputs = opened.inputs
-        chosen = [writing.pop(name, None) for name in ("keep", "drop", "cut")]
-        if chosen[2] is not None or any(chosen):
-            path = self._tree_path()
-            writing["parameters"] = {**recorded_selection(*chosen), **(writing.get("parameters") or {})}
-            options = writing_options(self._options, **writing, **opened.chosen(path, *chosen))
-        else:
-            options = writing_options(self._options, **writing)
+        chosen: dict[str, Any] = {}
+        if cut is not None or keep or drop:
+            writing["parameters"] = {
+                **recorded_selection(keep, drop, cut),
+                **(writing.get("parameters") or {}),
+            }
+            chosen = opened.chosen(self._tree_path(), keep, drop, cut)
+        options = writing_options(self._options, **{**writing, **chosen})
         if receipt is None:
             with core_errors():
                 return written(self._core.append(inputs, options))
@@ -167,7 +175,7 @@ class Dataset:
         *,
         products: str | Sequence[str] | None = None,
         dry_run: bool = False,
-        **writing: Any,
+        **writing: Unpack[ConsolidateKeywords],
     ) -> Consolidated:
         """Rewrites entries that are spread over many small objects into fewer, larger ones: a new version.
 
@@ -200,7 +208,7 @@ class Dataset:
         products: str | Sequence[str] | None = None,
         *,
         by_position: bool = False,
-        **writing: Any,
+        **writing: Unpack[WritingKeywords],
     ) -> Written:
         """Adds products of a tree to the existing entries; a product with the same name is replaced.
 
@@ -232,7 +240,7 @@ class Dataset:
         columns: Sequence[str],
         *,
         step_size: int | str = "50 MB",
-        **writing: Any,
+        **writing: Unpack[WritingKeywords],
     ) -> Written:
         """Adds a product that is computed from columns; a product with the same name is replaced.
 
@@ -262,17 +270,17 @@ class Dataset:
         version = self.version()
         tree = self.tree(version)
         path = str(self.describe(version, sizes=False)["tree"])
-        parameters = {
+        writing["parameters"] = {
             "product": name,
             "columns": ",".join(columns),
             "function": function_name(function),
             "from": f"{self.url}@v{version}",
-            **writing.pop("parameters", {}),
+            **(writing.get("parameters") or {}),
         }
         with tempfile.TemporaryDirectory(prefix="sapwood-") as folder:
             made = os.path.join(folder, "product.root")
             write_product(made, path, name, function, tree, columns, step_size)
-            return self.add(f"{made}:{path}", by_position=True, parameters=parameters, **writing)
+            return self.add(f"{made}:{path}", by_position=True, **writing)
 
     def add_base(self, url: str, who: str | None = None) -> int:
         """Makes a version with another location for objects of the dataset; returns its number.
@@ -496,7 +504,7 @@ def open(
     deadline: float | None = None,
     threads: int | None = None,
     _exists: bool = True,
-    **options: Any,
+    **options: Unpack[DatasetKeywords],
 ) -> Dataset:
     """Opens an existing dataset for changes and maintenance; to read it, use :func:`sapwood.open`.
 

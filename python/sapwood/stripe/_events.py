@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import _core
 from ..errors.core import core_errors
@@ -14,6 +14,11 @@ from ..history.describe import place_of
 from ..history.logs import Log, log_of
 from ..options.reading import open_options
 from ._words import version_name
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..options.keywords import DatasetKeywords
 
 
 def select(
@@ -23,7 +28,7 @@ def select(
     version: int | str | None = None,
     log: Log = None,
     deadline: float | None = None,
-    **options: Any,
+    **options: Unpack[DatasetKeywords],
 ) -> list[tuple[int, int]]:
     """The entries of a dataset whose luminosity blocks are in a mask.
 
@@ -62,7 +67,7 @@ def find(
     version: int | str | None = None,
     log: Log = None,
     deadline: float | None = None,
-    **options: Any,
+    **options: Unpack[DatasetKeywords],
 ) -> list[list[int]]:
     """The entries of given events in a dataset.
 
@@ -86,7 +91,7 @@ def find(
 
 
 def _open(
-    url: str | os.PathLike[str], log: Log, deadline: float | None, options: dict[str, Any]
+    url: str | os.PathLike[str], log: Log, deadline: float | None, options: DatasetKeywords
 ) -> _core.Stripes:
     opening, place = open_options(deadline, None, options), place_of(url)
     return _core.Stripes(place, opening.deadline, opening.for_core(), log_of(log, place, opening))

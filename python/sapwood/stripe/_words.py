@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from .. import _core
 from ..errors import ArgumentTypeError
@@ -14,6 +14,26 @@ from ..options.compression import Compression
 from ..options.memory import memory_size
 from ..options.reading import OpenOptions
 from ._results import Written
+
+
+class ConsolidateKeywords(TypedDict, total=False):
+    """The options of :func:`create` that say how objects are written, but for ``stripe_size``."""
+
+    compression: Compression | str | int | None
+    batch: int | None
+    group: bool
+    pad: int
+    statistics: bool
+    who: str | None
+    job: tuple[str, int] | None
+    parameters: Mapping[str, str] | None
+    base: str | None
+
+
+class WritingKeywords(ConsolidateKeywords, total=False):
+    """The same with ``stripe_size``."""
+
+    stripe_size: int | str | None
 
 
 def writing_options(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ... import _core
 from ...errors import UsageError
@@ -20,6 +20,11 @@ from ...options.outputs import FLAT as FLAT_FILE
 from ...options.outputs import ROOT, check_dataset, check_output, refuse_inputs
 from ...options.paths import is_url, single_file
 from ...options.reading import open_options
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ...options.keywords import OpenKeywords
 
 EMPTY = "empty:"
 FLAT = ".pds"
@@ -81,7 +86,7 @@ def run(
     entries: int | None = None,
     overwrite: bool = False,
     deadline: float | None = None,
-    **options: Any,
+    **options: Unpack[OpenKeywords],
 ) -> ChainReport:
     """Processes events: read, decompress, deserialize; a full chain also serializes, compresses and writes.
 
