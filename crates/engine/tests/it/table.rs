@@ -3,7 +3,7 @@
 use crate::datasets::tree_of_dataset;
 use crate::inputs::{MIXED, column, corpus, open, readable, trees};
 use sapwood::Tree;
-use sapwood_testkit::table::{Subject, check};
+use sapwood_testkit::table::{Subject, check, check_cached};
 
 /// Most branches of a tree to check: those with the most baskets.
 const BRANCHES: usize = 6;
@@ -24,7 +24,8 @@ fn subject(name: &str, tree: &Tree) -> Subject {
             break;
         }
     }
-    Subject { name: format!("{name}: {}", tree.path()), table: tree.table(), columns, checksums: false }
+    let name = format!("{name}: {}", tree.path());
+    Subject { name, table: tree.table(), columns, checksums: false, decorate: None }
 }
 
 fn check_file(name: &str, content: &[u8]) {
@@ -58,5 +59,13 @@ fn trees_of_the_corpus_keep_the_contract() {
 fn a_dataset_keeps_the_contract() {
     for url in ["memory:near", "memory://far"] {
         check(&subject(url, &tree_of_dataset(url)));
+    }
+}
+
+#[test]
+fn trees_with_a_cache_keep_the_contract() {
+    for content in [MIXED, include_bytes!("../../../../tests/data/trees/members.root")] {
+        let file = open(content).unwrap();
+        trees(&file).iter().for_each(|tree| check_cached(subject("with a cache", tree)));
     }
 }

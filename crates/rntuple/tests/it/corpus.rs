@@ -195,7 +195,7 @@ fn small_files_keep_the_contract_of_tables() {
             let columns = columns.map(|column| (column, read(&table, column).unwrap())).collect();
             let checksums = !name.contains("nochecksum");
             let name = format!("{name}: {path}");
-            check(&Subject { name, table: table as Arc<dyn Table>, columns, checksums });
+            check(&Subject { name, table: table as Arc<dyn Table>, columns, checksums, decorate: None });
         }
     }
 }

@@ -1,3 +1,4 @@
 //! Tests of the readers on a synthetic format.
 
+mod cached;
 mod paged;

@@ -71,7 +71,7 @@ fn columns(entries: usize) -> Vec<(&'static str, Column)> {
 }
 
 /// The table with clusters of these sizes, and pages of this many elements.
-fn subject(sizes: &[u64], page: usize, distant: bool) -> Subject {
+pub(crate) fn subject(sizes: &[u64], page: usize, distant: bool) -> Subject {
     let columns = columns(sizes.iter().sum::<u64>() as usize);
     let made = PagedFiles::write(&columns, sizes, page);
     let sources = made.files.iter().map(|file| {
@@ -85,7 +85,7 @@ fn subject(sizes: &[u64], page: usize, distant: bool) -> Subject {
     let table: Arc<dyn Table> = Arc::new(PagedTable::new(Arc::new(made), sources));
     let columns = columns.into_iter().map(|(_, column)| column).enumerate().collect();
     let name = format!("clusters of {sizes:?}, pages of {page}, distant: {distant}");
-    Subject { name, table, columns, checksums: true }
+    Subject { name, table, columns, checksums: true, decorate: None }
 }
 
 #[test]

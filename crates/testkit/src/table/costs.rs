@@ -27,7 +27,7 @@ pub(super) fn chunks_are_fetched_once(subject: &Subject) {
     for access in [Access::SPARING, Access::GENEROUS, Access::NARROW] {
         let once = |kind: &str, work: &dyn Fn(&Arc<ProbedTable>) -> Result<()>| {
             let what = format!("{}, {access:?}: {kind}", subject.name);
-            let table = ProbedTable::new(&subject.table, access);
+            let table = ProbedTable::new(subject, access);
             unwrapped(work(&table), &what);
             let counted = table.counters.snapshot();
             assert!(
@@ -72,7 +72,7 @@ pub(super) fn only_needed_chunks_are_fetched(subject: &Subject) {
             let what = format!("{}: the entries {list:?} of column {column}", subject.name);
             let needed: BTreeSet<_> =
                 list.iter().flat_map(|entry| needed(&*subject.table, column, *entry..*entry + 1)).collect();
-            let table = ProbedTable::new(&subject.table, Access::SPARING);
+            let table = ProbedTable::new(subject, Access::SPARING);
             unwrapped(read_entries(&table, &[column], list), &what);
             assert_only(&needed, &table, &what);
         }
@@ -87,7 +87,7 @@ pub(super) fn only_passing_chunks_are_fetched(subject: &Subject) {
     }
     for (number, mask) in masks(&*subject.table).iter().enumerate() {
         let what = format!("{}: mask {number}", subject.name);
-        let table = ProbedTable::new(&subject.table, Access::SPARING);
+        let table = ProbedTable::new(subject, Access::SPARING);
         let whole = [subject.entries().into()];
         let (first, _) = unwrapped(read_cut(&table, &complete, &whole, mask), &what);
         let mut allowed = BTreeSet::new();

@@ -105,7 +105,7 @@ fn cut(
     mask: &[bool],
     what: &str,
 ) {
-    let table = ProbedTable::new(&subject.table, access);
+    let table = ProbedTable::new(subject, access);
     let indices: Vec<usize> = columns.iter().map(|(index, _)| *index).collect();
     let (_, read) = unwrapped(read_cut(&table, &indices, steps, mask), what);
     assert_eq!(read.len(), steps.len(), "{what}");

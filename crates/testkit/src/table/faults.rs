@@ -46,14 +46,14 @@ fn judge(subject: &Subject, places: &[usize], access: Access, noticed: bool) {
     let entries = subject.entries();
     let what = format!("{}: columns {columns:?} with {access:?}", subject.name);
     let third = entries.end / 3;
-    let table = ProbedTable::new(&subject.table, access);
+    let table = ProbedTable::new(subject, access);
     let parts = scan(&table, &columns, &[0..third, third..entries.end]);
     let scanned = parts.and_then(|parts| {
         (0..columns.len())
             .map(|column| Column::concat(parts.iter().map(|part| part[column].clone()).collect()))
             .collect()
     });
-    let table = ProbedTable::new(&subject.table, access);
+    let table = ProbedTable::new(subject, access);
     for read in [read(&table, &columns, entries), scanned] {
         match read {
             Err(error) => assert!(is_about_the_file(error.kind()), "{what}: {error:?}"),
@@ -66,7 +66,7 @@ fn judge(subject: &Subject, places: &[usize], access: Access, noticed: bool) {
         }
     }
     let list: Vec<u64> = (0..subject.table.entries()).step_by(3).collect();
-    let table = ProbedTable::new(&subject.table, access);
+    let table = ProbedTable::new(subject, access);
     if subject.complete().len() == subject.columns.len()
         && let Err(error) = read_entries(&table, &columns, &list)
     {
@@ -105,8 +105,7 @@ fn each_way(
     interrupt: &mut dyn FnMut() -> bool,
 ) -> Vec<Result<()>> {
     let columns = subject.indices();
-    let table =
-        || ProbedTable::new(&subject.table, Access::SPARING.with(Fault::Hang(answered))) as Arc<dyn Table>;
+    let table = || ProbedTable::new(subject, Access::SPARING.with(Fault::Hang(answered))) as Arc<dyn Table>;
     let list: Vec<u64> = entries.clone().collect();
     let mut call = Call::new(Deadline::after(deadline), interrupt);
     let read = sapwood_table::read(&table(), &columns, entries.clone(), THREADS, &mut call);

@@ -3,6 +3,7 @@
 //! [`check`] reads a table through sources that are near, distant, damaged, truncated and hanging, and compares with whole
 //! columns that are known to be right. [`PagedTable`] is a made format to test the readers with.
 
+mod cached;
 mod costs;
 mod cuts;
 mod expect;
@@ -15,9 +16,10 @@ mod statistics;
 mod subject;
 mod values;
 
+pub use cached::check_cached;
 pub use made::PagedFiles;
 pub use paged::PagedTable;
-pub use subject::Subject;
+pub use subject::{Decorate, Subject};
 
 use expect::{THREADS, assert_same, call, part, unwrapped};
 use sapwood_table::Query;
@@ -27,6 +29,21 @@ use sapwood_table::Query;
 /// # Panics
 /// If it does not.
 pub fn check(subject: &Subject) {
+    check_values(subject);
+    costs::chunks_are_fetched_once(subject);
+    costs::only_needed_chunks_are_fetched(subject);
+    costs::only_passing_chunks_are_fetched(subject);
+    faults::damaged_chunks(subject);
+    faults::truncated_files(subject);
+    faults::sources_that_hang(subject);
+    faults::interrupted_reads(subject);
+}
+
+/// Checks that a table gives the same values however it is read, whatever is fetched for them.
+///
+/// # Panics
+/// If it does not.
+pub fn check_values(subject: &Subject) {
     locate(subject);
     values::whole_columns(subject);
     values::entry_ranges(subject);
@@ -37,13 +54,6 @@ pub fn check(subject: &Subject) {
     values::lazy_windows_side_by_side(subject);
     cuts::cuts(subject);
     statistics::contain_the_values(subject);
-    costs::chunks_are_fetched_once(subject);
-    costs::only_needed_chunks_are_fetched(subject);
-    costs::only_passing_chunks_are_fetched(subject);
-    faults::damaged_chunks(subject);
-    faults::truncated_files(subject);
-    faults::sources_that_hang(subject);
-    faults::interrupted_reads(subject);
 }
 
 /// Located once, the table is planned for any entries.

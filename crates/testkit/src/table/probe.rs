@@ -1,7 +1,8 @@
 //! A table whose chunks are fetched through a source that delays, damages or withholds them, and takes notes.
 
+use super::subject::Subject;
 use bytes::Bytes;
-use sapwood_core::{BoxFuture, ByteRange, Call, Counters, Deadline, Form, Result};
+use sapwood_core::{BoxFuture, ByteRange, Call, Column, Counters, Deadline, Form, Result};
 use sapwood_fetch::{Budget, Fetcher};
 use sapwood_source::{CostModel, Identity, Source, forward_source};
 use sapwood_table::{ColumnPlan, FileIndex, Selection, Table, forward_table};
@@ -96,8 +97,8 @@ pub(super) struct ProbedTable {
 type RequestLog = Arc<Mutex<Vec<(FileIndex, ByteRange)>>>;
 
 impl ProbedTable {
-    pub(super) fn new(table: &Arc<dyn Table>, access: Access) -> Arc<ProbedTable> {
-        let table = Arc::clone(table);
+    pub(super) fn new(subject: &Subject, access: Access) -> Arc<ProbedTable> {
+        let table = subject.decorated();
         let (counters, fetchers, asked) = Default::default();
         Arc::new(ProbedTable { table, access, counters, fetchers, asked })
     }
@@ -114,6 +115,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Table for ProbedTable {
     forward_table!(self => self.table);
 
@@ -135,6 +137,16 @@ impl Table for ProbedTable {
 
     fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>> {
         self.table.plan(selection, entries)
+    }
+
+    fn decoded(
+        &self,
+        selections: &[Selection],
+        entries: &Range<u64>,
+        columns: Vec<Column>,
+        time: Duration,
+    ) -> Vec<Column> {
+        self.table.decoded(selections, entries, columns, time)
     }
 }
 

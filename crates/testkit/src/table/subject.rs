@@ -5,8 +5,10 @@ use sapwood_table::Table;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Puts a decorator around a table.
+pub type Decorate = Box<dyn Fn(Arc<dyn Table>) -> Arc<dyn Table> + Send + Sync>;
+
 /// A table to be checked, and what it must hold.
-#[derive(Debug)]
 pub struct Subject {
     /// What it is called when a check fails.
     pub name: String,
@@ -16,12 +18,23 @@ pub struct Subject {
     pub columns: Vec<(usize, Column)>,
     /// True if every change of a byte of a chunk is noticed; else damage may change values.
     pub checksums: bool,
+    /// The decorator to be checked with the table: made anew for each source that a check reads from. Default: none.
+    pub decorate: Option<Decorate>,
 }
 
 impl Subject {
     /// The indices of the columns.
     pub(super) fn indices(&self) -> Vec<usize> {
         self.columns.iter().map(|(column, _)| *column).collect()
+    }
+
+    /// The table in a new decorator.
+    pub(super) fn decorated(&self) -> Arc<dyn Table> {
+        let table = Arc::clone(&self.table);
+        match &self.decorate {
+            Some(decorate) => decorate(table),
+            None => table,
+        }
     }
 
     pub(super) fn entries(&self) -> Range<u64> {

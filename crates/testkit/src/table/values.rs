@@ -47,13 +47,13 @@ pub(super) fn scan(
 pub(super) fn whole_columns(subject: &Subject) {
     let all = subject.entries();
     for access in Access::all(&*subject.table) {
-        let together = ProbedTable::new(&subject.table, access);
+        let together = ProbedTable::new(subject, access);
         let what = format!("{}, {access:?}: all columns", subject.name);
         let columns = unwrapped(read(&together, &subject.indices(), all.clone()), &what);
         for (column, (index, whole)) in columns.iter().zip(&subject.columns) {
             let what = format!("{}, {access:?}: column {index}", subject.name);
             assert_same(column, whole, &format!("{what} with the others"));
-            let alone = ProbedTable::new(&subject.table, access);
+            let alone = ProbedTable::new(subject, access);
             let column = unwrapped(read(&alone, &[*index], all.clone()), &what).remove(0);
             assert_same(&column, whole, &format!("{what} alone"));
             assert_eq!(alone.counters.snapshot().unplanned_reads, 0, "{what}");
@@ -77,7 +77,7 @@ pub(super) fn entry_ranges(subject: &Subject) {
         ranges.extend([pair[0]..pair[1], pair[0].saturating_sub(1)..(pair[0] + 1).min(entries)]);
     }
     for access in Access::all(&*subject.table) {
-        let table = ProbedTable::new(&subject.table, access);
+        let table = ProbedTable::new(subject, access);
         for range in &ranges {
             let what = format!("{}, {access:?}: entries {range:?}", subject.name);
             let columns = unwrapped(read(&table, &subject.indices(), range.clone()), &what);
@@ -108,7 +108,7 @@ pub(super) fn members(subject: &Subject) {
             .iter()
             .flat_map(|queries| Access::all(&*subject.table).into_iter().map(move |access| (queries, access)))
         {
-            let table = ProbedTable::new(&subject.table, access);
+            let table = ProbedTable::new(subject, access);
             let what = format!("{}, {access:?}: {queries:?}", subject.name);
             for (read, query) in unwrapped(read(&table, queries, range.clone()), &what).iter().zip(queries) {
                 let path: Vec<String> =
@@ -152,7 +152,7 @@ pub(super) fn entry_lists(subject: &Subject) {
     let complete = subject.complete();
     let columns: Vec<usize> = complete.iter().map(|(index, _)| *index).collect();
     for access in Access::all(&*subject.table) {
-        let table = ProbedTable::new(&subject.table, access);
+        let table = ProbedTable::new(subject, access);
         for list in lists(&*subject.table) {
             let what = format!("{}, {access:?}: entries {list:?}", subject.name);
             let read = unwrapped(read_entries(&table, &columns, &list), &what);
@@ -180,7 +180,7 @@ pub(super) fn steps(entries: u64) -> Vec<Vec<Range<u64>>> {
 pub(super) fn scans(subject: &Subject) {
     for access in Access::all(&*subject.table) {
         for steps in steps(subject.table.entries()) {
-            let table = ProbedTable::new(&subject.table, access);
+            let table = ProbedTable::new(subject, access);
             let what = format!("{}, {access:?}: a scan of {steps:?}", subject.name);
             let read = unwrapped(scan(&table, &subject.indices(), &steps), &what);
             assert_eq!(read.len(), steps.len(), "{what}");
@@ -200,7 +200,7 @@ pub(super) fn lazy_readers(subject: &Subject) {
     let plain = LazyOptions { startup: false, learn: false, trigger: false, ..learning.clone() };
     for access in Access::all(&*subject.table) {
         for options in [&learning, &plain] {
-            let table = ProbedTable::new(&subject.table, access) as Arc<dyn Table>;
+            let table = ProbedTable::new(subject, access) as Arc<dyn Table>;
             let what = format!("{}, {access:?}: lazily", subject.name);
             let lazy = Lazy::new(table, &subject.indices(), options.clone(), &mut call(&mut || false));
             let lazy = unwrapped(lazy, &what);
@@ -227,7 +227,7 @@ pub(super) fn lazy_windows_side_by_side(subject: &Subject) {
         LazyOptions { startup_entries: 5, memory_bytes: 16_000, threads: THREADS, ..LazyOptions::default() };
     let near = |access: &Access| !access.is_distant();
     for access in Access::all(&*subject.table).into_iter().filter(near).map(Access::slow) {
-        let table = ProbedTable::new(&subject.table, access) as Arc<dyn Table>;
+        let table = ProbedTable::new(subject, access) as Arc<dyn Table>;
         let what = format!("{}, {access:?}: windows side by side", subject.name);
         let lazy = Lazy::new(table, &subject.indices(), options.clone(), &mut call(&mut || false));
         let lazy = &unwrapped(lazy, &what);
