@@ -96,7 +96,7 @@ fn is_rntuple(file: &File, path: &str, call: &mut Call<'_>) -> Result<bool> {
     if file.dataset_tree().is_some() {
         return Ok(false);
     }
-    Ok(file.tree(path, None, &mut call.step())?.rntuple().is_some())
+    Ok(file.tree(path, None, &mut call.step())?.ttree().is_err())
 }
 
 fn options(

@@ -2,6 +2,7 @@
 
 use crate::new_file;
 use sapwood_core::{ByteRange, Error, Result};
+use sapwood_rntuple::CLASS as RNTUPLE;
 use sapwood_rntuple::write::{AttributeSetLink, RNTupleBuilder};
 use sapwood_sink::Sink;
 use sapwood_streamer::write::descriptions_for;
@@ -10,9 +11,6 @@ use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
 use sapwood_ttree::write::TreeBuilder;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
-
-/// ROOT's class of RNTuples.
-const RNTUPLE: &str = "ROOT::RNTuple";
 
 /// A table that is being written.
 #[derive(Debug)]

@@ -27,4 +27,4 @@ pub mod write;
 pub use anchor::Anchor;
 pub use attributes::AttributeSet;
 pub use schema::ExtraTypeInfo;
-pub use table::{Metadata, RNTuple};
+pub use table::{CLASS, Metadata, RNTuple};

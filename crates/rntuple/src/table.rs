@@ -16,11 +16,15 @@ use sapwood_core::{ByteRange, Call, Error, Form, ParseStep, Result, Segments};
 use sapwood_fetch::Fetcher;
 use sapwood_table::pool::wait;
 use sapwood_table::{
-    Chunk, ColumnContent, ColumnPlan, ColumnSchema, FileIndex, Query, Selection, Table, spelled_form,
+    Chunk, ColumnContent, ColumnPlan, ColumnSchema, FileIndex, Query, Selection, Table, TableLabel,
+    spelled_form,
 };
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// The class of RNTuples in ROOT.
+pub const CLASS: &str = "ROOT::RNTuple";
 
 /// An RNTuple.
 #[derive(Debug, Clone)]
@@ -195,26 +199,6 @@ impl RNTuple {
         })
     }
 
-    /// The name that its writer gave it.
-    pub fn name(&self) -> &str {
-        &self.schema.name
-    }
-
-    /// The description that its writer gave it.
-    pub fn description(&self) -> &str {
-        &self.schema.description
-    }
-
-    /// How the pages of a field are compressed, as ROOT codes it: 100 · algorithm + level. `None` if it has no pages.
-    pub fn compression(&self, field: usize) -> Option<u32> {
-        let mut found = None;
-        let visited = self.node(field).ok()?.visit(None, &mut |columns, _, _| {
-            found = found.or_else(|| self.pages.compression(columns));
-            Ok(())
-        });
-        visited.ok().and(found)
-    }
-
     /// Its sets of attributes of ranges of entries.
     pub fn attribute_sets(&self) -> &[AttributeSet] {
         &self.attributes
@@ -352,6 +336,11 @@ impl Table for RNTuple {
         &self.path
     }
 
+    fn label(&self) -> TableLabel<'_> {
+        let Schema { name, description: title, .. } = &*self.schema;
+        TableLabel { name, title, class_name: CLASS }
+    }
+
     fn cluster_starts(&self) -> &[u64] {
         &self.pages.starts
     }
@@ -371,6 +360,15 @@ impl Table for RNTuple {
 
     fn same_as(&self, column: usize) -> Option<Query> {
         self.fields.get(column)?.same_as.clone()
+    }
+
+    fn compression(&self, column: usize) -> Option<u32> {
+        let mut found = None;
+        let visited = self.node(column).ok()?.visit(None, &mut |columns, _, _| {
+            found = found.or_else(|| self.pages.compression(columns));
+            Ok(())
+        });
+        visited.ok().and(found)
     }
 
     fn fetcher(&self, _: FileIndex) -> Fetcher {

@@ -1,12 +1,14 @@
 //! Items of a file: the trees and objects that its paths name.
 
 use crate::file::File;
-use crate::ntuple::is_ntuple;
+use crate::ntuple::{self, is_ntuple};
 use crate::object::Object;
 use crate::root_file::KeyRecord;
 use crate::tree::Tree;
 use sapwood_core::{Call, Error, Result};
+use sapwood_table::Table;
 use sapwood_tfile::StreamerInfos;
+use std::sync::Arc;
 
 /// Classes of trees that need no class descriptions.
 const TREES: [&str; 3] = ["TTree", "TNtuple", "TNtupleD"];
@@ -83,12 +85,15 @@ pub fn is_tree(class: &str, streamers: &StreamerInfos) -> bool {
     TREES.contains(&class) || streamers.derives_from(class, "TTree")
 }
 
-/// The tree or the RNTuple of a key; `None` if it is neither.
+/// The tree of a key, in any format; `None` if it is none.
 fn open_tree(file: &File, found: &KeyRecord, call: &mut Call<'_>) -> Result<Option<Tree>> {
     let class = found.key.class_name.as_str();
-    if is_ntuple(class) {
-        return Tree::open_ntuple(file.clone(), found, call).map(Some);
-    }
-    let tree = is_tree(class, &found.streamers).then(|| Tree::open(file.clone(), found));
-    tree.transpose()
+    let table: Arc<dyn Table> = if is_ntuple(class) {
+        Arc::new(ntuple::open(file.root(), found, call)?)
+    } else if is_tree(class, &found.streamers) {
+        Arc::new(file.contents().table(file.root(), found)?)
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(Tree::new(file.clone(), found.record.offset, table, None)))
 }

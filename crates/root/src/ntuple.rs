@@ -2,10 +2,10 @@
 
 use crate::root_file::{KeyRecord, RootFile};
 use sapwood_core::{Call, Result};
-use sapwood_rntuple::{Anchor, AttributeSet, Metadata, RNTuple};
+use sapwood_rntuple::{Anchor, AttributeSet, CLASS, Metadata, RNTuple};
 
 /// Classes of RNTuples.
-pub const RNTUPLES: [&str; 2] = ["ROOT::RNTuple", "ROOT::Experimental::RNTuple"];
+pub const RNTUPLES: [&str; 2] = [CLASS, "ROOT::Experimental::RNTuple"];
 
 /// True for the class of an RNTuple.
 pub(crate) fn is_ntuple(class: &str) -> bool {

@@ -2,8 +2,7 @@
 
 use crate::contents::tree_table;
 use crate::file::File;
-use crate::ntuple::{self, RNTUPLES};
-use crate::root_file::KeyRecord;
+use crate::ntuple;
 use sapwood_core::{Call, Column, Error, ErrorKind, Form, Result};
 use sapwood_rntuple::{AttributeSet, RNTuple};
 use sapwood_table::{
@@ -12,6 +11,7 @@ use sapwood_table::{
 };
 use sapwood_tfile::{Key, Record, StreamerInfos};
 use sapwood_ttree::{BranchKind, TreeTable};
+use std::any::Any;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::slice;
@@ -24,28 +24,13 @@ pub struct Tree(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     file: File,
-    format: Format,
+    table: Arc<dyn Table>,
     /// The same with a cache of decoded columns, if there is one.
     cached: Option<Arc<CachedTable>>,
     /// Offset of its record, or of an RNTuple's anchor.
     record: u64,
     /// Offset of its key, if the list of keys has not confirmed it yet.
     assumed: Option<u64>,
-}
-
-#[derive(Debug)]
-enum Format {
-    TTree(Arc<TreeTable>),
-    RNTuple(Arc<RNTuple>),
-}
-
-impl Format {
-    fn table(&self) -> Arc<dyn Table> {
-        match self {
-            Format::TTree(table) => Arc::clone(table) as Arc<dyn Table>,
-            Format::RNTuple(table) => Arc::clone(table) as Arc<dyn Table>,
-        }
-    }
 }
 
 /// Options of reading.
@@ -67,31 +52,18 @@ pub struct MemberInfo {
 }
 
 impl Tree {
-    /// The tree of a key.
-    pub(crate) fn open(file: File, found: &KeyRecord) -> Result<Tree> {
-        let table = file.contents().table(file.root(), found)?;
-        Ok(Tree::of_format(file, found.record.offset, Format::TTree(Arc::new(table)), None))
-    }
-
-    /// The RNTuple of a key.
-    pub(crate) fn open_ntuple(file: File, found: &KeyRecord, call: &mut Call<'_>) -> Result<Tree> {
-        let table = ntuple::open(file.root(), found, call)?;
-        Ok(Tree::of_format(file, found.record.offset, Format::RNTuple(Arc::new(table)), None))
-    }
-
     /// A tree that the list of keys has not confirmed yet; `None` if it is broken, or needs class descriptions.
     pub(crate) fn assumed(file: File, path: &str, key: &Key, record: &Record) -> Option<Tree> {
         let table = tree_table(file.root(), path, key, record, &StreamerInfos::default()).ok()?;
         let plain = table.tree().branches.iter().all(|branch| matches!(branch.kind, BranchKind::Plain));
-        let format = Format::TTree(Arc::new(table));
-        plain.then(|| Tree::of_format(file, record.offset, format, Some(key.offset)))
+        plain.then(|| Tree::new(file, record.offset, Arc::new(table), Some(key.offset)))
     }
 
-    fn of_format(file: File, record: u64, format: Format, assumed: Option<u64>) -> Tree {
+    /// A table of a file, with the offset of its record, and of its key if that was assumed.
+    pub(crate) fn new(file: File, record: u64, table: Arc<dyn Table>, assumed: Option<u64>) -> Tree {
         let shelf = file.root().columns().cloned();
-        let name = record.to_string();
-        let cached = shelf.map(|shelf| Arc::new(CachedTable::new(format.table(), shelf, name)));
-        Tree(Arc::new(Inner { file, format, cached, record, assumed }))
+        let cached = shelf.map(|shelf| CachedTable::new(Arc::clone(&table), shelf, record.to_string()));
+        Tree(Arc::new(Inner { file, table, cached: cached.map(Arc::new), record, assumed }))
     }
 
     /// Offset of the key that was assumed to name the tree.
@@ -106,7 +78,7 @@ impl Tree {
 
     /// The tree as a table of columns, as it is in its file.
     pub fn table(&self) -> Arc<dyn Table> {
-        self.0.format.table()
+        Arc::clone(&self.0.table)
     }
 
     /// The tree as a table of columns, some of which may be in the cache of decoded columns.
@@ -118,32 +90,24 @@ impl Tree {
     }
 
     fn borrowed(&self) -> &dyn Table {
-        match &self.0.format {
-            Format::TTree(table) => &**table,
-            Format::RNTuple(table) => &**table,
-        }
+        &*self.0.table
+    }
+
+    /// The same, with the methods that only one format has; `None` if it is in another.
+    pub fn as_format<T: Table>(&self) -> Option<&T> {
+        (self.borrowed() as &dyn Any).downcast_ref()
     }
 
     /// The same, with the methods that only a TTree has.
     ///
     /// # Errors
-    /// `Unsupported` if it is an RNTuple.
-    pub fn ttree(&self) -> Result<&Arc<TreeTable>> {
-        match &self.0.format {
-            Format::TTree(table) => Ok(table),
-            Format::RNTuple(_) => {
-                let message = format!("'{}' is an RNTuple; this works only with a TTree", self.path());
-                Err(Error::unsupported(message).url(self.file().url()))
-            }
-        }
-    }
-
-    /// The same, with the methods that only an RNTuple has; none if it is a TTree.
-    pub fn rntuple(&self) -> Option<&Arc<RNTuple>> {
-        match &self.0.format {
-            Format::TTree(_) => None,
-            Format::RNTuple(table) => Some(table),
-        }
+    /// `Unsupported` if it is in another format.
+    pub fn ttree(&self) -> Result<&TreeTable> {
+        self.as_format().ok_or_else(|| {
+            let message =
+                format!("'{}' is a {}; this works only with a TTree", self.path(), self.class_name());
+            Error::unsupported(message).url(self.file().url())
+        })
     }
 
     /// The names of its attribute sets, which only RNTuples have.
@@ -163,11 +127,11 @@ impl Tree {
         };
         let set = self.sets().iter().find(|set| set.name() == name).ok_or_else(missing)?;
         let table = ntuple::open_attributes(self.file().root(), self.path(), set, call)?;
-        Ok(Tree::of_format(self.file().clone(), set.offset()?, Format::RNTuple(Arc::new(table)), None))
+        Ok(Tree::new(self.file().clone(), set.offset()?, Arc::new(table), None))
     }
 
     fn sets(&self) -> &[AttributeSet] {
-        self.rntuple().map_or(&[], |table| table.attribute_sets())
+        self.as_format().map_or(&[], RNTuple::attribute_sets)
     }
 
     /// Its path in the file, as requested.
@@ -177,26 +141,17 @@ impl Tree {
 
     /// The name that its writer gave it.
     pub fn name(&self) -> &str {
-        match &self.0.format {
-            Format::TTree(table) => &table.tree().name,
-            Format::RNTuple(table) => table.name(),
-        }
+        self.borrowed().label().name
     }
 
     /// The title or description that its writer gave it.
     pub fn title(&self) -> &str {
-        match &self.0.format {
-            Format::TTree(table) => &table.tree().title,
-            Format::RNTuple(table) => table.description(),
-        }
+        self.borrowed().label().title
     }
 
     /// Its class, such as `TTree`, `TNtuple` or `ROOT::RNTuple`.
     pub fn class_name(&self) -> &str {
-        match &self.0.format {
-            Format::TTree(table) => &table.tree().class_name,
-            Format::RNTuple(_) => RNTUPLES[0],
-        }
+        self.borrowed().label().class_name
     }
 
     /// The first entry of each cluster, in order, then the number of entries; empty if none are recorded.
@@ -216,13 +171,7 @@ impl Tree {
 
     /// How a column is compressed, as ROOT codes it: 100 · algorithm + level.
     pub fn compression(&self, column: usize) -> i64 {
-        let own = match &self.0.format {
-            Format::TTree(table) => {
-                let branch = table.branches().get(column);
-                branch.map(|branch| i64::from(branch.compression)).filter(|own| *own != -1)
-            }
-            Format::RNTuple(table) => table.compression(column).map(i64::from),
-        };
+        let own = self.borrowed().compression(column).map(i64::from);
         own.unwrap_or_else(|| self.file().header().compression.into())
     }
 

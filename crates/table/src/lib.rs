@@ -45,7 +45,7 @@ pub use scan::Scan;
 pub use selection::{Query, Selection};
 pub use table::{
     Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnContent, ColumnPlan, ColumnSchema, EntryStatistics,
-    Table, chunk_content,
+    Table, TableLabel, chunk_content,
 };
 
 pub use sapwood_core::{Extremes, Statistics};

@@ -4,6 +4,7 @@ use crate::selection::{Query, Selection};
 use bytes::Bytes;
 use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Error, Form, Result, Statistics};
 use sapwood_fetch::{Fetcher, FileIndex};
+use std::any::Any;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,13 +15,17 @@ use std::time::Duration;
 /// A table names the *chunks* (a TTree's baskets, an RNTuple's pages) that hold some entries of a column, and turns
 /// their bytes into values. It plans no requests and fetches no chunks: [`read`](crate::read),
 /// [`Scan`](crate::Scan), [`EntryRead`](crate::EntryRead), [`CutRead`](crate::CutRead) and [`Lazy`](crate::Lazy) do.
-/// `sapwood_testkit::table::check` tests an implementation.
-pub trait Table: Debug + Send + Sync {
+/// `sapwood_testkit::table::check` tests an implementation. Whoever needs more than all formats have asks [`Any`] for the
+/// type of one.
+pub trait Table: Any + Debug + Send + Sync {
     /// The URL of the file with the table, without secrets.
     fn url(&self) -> &str;
 
     /// The path of the table in that file.
     fn path(&self) -> &str;
+
+    /// What its writer called the table.
+    fn label(&self) -> TableLabel<'_>;
 
     /// Number of entries. Default: where the last cluster ends.
     fn entries(&self) -> u64 {
@@ -39,6 +44,12 @@ pub trait Table: Debug + Send + Sync {
     /// The member of another column that has the same values as a column, from the same chunks: whoever reads both decodes
     /// them once. Default: none.
     fn same_as(&self, column: usize) -> Option<Query> {
+        let _ = column;
+        None
+    }
+
+    /// How a column is compressed, as ROOT codes it: 100 · algorithm + level. Default: `None`, if only the file says so.
+    fn compression(&self, column: usize) -> Option<u32> {
         let _ = column;
         None
     }
@@ -123,11 +134,13 @@ macro_rules! forward_table {
     ($self:ident => $inner:expr) => {
         fn url(&$self) -> &str { $inner.url() }
         fn path(&$self) -> &str { $inner.path() }
+        fn label(&$self) -> $crate::TableLabel<'_> { $inner.label() }
         fn entries(&$self) -> u64 { $inner.entries() }
         fn cluster_starts(&$self) -> &[u64] { $inner.cluster_starts() }
         fn column_count(&$self) -> usize { $inner.column_count() }
         fn schema(&$self, column: usize) -> Option<$crate::ColumnSchema<'_>> { $inner.schema(column) }
         fn same_as(&$self, column: usize) -> Option<$crate::Query> { $inner.same_as(column) }
+        fn compression(&$self, column: usize) -> Option<u32> { $inner.compression(column) }
         fn locate(&$self, selections: &[$crate::Selection], call: &mut Call<'_>) -> Result<()> {
             $inner.locate(selections, call)
         }
@@ -148,6 +161,17 @@ macro_rules! forward_table {
             $inner.statistics(column, call)
         }
     };
+}
+
+/// What the writer of a table called it.
+#[derive(Debug, Clone, Copy)]
+pub struct TableLabel<'t> {
+    /// Its name.
+    pub name: &'t str,
+    /// Its title or description.
+    pub title: &'t str,
+    /// Its class in ROOT, such as `TTree`, `TNtuple` or `ROOT::RNTuple`.
+    pub class_name: &'t str,
 }
 
 /// The name, type and content of a column.

@@ -53,7 +53,8 @@ pub(super) fn copy(
         let chosen = tree.chosen(position, ranges);
         for name in table.attribute_sets() {
             let set = table.attribute_set(name, call)?;
-            let set = set.rntuple().ok_or_else(|| Error::corrupt("an attribute set is no RNTuple"))?;
+            let set: &RNTuple =
+                set.as_format().ok_or_else(|| Error::corrupt("an attribute set is no RNTuple"))?;
             let set = Arc::new(set.with_objects_as_bytes());
             let signatures = set.signatures();
             let known = sets.iter().position(|known| known.name == name);

@@ -5,13 +5,12 @@ use sapwood_core::{Call, Error, ErrorKind, Result};
 use sapwood_rntuple::RNTuple;
 use sapwood_root::{File, RNTUPLES};
 use sapwood_table::Table;
-use std::sync::Arc;
 
 /// A tree or an RNTuple of an input.
 #[derive(Debug)]
 pub(super) enum InputTable {
     Tree(Box<InputTree>),
-    RNTuple(Arc<RNTuple>),
+    RNTuple(Box<RNTuple>),
 }
 
 impl InputTable {
@@ -30,8 +29,8 @@ impl InputTable {
             return InputTree::open(file, path, cycle, call).map(Box::new).map(InputTable::Tree);
         }
         let tree = file.tree(path, Some(cycle), call)?;
-        let table = tree.rntuple().ok_or_else(|| Error::corrupt("a key names another class"))?;
-        Ok(InputTable::RNTuple(Arc::clone(table)))
+        let table: &RNTuple = tree.as_format().ok_or_else(|| Error::corrupt("a key names another class"))?;
+        Ok(InputTable::RNTuple(Box::new(table.clone())))
     }
 
     pub(super) fn is_rntuple(&self) -> bool {

@@ -9,6 +9,7 @@ use sapwood_core::{Error, Result};
 use sapwood_rntuple::RNTuple;
 use sapwood_rntuple::write::{CopiedFields, RNTupleBuilder, RNTupleOptions, StoredPage};
 use sapwood_sink::Sink;
+use sapwood_table::Table;
 use sapwood_tfile::write::{DirectoryId, FileWriter};
 
 /// A new file, and the sink for its bytes.
@@ -112,7 +113,8 @@ impl OutputFile {
         sizes.cluster = options.cluster.unwrap_or(sizes.cluster);
         sizes.page_size = options.basket_size.map_or(sizes.page_size, |size| size as usize);
         let mut place = |parts| self.file.blob(directory, parts);
-        let builder = RNTupleBuilder::like(first.name(), first.description(), fields, sizes, &mut place)?;
+        let label = first.label();
+        let builder = RNTupleBuilder::like(label.name, label.title, fields, sizes, &mut place)?;
         self.flush()?;
         let format = Format::RNTuple(Box::new(builder));
         Ok(NewTable { format, directory, name: name.to_owned(), title: String::new() })

@@ -88,7 +88,7 @@ fn rntuple(
     call: &mut Call<'_>,
 ) -> Result<Arc<RNTuple>> {
     let (table, _) = tree.table(position, inputs, call)?;
-    let table = table.rntuple().ok_or_else(|| Error::usage("a tree among RNTuples"))?;
+    let table: &RNTuple = table.as_format().ok_or_else(|| Error::usage("a tree among RNTuples"))?;
     Ok(Arc::new(table.with_objects_as_bytes()))
 }
 

@@ -4,8 +4,8 @@ use crate::corpus;
 use bytes::Bytes;
 use sapwood_codec::Compression;
 use sapwood_core::{Buffer, Call, Column, Deadline, Form, Primitive};
-use sapwood_rntuple::RNTuple;
 use sapwood_rntuple::write::{FieldSpec, RNTupleBuilder, RNTupleOptions};
+use sapwood_rntuple::{CLASS, RNTuple};
 use sapwood_table::Table;
 use sapwood_table::write::{ClusterSize, ColumnView};
 use sapwood_tfile::write::{Datime, FileStamp, FileWriter};
@@ -191,7 +191,8 @@ fn what_is_written_is_read() {
         if clusters > 0 {
             assert_eq!(table.cluster_starts().len() - 1, clusters);
         }
-        assert_eq!((table.name(), table.description()), ("t", "all"));
+        let label = table.label();
+        assert_eq!((label.name, label.title, label.class_name), ("t", "all", CLASS));
         for ((name, given), (number, found)) in columns.iter().zip(read(&table).into_iter().enumerate()) {
             assert_eq!(table.schema(number).unwrap().title, format!("about {name}"));
             assert!(*given == found, "{name} with {options:?}: {given:?} became {found:?}");

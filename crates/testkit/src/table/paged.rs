@@ -12,7 +12,7 @@ use sapwood_source::Source;
 use sapwood_table::pool::wait;
 use sapwood_table::{
     Chunk, ChunkBytes, ChunkContent, ClusterPart, ColumnContent, ColumnPlan, ColumnSchema, EntryStatistics,
-    FileIndex, Selection, Table, chunk_content, entries_of_page,
+    FileIndex, Selection, Table, TableLabel, chunk_content, entries_of_page,
 };
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -86,6 +86,10 @@ impl Table for PagedTable {
 
     fn path(&self) -> &str {
         "paged"
+    }
+
+    fn label(&self) -> TableLabel<'_> {
+        TableLabel { name: "paged", title: "", class_name: "" }
     }
 
     fn cluster_starts(&self) -> &[u64] {

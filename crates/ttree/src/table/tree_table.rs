@@ -10,7 +10,7 @@ use sapwood_core::{Call, Error, Form, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_streamer::Compiler;
 use sapwood_table::{
-    Chunk, ColumnContent, ColumnPlan, ColumnSchema, EntryStatistics, FileIndex, Selection, Table,
+    Chunk, ColumnContent, ColumnPlan, ColumnSchema, EntryStatistics, FileIndex, Selection, Table, TableLabel,
 };
 use std::collections::HashMap;
 use std::ops::Range;
@@ -149,6 +149,11 @@ impl Table for TreeTable {
         &self.path
     }
 
+    fn label(&self) -> TableLabel<'_> {
+        let TTree { name, title, class_name, .. } = &self.tree;
+        TableLabel { name, title, class_name }
+    }
+
     fn entries(&self) -> u64 {
         self.tree.entries
     }
@@ -172,6 +177,10 @@ impl Table for TreeTable {
         let (name, title, typename) = (&branch.path, &branch.title, &branch_type.typename);
         let group = self.storage.group(column);
         Some(ColumnSchema { name, title, typename, group, content, count_column })
+    }
+
+    fn compression(&self, column: usize) -> Option<u32> {
+        u32::try_from(self.tree.branches.get(column)?.compression).ok()
     }
 
     fn fetcher(&self, file: FileIndex) -> Fetcher {
