@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+smallest_block: int  # bytes; smaller blocks are refused
 error_codes: list[str]  # of all kinds of errors
 compression_algorithms: list[tuple[str, int, int]]  # name in settings, hundreds of ROOT's number, usual level
 

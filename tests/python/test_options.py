@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import sys
 import time
@@ -130,6 +131,11 @@ def test_values_are_checked(events_file: Path) -> None:
         sapwood.open(events_file, probe_interval=-1)
     with pytest.raises(errors.UsageError, match="'tries' must be at least 1"):
         sapwood.RetryPolicy(tries=0)
+    with pytest.raises(errors.UsageError, match="'budget' must be a number of seconds, at least 0"):
+        sapwood.RetryPolicy(budget=-1)
+    sapwood.open(events_file, retry=sapwood.RetryPolicy(budget=math.inf)).close()
+    with pytest.raises(errors.UsageError, match="'lazy_download' must be at least 4096 bytes"):
+        sapwood.open(events_file, lazy_download=4095)
     with pytest.raises(TypeError, match="did you mean 'read_timeout'"):
         sapwood.open(events_file, read_timeut=1)
 

@@ -1,7 +1,7 @@
 //! The open files, by the numbers that callers have for them.
 
 use crate::outcome::refused;
-use sapwood_core::{Call, Deadline, Error, ErrorKind, Result, Segments};
+use sapwood_core::{Call, Deadline, Error, ErrorKind, Result, Segments, stated_time};
 use sapwood_root::RawFile;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,8 +51,8 @@ pub(crate) fn timed<T>(
     usual: Duration,
     work: impl FnOnce(&mut Call<'_>) -> Result<T>,
 ) -> Result<T> {
-    let given = Duration::try_from_secs_f64(seconds)
-        .map_err(|_| refused(format!("a deadline of {seconds} seconds is invalid")))?;
+    let given =
+        stated_time(seconds).ok_or_else(|| refused(format!("a deadline of {seconds} seconds is invalid")))?;
     let time = if given.is_zero() { usual } else { given };
     work(&mut Call::new(Deadline::after(time), &mut || false))
 }

@@ -2,7 +2,7 @@
 
 use crate::outcome::refused;
 use crate::replicas::{Rule, urls};
-use sapwood_core::{Deadline, Error, Result};
+use sapwood_core::{Deadline, Error, Result, stated_time};
 use sapwood_fetch::blocks::{BlockOptions, CacheOptions};
 use sapwood_root::OpenOptions;
 use std::str::FromStr;
@@ -12,11 +12,6 @@ use std::time::Duration;
 const VARIABLE: &str = "SAPWOOD_OPTIONS";
 const CACHE_VARIABLE: &str = "SAPWOOD_CACHE";
 const CACHE_SIZE_VARIABLE: &str = "SAPWOOD_CACHE_SIZE";
-
-/// The smallest block that is worth a request.
-const SMALLEST_BLOCK: u64 = 4096;
-/// Seconds that the core takes for "for ever".
-const FOREVER: f64 = 1e15;
 
 /// Options of opening a file.
 #[cfg_attr(test, derive(Debug))]
@@ -112,7 +107,9 @@ impl Blocks {
             _ => Some(Some(bytes(name, value)?)),
         };
         match self.block_size {
-            Some(Some(size)) if size < SMALLEST_BLOCK => Err(invalid(name).hint("at least 4096 bytes")),
+            Some(Some(size)) if size < BlockOptions::SMALLEST => {
+                Err(invalid(name).hint(format!("at least {} bytes", BlockOptions::SMALLEST)))
+            }
             _ => Ok(()),
         }
     }
@@ -142,9 +139,7 @@ fn invalid(name: &str) -> Error {
 }
 
 fn seconds(name: &str, value: &str) -> Result<Duration> {
-    let found = f64::from_str(value).ok().filter(|&seconds| seconds >= 0.0);
-    let found = found.and_then(|seconds| Duration::try_from_secs_f64(seconds.min(FOREVER)).ok());
-    found.ok_or_else(|| invalid(name).hint("it is a number of seconds"))
+    value.parse().ok().and_then(stated_time).ok_or_else(|| invalid(name).hint("it is a number of seconds"))
 }
 
 fn at_least_one<T: FromStr + PartialOrd + From<u8>>(name: &str, value: &str) -> Result<T> {
@@ -201,7 +196,7 @@ mod tests {
         assert_eq!((blocks.block_size, blocks.scratch_size), (1 << 20, 2_000_000_000));
         let cache = blocks.cache.unwrap();
         assert_eq!((cache.directory.to_str(), cache.size), (Some("/c"), 3000));
-        assert_eq!(cache.max_age, Duration::from_secs_f64(FOREVER));
+        assert_eq!(Some(cache.max_age), stated_time(f64::INFINITY));
     }
 
     #[test]

@@ -1,6 +1,14 @@
-//! Deadlines: no wait is unbounded.
+//! Deadlines: no wait is unbounded. Times, as callers state them.
 
 use std::time::{Duration, Instant};
+
+/// For ever, as a time that can be added to others.
+const FOREVER: Duration = Duration::from_secs(1_000_000_000_000_000);
+
+/// The time that a caller states in seconds, which may be infinite; `None` if it is negative or not a number.
+pub fn stated_time(seconds: f64) -> Option<Duration> {
+    (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(FOREVER).min(FOREVER))
+}
 
 /// The moment at which a call gives up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,5 +56,18 @@ impl Deadline {
 impl Default for Deadline {
     fn default() -> Self {
         Deadline::after(Self::DEFAULT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_in_options_may_be_infinite_but_not_negative() {
+        assert_eq!(stated_time(2.5), Some(Duration::from_millis(2500)));
+        assert_eq!([1e16, 1e300, f64::INFINITY].map(stated_time), [Some(FOREVER); 3]);
+        assert_eq!([-1.0, f64::NEG_INFINITY, f64::NAN].map(stated_time), [None; 3]);
+        let _ = Instant::now() + FOREVER;
     }
 }

@@ -6,7 +6,7 @@
 //! - [`ByteRange`], [`Segments`], [`ParseStep`]: how parsers ask for bytes without doing I/O.
 //! - [`FilePiece`]: how writers return them.
 //! - [`Form`], [`Column`], [`Buffer`]: arrays, as they leave sapwood.
-//! - [`Call`], [`Deadline`]: no wait is unbounded, and each can be interrupted.
+//! - [`Call`], [`Deadline`]: no wait is unbounded, and each can be interrupted; [`stated_time`]: times in options.
 //! - [`Counters`]: what a read cost, [`ColumnCosts`]: by column; [`EventLog`]: what happened at its sources.
 //! - [`WORK`]: what the threads of the process have spent their time on.
 //! - [`printable`]: text of files and servers, safe to show.
@@ -40,7 +40,7 @@ pub use call::{Call, Interrupt};
 pub use column::Column;
 pub use column_costs::{ColumnCost, ColumnCosts};
 pub use counters::{Counter, CounterValues, Counters};
-pub use deadline::Deadline;
+pub use deadline::{Deadline, stated_time};
 pub use error::{Error, ErrorKind, Result};
 pub use event_log::{EventLog, LoggedEvent, SourceEvent};
 pub use file_piece::FilePiece;

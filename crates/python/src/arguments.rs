@@ -5,6 +5,7 @@ use crate::sink::ObjectSink;
 use pyo3::prelude::*;
 use sapwood::write::{ClusterSize, Compression, Sink, create_sink};
 use sapwood::{Deadline, Error, Result};
+use sapwood_core::stated_time;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -12,9 +13,9 @@ use std::time::Duration;
 pub(crate) fn deadline(seconds: Option<f64>) -> PyResult<Deadline> {
     match seconds {
         None => Ok(Deadline::default()),
-        Some(seconds) => match Duration::try_from_secs_f64(seconds) {
-            Ok(time) => Ok(Deadline::after(time)),
-            Err(_) => Err(exception(&Error::usage(format!("a deadline of {seconds} seconds is invalid")))),
+        Some(seconds) => match stated_time(seconds) {
+            Some(time) => Ok(Deadline::after(time)),
+            None => Err(exception(&Error::usage(format!("a deadline of {seconds} seconds is invalid")))),
         },
     }
 }
@@ -26,8 +27,8 @@ pub(crate) fn job_deadline(seconds: Option<f64>) -> PyResult<Deadline> {
 
 /// A duration in seconds from an option.
 pub(crate) fn seconds(name: &str, seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|_| exception(&Error::usage(format!("the option {name}={seconds} is invalid"))))
+    stated_time(seconds)
+        .ok_or_else(|| exception(&Error::usage(format!("the option {name}={seconds} is invalid"))))
 }
 
 /// A compression by ROOT's number.

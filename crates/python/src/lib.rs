@@ -81,6 +81,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::logging::install();
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("smallest_block", sapwood::BlockOptions::SMALLEST)?;
         module.add("error_codes", crate::error::codes())?;
         module.add("compression_algorithms", crate::write::algorithms())
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,8 +25,6 @@ FORM_VARIABLE: Final = "SAPWOOD_CACHE_FORM"
 """Environment variable with the form of the cache, for files opened without ``cache_form=``."""
 
 _FORMS: Final = ("blocks", "columns")
-
-_MIN_BLOCK_SIZE: Final = 4096
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,7 @@ def block_options(options: Mapping[str, Any]) -> BlockOptions | None:
         return None
     block_size = None if lazy_download is True else lazy_download
     return BlockOptions(
-        block_size=_size("lazy_download", block_size, _MIN_BLOCK_SIZE),
+        block_size=_size("lazy_download", block_size, _core.smallest_block),
         scratch_size=_size("scratch_size", options.get("scratch_size"), 0),
         cache=directory,
         cache_size=_cache_size(options),
@@ -179,5 +176,4 @@ def _seconds(age: Any) -> float | None:
         raise ArgumentTypeError(f"'cache_max_age' must be a number of seconds or a timedelta, not {age!r}")
     if not age >= 0:
         raise UsageError(f"'cache_max_age' must be a number of seconds, at least 0, not {age!r}")
-    # The core takes no infinite time.
-    return min(float(age), 1e15) if math.isinf(age) else float(age)
+    return float(age)

@@ -56,5 +56,5 @@ def _check_seconds(name: str, seconds: Any) -> None:
         return
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         raise ArgumentTypeError(f"{name!r} must be a number of seconds, not {seconds!r}")
-    if not 0 <= seconds <= 1e15:
+    if not seconds >= 0:
         raise UsageError(f"{name!r} must be a number of seconds, at least 0, not {seconds!r}")

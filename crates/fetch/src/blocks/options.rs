@@ -15,6 +15,11 @@ pub struct BlockOptions {
     pub cache: Option<CacheOptions>,
 }
 
+impl BlockOptions {
+    /// Bytes of the smallest block that is worth a request: callers refuse others.
+    pub const SMALLEST: u64 = 4096;
+}
+
 impl Default for BlockOptions {
     fn default() -> Self {
         BlockOptions { block_size: 16 << 20, scratch_size: 4 << 30, cache: None }
