@@ -68,9 +68,9 @@ def _print(document: dict[str, Any]) -> None:
         Column("label", style="bold", least=16),
         Column("instance", least=8),
         Column("process", least=8),
-        Column("class", style="cyan", last=True, least=16),
+        Column("class", style="cyan", last=1, least=16),
         Column("per"),
-        *numbers("compressed", last=True),
+        *numbers("compressed", last=1),
         *numbers("uncompressed", "ratio"),
     ]
     rows = [

@@ -23,19 +23,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: title, alignment, whether it is dropped last, and a style for terminals."""
+    """A column of a table: title, alignment, how long it is kept, and a style for terminals."""
 
     title: str
     right: bool = False
     """Numbers are aligned on the right. They are never wrapped or cut."""
-    last: bool = False
-    """In a narrow terminal, columns are dropped from the right, those marked ``last`` after all others."""
+    last: int = 0
+    """In a narrow terminal, columns with the least of these are dropped first, and among these from the right.
+    The first column is never dropped."""
     style: str = ""
     least: int = LEAST_TEXT
     """Text wraps to this width before columns are dropped."""
 
 
-def numbers(*titles: str, last: bool = False) -> list[Column]:
+def numbers(*titles: str, last: int = 0) -> list[Column]:
     """Columns of numbers, which are aligned on the right."""
     return [Column(title, right=True, last=last) for title in titles]
 
@@ -149,7 +150,8 @@ def _print_in_terminal(
         )
     for row in rows:
         table.add_row(*(Text(row[i]) for i in fitted.widths))
-    Console(width=width).print(table)
+    # Both sizes, because Rich takes terminals that can do nothing but print for 80 characters wide.
+    Console(width=width, height=len(rows)).print(table)
     if fitted.dropped:
         names = ", ".join(columns[i].title for i in fitted.dropped)
         print(

@@ -48,7 +48,7 @@ def ls(directory: Directory = None, as_json: Json = False) -> None:
     ]
     kept = [f"{sum(one.blocks for one in found):,}", f"{sum(one.columns for one in found):,}"]
     total = [human_bytes(sum(one.nbytes for one in found)), "", *kept, "", ""]
-    titles = [*numbers("cached", "of", "blocks", "columns"), Column("used"), Column("file", last=True)]
+    titles = [*numbers("cached", "of", "blocks", "columns"), Column("used"), Column("file", last=1)]
     print_table(titles, rows, total)
 
 

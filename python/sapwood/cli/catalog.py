@@ -97,7 +97,7 @@ def refresh(
         rows = [
             [one.name, _version(one.before), _version(one.version), str(one.error or "")] for one in found
         ]
-        print_table([Column("dataset"), *numbers("before", "now"), Column("error", last=True)], rows)
+        print_table([Column("dataset"), *numbers("before", "now"), Column("error", last=1)], rows)
     if any(one.error is not None for one in found):
         raise typer.Exit(FAILED)
 
@@ -253,7 +253,7 @@ def _print_datasets(datasets: Sequence[Dataset]) -> None:
         for one in datasets
     ]
     titles = [Column("dataset"), *numbers("version", "products", "entries", "size")]
-    print_table([*titles, Column("changed"), Column("location", last=True)], rows)
+    print_table([*titles, Column("changed"), Column("location", last=1)], rows)
 
 
 def _print_products(products: Sequence[Product]) -> None:
@@ -284,7 +284,7 @@ def _print_versions(versions: Sequence[Version]) -> None:
         for one in versions
     ]
     titles = [*numbers("version"), Column("time"), Column("operation"), *numbers("entries")]
-    print_table([*titles, Column("who"), Column("tags", last=True)], rows)
+    print_table([*titles, Column("who"), Column("tags", last=1)], rows)
 
 
 def _print_matches(matches: Sequence[Match]) -> None:
@@ -300,7 +300,7 @@ def _print_matches(matches: Sequence[Match]) -> None:
         for one in matches
     ]
     titles = [Column("dataset"), Column("product"), *numbers("since", "entries", "size")]
-    print_table([*titles, Column("location", last=True)], rows)
+    print_table([*titles, Column("location", last=1)], rows)
 
 
 def _print_related(title: str, of: str, related: Sequence[Related]) -> None:
@@ -315,7 +315,7 @@ def _print_related(title: str, of: str, related: Sequence[Related]) -> None:
         ]
         for one in related
     ]
-    print_table([Column(title, last=True), Column(of), Column("steps", right=True)], rows)
+    print_table([Column(title, last=1), Column(of), Column("steps", right=True)], rows)
 
 
 def _dicts(records: Sequence[Record]) -> list[dict[str, Any]]:

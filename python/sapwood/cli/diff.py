@@ -86,8 +86,8 @@ def diff(
 
 
 def _print(differences: list[Difference]) -> None:
-    columns = [Column("object", style="bold"), Column("what", style="bold", last=True, least=12)]
-    columns += [Column("difference", last=True), *numbers("entry", last=True)]
+    columns = [Column("object", style="bold"), Column("what", style="bold", last=1, least=12)]
+    columns += [Column("difference", last=1), *numbers("entry", last=1)]
     columns += [Column("first", least=LEAST_VALUE), Column("second", least=LEAST_VALUE)]
     rows = [
         [

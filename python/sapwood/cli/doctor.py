@@ -87,6 +87,6 @@ def _print(steps: list[dict[str, Any]]) -> None:
         Column("step", style="bold"),
         Column("result"),
         Column("time", right=True),
-        Column("details", last=True),
+        Column("details", last=1),
     ]
     print_table(columns, rows)

@@ -140,7 +140,7 @@ def _print(values: dict[str, list[Any]]) -> None:
     # Names may wrap at half of the width, so that the values need not.
     room = LONGEST if width is None else max(LEAST_TEXT, width - GAP - min(names, (width - GAP + 1) // 2))
     rows = [[name, shorten("  ".join(map(text, column)), room)] for name, column in values.items()]
-    print_table([Column("column", style="bold"), Column("values", last=True)], rows)
+    print_table([Column("column", style="bold"), Column("values", last=1)], rows)
 
 
 def text(value: Any) -> str:

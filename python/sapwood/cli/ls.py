@@ -172,15 +172,17 @@ def _print(document: dict[str, Any], long: bool) -> None:
 
 
 def _print_keys(rows: list[dict[str, Any]], long: bool) -> None:
+    # Names, entries and classes are kept longest, then what --long asks for.
     columns = [
         Column("key", style="bold"),
-        Column("class", style="cyan", last=True),
-        *numbers("entries", "branches", "compressed", "uncompressed", "ratio"),
+        Column("class", style="cyan", last=2),
+        *numbers("entries", last=3),
+        *numbers("branches", "compressed", "uncompressed", "ratio"),
         Column("compression"),
     ]
     if long:
-        columns += [*numbers("record", "offset", last=True), Column("written", last=True)]
-        columns.append(Column("title", last=True, least=12))
+        columns += [*numbers("record", "offset", last=1), Column("written", last=1)]
+        columns.append(Column("title", last=1, least=12))
     lines = []
     for row in rows:
         line = [row["name"] + (f";{row['cycle']}" if long else ""), row["class"], *[""] * 6]

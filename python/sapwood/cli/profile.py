@@ -42,7 +42,7 @@ def show(profile: ProfileName, as_json: Json = False) -> None:
         for use in found.trees
         for column, share, windows in by_share(use)
     ]
-    titles = [Column("column", last=True), Column("tree"), Column("schema")]
+    titles = [Column("column", last=1), Column("tree"), Column("schema")]
     print_table([*numbers("used", "of windows"), *titles], rows)
 
 
@@ -62,7 +62,7 @@ def ls(as_json: Json = False) -> None:
         print_json({"profiles": profiles})
         return
     rows = [[one.name, f"{trees:,}", f"{columns:,}", str(one.path)] for one, trees, columns in counts]
-    print_table([Column("profile"), *numbers("trees", "columns"), Column("file", last=True)], rows)
+    print_table([Column("profile"), *numbers("trees", "columns"), Column("file", last=1)], rows)
 
 
 @app.command()

@@ -297,7 +297,7 @@ def log(
         time = datetime.fromtimestamp(one["time_ms"] / 1000, timezone.utc)
         what = [one["operation"], one.get("what") or "", one.get("who") or ""]
         rows.append([f"v{one['n']}", f"{time:%Y-%m-%d %H:%M}", *what])
-    titles = [Column("time"), Column("operation"), Column("details", last=True), Column("who")]
+    titles = [Column("time"), Column("operation"), Column("details", last=1), Column("who")]
     print_table([*numbers("version"), *titles], rows)
 
 

@@ -92,8 +92,8 @@ def _show(path: Path, as_json: bool) -> None:
         for process in processes
         for file in process["files"]
     ]
-    titles = [Column("file", last=True), *numbers("requests", "bytes", "failed")]
-    print_table([*titles, Column("servers", last=True)], rows)
+    titles = [Column("file", last=1), *numbers("requests", "bytes", "failed")]
+    print_table([*titles, Column("servers", last=1)], rows)
     print_line()
     rows = [
         [
@@ -118,7 +118,7 @@ def _show(path: Path, as_json: bool) -> None:
     ]
     if rows:
         print_line()
-        print_table([Column("written", last=True), *numbers("entries", "bytes", "seconds")], rows)
+        print_table([Column("written", last=1), *numbers("entries", "bytes", "seconds")], rows)
     if recorded["unreadable_bytes"]:
         print_line()
         print_line(f"{counted(recorded['unreadable_bytes'], 'byte')} of the recording cannot be read")

@@ -124,8 +124,8 @@ def tune(
         return
     if found.findings:
         findings = [(one.then, one.now, one.holds) for one in found.findings]
-        print_table([Column("then", last=True), Column("now", last=True), Column("holds")], findings)
-    titles = [Column("goal"), Column("layout"), Column("command", last=True)]
+        print_table([Column("then", last=1), Column("now", last=1), Column("holds")], findings)
+    titles = [Column("goal"), Column("layout"), Column("command", last=1)]
     rows = [
         [one.goal.name, one.best.point.label, one.command or "(unchanged)"] for one in found.recommendations
     ]

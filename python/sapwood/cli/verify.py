@@ -82,16 +82,16 @@ def _print(file: FileReport, everything: bool) -> None:
     if shown:
         columns = [
             Column("offset", right=True),
-            Column("object", last=True, style="bold"),
+            Column("object", last=1, style="bold"),
             Column("entries", right=True),
-            Column("problem", last=True),
+            Column("problem", last=1),
         ]
         print_table(columns, [_row(finding) for finding in shown])
     if file.damage_count > len(shown) and not everything:
         print_line(f"{file.damage_count - len(shown):,} more; to print all that were recorded, use --all")
     lost = [row for tree in file.trees for row in _lost(tree)]
     if lost:
-        print_table([Column("lost", last=True), Column("entries", last=True)], lost)
+        print_table([Column("lost", last=1), Column("entries", last=1)], lost)
     if everything:
         _print_not_decoded(file)
     if file.error is not None:
@@ -132,7 +132,7 @@ def _print_not_decoded(file: FileReport) -> None:
     for tree in file.trees:
         rows += [[f"{tree.path};{tree.cycle} {branch}", why] for branch, why in tree.not_decoded.items()]
     if rows:
-        print_table([Column("not decoded", last=True), Column("reason", last=True)], rows)
+        print_table([Column("not decoded", last=1), Column("reason", last=1)], rows)
 
 
 def _summary(report: VerifyReport) -> None:

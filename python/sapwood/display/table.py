@@ -13,11 +13,12 @@ LEAST_TEXT = 24
 
 @dataclass(frozen=True)
 class Extent:
-    """The width of a column: on one line, with its text wrapped, and whether it is dropped last."""
+    """The width of a column: on one line, with its text wrapped, and how long it is kept."""
 
     full: int
     least: int
-    last: bool = False
+    last: int = 0
+    """Columns with the least of these are dropped first."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Fit:
 def fit(extents: Sequence[Extent], width: int) -> Fit:
     """Fits columns into a width.
 
-    Columns are dropped from the right; those marked ``last`` only after all others, and the first never.
+    Columns with the least ``last`` are dropped first, and among these from the right; the first column never.
 
     >>> columns = [Extent(40, 24), Extent(9, 9), Extent(12, 12)]
     >>> fit(columns, 60).widths, fit(columns, 60).dropped
@@ -42,7 +43,7 @@ def fit(extents: Sequence[Extent], width: int) -> Fit:
     ({0: 29, 1: 9}, [2])
     """
     shown = list(range(len(extents)))
-    order = sorted(shown[1:], key=lambda i: (not extents[i].last, i))
+    order = sorted(shown[1:], key=lambda i: (-extents[i].last, i))
     while order and _total([extents[i].least for i in shown]) > width:
         shown.remove(order.pop())
     widths = {i: extents[i].least for i in shown}

@@ -167,6 +167,31 @@ def test_show_has_complete_types_and_names(terminal: Callable[..., str], source:
 
 
 @at_all_widths
+@pytest.mark.parametrize("long", [(), ("-l",)], ids=["ls", "ls -l"])
+def test_ls_has_names_and_entries_in_every_width(
+    terminal: Callable[..., str], source: Path, width: int, long: tuple[str, ...]
+) -> None:
+    titles, rows, dropped = table(terminal(width, "ls", *long, source))
+    cycle = ";1" if long else ""
+    for name, entries in ("Events", "3,000"), ("wide", "3"):
+        row = next(row for row in rows if row[0] == name + cycle)
+        assert row[titles.index("entries")] == entries
+    assert titles[:3] == ["key", "class", "entries"] and "key" not in dropped
+    assert not dropped or width < 200
+    if long and width >= 80:
+        assert {"record", "offset", "written"} <= set(titles)
+
+
+@at_all_widths
+def test_terminals_that_can_only_print_have_their_width(
+    terminal: Callable[..., str], source: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    usual = terminal(width, "ls", "-l", source)
+    monkeypatch.setenv("TERM", "dumb")
+    assert terminal(width, "ls", "-l", source) == usual
+
+
+@at_all_widths
 def test_head_has_complete_numbers(terminal: Callable[..., str], source: Path, width: int) -> None:
     shown = terminal(width, "head", f"{source}:Events", "-n", "2")
     assert "1.15, 2.25" in shown and FOOTNOTE not in shown
@@ -196,7 +221,7 @@ def test_the_columns_that_are_shown_fit(seed: int) -> None:
     random = np.random.default_rng(seed)
     for width in (1, 10, 60, 80, 200):
         extents = [
-            Extent(full, int(random.integers(1, full + 1)), bool(random.integers(2)))
+            Extent(full, int(random.integers(1, full + 1)), int(random.integers(4)))
             for full in map(int, random.integers(1, 60, random.integers(1, 12)))
         ]
         found = fit(extents, width)
@@ -204,8 +229,8 @@ def test_the_columns_that_are_shown_fit(seed: int) -> None:
         assert 0 in found.widths and sorted([*found.widths, *found.dropped]) == list(range(len(extents)))
         if len(found.widths) > 1:
             assert all(extents[i].least <= cells <= extents[i].full for i, cells in found.widths.items())
-        shown_last = [i for i in found.widths if i and not extents[i].last]
-        assert not (shown_last and any(extents[i].last for i in found.dropped))
+        kept = [(extents[i].last, -i) for i in found.widths if i]
+        assert not kept or max(((extents[i].last, -i) for i in found.dropped), default=(0, -99)) < min(kept)
 
 
 def test_a_wide_tree_shows_its_first_columns(sapwood: Callable[..., Any], source: Path) -> None:
