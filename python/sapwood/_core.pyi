@@ -321,6 +321,8 @@ class File:
     def uses(self) -> list[tuple[str | None, tuple[int, ...], tuple[int, ...], float]]:
         """The traffic of each server: (server, requests for one range, those for several, busy seconds),
         where requests are (number, bytes, squares of bytes, ranges, squares of ranges)."""
+    def messages(self) -> list[tuple[str | None, int, int]]:
+        """The requests to each server and the ranges in them: (server, requests, ranges)."""
     def event_log(self) -> tuple[list[tuple[float, str | None, str, str, int]], int]:
         """The events at the sources: (seconds since opening began, server, event, message, repetitions); and
         how many events were dropped. Like `counters`, also after closing."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import s3_server
 import testkit
+from report_sums import assert_adds_up
 from same_arrays import assert_same_arrays
 from testkit import Running
 
@@ -56,6 +57,7 @@ def test_the_same_arrays_as_from_disk(known: s3_server.Server, events_file: Path
     with sapwood.open(f"{URL}:Events") as far, sapwood.open(f"{events_file}:Events") as near:
         assert_same_arrays(near, far)
         assert far.file.report().unplanned_reads == 0
+        assert_adds_up(far.file.report())
         assert far.file.file_path == URL
 
 

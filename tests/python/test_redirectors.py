@@ -11,6 +11,7 @@ import pytest
 import xrootd_fake
 import xrootd_server
 from replica_file import ENTRIES, check, make
+from report_sums import assert_adds_up
 
 import sapwood
 from sapwood import _core, errors
@@ -47,7 +48,11 @@ def test_a_redirector_is_asked_for_another_server(xrootd: XRootD) -> None:
         broken = xrootd_fake.error(3012, "broken")
         one.behave = lambda number, before: broken if number == xrootd_fake.READV else None
         check(file["t"])
-        assert f"localhost:{other.port}" in file.report().by_server
+        report = file.report()
+        assert f"localhost:{other.port}" in report.by_server
+    assert_adds_up(report)
+    # The redirector was asked, but sent nothing.
+    assert f"127.0.0.1:{head.port}" in {use.server for use in report.sources} - report.by_server.keys()
     assert any("tried=127.0.0.1&triedrc=resel" in path for path in head.opened)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import testkit
+from report_sums import assert_adds_up
 from same_arrays import assert_same_arrays
 
 import sapwood
@@ -43,6 +44,8 @@ def test_the_same_arrays_from_every_kind_of_server(serve: Serve, events_file: Pa
     with sapwood.open(f"{url}:Events") as tree, sapwood.open(f"{events_file}:Events") as local:
         assert_same_arrays(local, tree)
         assert tree.file.report().unplanned_reads == 0
+        assert_adds_up(tree.file.report())
+        assert_adds_up(tree.file.report() + local.file.report())
 
 
 def test_opening_and_reading_costs_few_round_trips(serve: Serve) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from report_sums import assert_adds_up
 
 import sapwood
 from sapwood import errors
+from sapwood.display.units import counted
 from sapwood.report import FetchedRange, ReadReport
 from sapwood.report.requests import requests_of
 
@@ -56,6 +59,29 @@ def test_nothing_is_read_around_the_planner(events_file: Path) -> None:
         report = tree.file.report()
     assert report.unplanned_reads == 0
     assert report.fetched_bytes > 0
+
+
+def test_local_files_wait_for_no_server(events_file: Path) -> None:
+    with sapwood.open(f"{events_file}:Events") as tree:
+        assert_adds_up(tree.file.report())
+        tree.arrays(library="np")
+        report = tree.file.report()
+    assert_adds_up(report)
+    assert (report.round_trips, [use.server for use in report.sources]) == (0, ["local"])
+    assert "  round trips                       0\n" in str(report)
+    requests, ranges = counted(report.requests, "request"), counted(report.ranges, "range")
+    assert f"from local: {requests}, {ranges}" in str(report)
+
+
+def test_requests_without_bytes_count_for_their_server() -> None:
+    messages = [("head:1094", 1, 0), ("one:1094", 4, 5), (None, 2, 3)]
+    report = replace(two_servers(), requests=7, ranges=8, messages=tuple(messages))
+    assert list(report.by_server) == ["one:1094", "two:1094"]
+    found = {use.server: (use.requests, use.ranges, use.reads) for use in report.sources}
+    assert found == {"one:1094": (4, 5, 2), "two:1094": (1, 2, 1), "head:1094": (1, 0, 0), "local": (2, 3, 0)}
+    assert "from head:1094: 1 request, 0 ranges, 0 B" in str(report)
+    both = report + report
+    assert {use.server: use.requests for use in both.sources}["one:1094"] == 8
 
 
 def test_the_timeline_holds_all_that_was_fetched(events_file: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import s3_server
+from report_sums import assert_adds_up
 
 import sapwood
 from sapwood import _core, errors
@@ -58,6 +59,7 @@ def test_a_dataset_is_a_tree_like_any_other(place: str, events_file: Path) -> No
         assert same(other.arrays(["met"], entry_start=900, entry_stop=1100).met, twice.met[900:1100])
         steps = list(other.iterate(["Jet_pt", "name"], step_size="20 kB"))
         assert len(steps) > 1
+        assert_adds_up(dataset.report())
         assert same(ak.concatenate(steps), twice[["Jet_pt", "name"]])
         assert same(other.arrays(["weight"], cut="met > 60"), twice[["weight"]][twice.met > 60])
         assert other["met"].num_baskets > 0 and other.compressed_bytes > 0

@@ -19,6 +19,7 @@ import pytest
 import testkit
 import xrootd_server
 from numpy.testing import assert_array_equal
+from report_sums import assert_adds_up
 from same_arrays import assert_same_arrays
 from testkit import Running
 from timing import within
@@ -92,6 +93,7 @@ def test_the_same_arrays_as_from_disk(server: xrootd_server.Server, folder: Path
         report = tree.file.report()
         assert report.unplanned_reads == 0
         assert list(report.by_server) == [url.split("/")[2]]
+        assert_adds_up(report)
         assert tree.file.file_path == url
 
 

@@ -67,7 +67,8 @@ fn send(place: &str, line: &str, packets: &[String]) -> io::Result<()> {
 /// The packets, with the fields of CMSSW's StatisticsSenderService and those that `sapwood.monitoring` adds.
 fn packets(open: &OpenFile, report: &Report) -> Vec<Value> {
     let first = report.sources.first().map(|source| &source.server);
-    let used = report.sources.iter().enumerate();
+    // Not those that sent nothing, such as redirectors.
+    let used = report.sources.iter().filter(|source| source.is_worth_telling()).enumerate();
     used.map(|(number, source)| {
         let mut packet = Map::new();
         let mut set = |name: &str, value: Value| packet.insert(name.to_owned(), value);

@@ -2,7 +2,7 @@
 
 use crate::open_files::OpenFile;
 use sapwood_core::{LoggedEvent, SourceEvent};
-use sapwood_source::{ServerReads, ServerUse};
+use sapwood_source::ServerUse;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -22,6 +22,10 @@ pub(crate) struct Report {
 #[derive(Default)]
 pub(crate) struct SourceReport {
     pub(crate) server: String,
+    /// Messages to it, also those that brought no bytes of the file.
+    requests: u64,
+    /// Byte ranges in them.
+    ranges: u64,
     pub(crate) used: ServerUse,
     pub(crate) events: BTreeMap<&'static str, u64>,
 }
@@ -32,15 +36,17 @@ impl Report {
         let events = open.file.counters().events.entries();
         let mut sources: Vec<SourceReport> =
             ServerUse::of(&open.file.trace().records()).into_iter().map(SourceReport::new).collect();
+        for sent in open.file.counters().servers.entries() {
+            let server = sent.server.as_deref().unwrap_or(LOCAL);
+            change(&mut sources, server, |source| {
+                (source.requests, source.ranges) = (sent.requests, sent.ranges);
+            });
+        }
         for LoggedEvent { server, event, times, .. } in &events {
             let Some(server) = server else { continue };
-            let place = sources.iter().position(|source| source.server == *server).unwrap_or(sources.len());
-            if place == sources.len() {
-                sources.push(SourceReport { server: server.clone(), ..SourceReport::default() });
-            }
-            if let Some(source) = sources.get_mut(place) {
+            change(&mut sources, server, |source| {
                 *source.events.entry(event.name()).or_default() += times;
-            }
+            });
         }
         Report { start: seconds(open.opened), end: seconds(SystemTime::now()), sources, events }
     }
@@ -66,15 +72,32 @@ impl Report {
     }
 }
 
+/// Changes the report of a server, which is added if there is none yet.
+fn change(sources: &mut Vec<SourceReport>, server: &str, with: impl FnOnce(&mut SourceReport)) {
+    match sources.iter_mut().find(|source| source.server == server) {
+        Some(known) => with(known),
+        None => {
+            let mut new = SourceReport { server: server.to_owned(), ..SourceReport::default() };
+            with(&mut new);
+            sources.push(new);
+        }
+    }
+}
+
 impl SourceReport {
     fn new(used: ServerUse) -> SourceReport {
         let server = used.server.as_deref().unwrap_or(LOCAL).to_owned();
-        SourceReport { server, used, events: BTreeMap::new() }
+        SourceReport { server, used, ..SourceReport::default() }
     }
 
     /// Whether there was no server.
     pub(crate) fn is_local(&self) -> bool {
         self.server == LOCAL
+    }
+
+    /// Whether it answered reads, or anything happened there.
+    pub(crate) fn is_worth_telling(&self) -> bool {
+        self.used.single.requests + self.used.vector.requests > 0 || !self.events.is_empty()
     }
 
     /// How often something failed there.
@@ -85,12 +108,11 @@ impl SourceReport {
 
     fn json(&self) -> Value {
         let ServerUse { single, vector, busy, .. } = &self.used;
-        let sum = |one: fn(&ServerReads) -> u64| one(single).saturating_add(one(vector));
         json!({
             "server": self.server,
-            "requests": sum(|reads| reads.requests),
-            "ranges": sum(|reads| reads.ranges),
-            "fetched_bytes": sum(|reads| reads.bytes),
+            "requests": self.requests,
+            "ranges": self.ranges,
+            "fetched_bytes": single.bytes.saturating_add(vector.bytes),
             "busy_seconds": busy.as_secs_f64(),
             "single_reads": single.requests,
             "single_bytes": single.bytes,

@@ -1,6 +1,6 @@
 //! Counters of what a read cost: every layer adds to them, and every report shows them.
 
-use crate::{ColumnCosts, Error, ErrorKind, EventLog};
+use crate::{ColumnCosts, Error, ErrorKind, EventLog, ServerMessages};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +13,8 @@ macro_rules! counters {
             $($(#[doc = $doc])+ pub $name: Counter,)+
             /// What was read of each column.
             pub columns: ColumnCosts,
+            /// Which servers the requests went to.
+            pub servers: ServerMessages,
             /// The events at the sources.
             pub events: EventLog,
             last_failure: Mutex<Option<(Instant, String)>>,
@@ -52,7 +54,7 @@ counters! {
     ranges,
     /// Requests that failed and were repeated.
     retries,
-    /// Waits of one round trip in sequence: requests that overlap in time count once.
+    /// Waits for a server in sequence: requests that overlap in time count once, reads of local files do not count.
     round_trips,
     /// Bytes that the layers above requested.
     wanted_bytes,
@@ -91,6 +93,14 @@ counters! {
 }
 
 impl Counters {
+    /// Counts requests to a server, and the ranges in them; `None` for local files. Requests are counted nowhere else,
+    /// so the sums over all servers are the totals.
+    pub fn asked(&self, server: Option<&str>, requests: u64, ranges: u64) {
+        self.requests.add(requests);
+        self.ranges.add(ranges);
+        self.servers.add(server, requests, ranges);
+    }
+
     /// Counts a failure that is followed by a retry, and remembers its message.
     pub fn retry(&self, failure: &Error) {
         self.retries.add(1);
@@ -172,6 +182,19 @@ mod tests {
         assert_eq!(explained.message(), "too late; a:1: network: reset; b:2: a different file");
         let known = Error::new(ErrorKind::Timeout, "too late; a:1: reset; b:2: a different file");
         assert_eq!(counters.explain(known.copy()).message(), known.message());
+    }
+
+    #[test]
+    fn the_requests_to_all_servers_are_the_total() {
+        let counters = Counters::default();
+        for (server, requests, ranges) in [(Some("a:1"), 1, 3), (None, 1, 1), (Some("a:1"), 2, 2)] {
+            counters.asked(server, requests, ranges);
+        }
+        let [a, local] = &counters.servers.entries()[..] else { panic!("two servers") };
+        assert_eq!((a.server.as_deref(), a.requests, a.ranges), (Some("a:1"), 3, 5));
+        assert_eq!((local.server.as_deref(), local.requests, local.ranges), (None, 1, 1));
+        let all = counters.snapshot();
+        assert_eq!((all.requests, all.ranges), (4, 6));
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! - [`FilePiece`]: how writers return them.
 //! - [`Form`], [`Column`], [`Buffer`]: arrays, as they leave sapwood.
 //! - [`Call`], [`Deadline`]: no wait is unbounded, and each can be interrupted; [`stated_time`]: times in options.
-//! - [`Counters`]: what a read cost, [`ColumnCosts`]: by column; [`EventLog`]: what happened at its sources.
+//! - [`Counters`]: what a read cost, [`ColumnCosts`]: by column, [`ServerMessages`]: by server; [`EventLog`]: what
+//!   happened at its sources.
 //! - [`WORK`]: what the threads of the process have spent their time on.
 //! - [`printable`]: text of files and servers, safe to show.
 //! - [`random_bytes`]: unique names.
@@ -29,6 +30,7 @@ mod printable;
 mod random;
 mod range;
 mod segments;
+mod server_messages;
 mod statistics;
 mod take;
 mod unify;
@@ -51,6 +53,7 @@ pub use printable::printable;
 pub use random::random_bytes;
 pub use range::ByteRange;
 pub use segments::{ParseStep, Segments};
+pub use server_messages::{MessagesTo, ServerMessages};
 pub use statistics::{Extremes, Statistics};
 pub use url::{Protocol, local_path, redact, server_of, url_scheme};
 pub use work::{WORK, Work};

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{IntoPyDict, PyDict, PyList};
 use sapwood::{Counters, Error, ErrorKind, FileItem, Source, StreamerElement, Trace, TraceRecord};
+use sapwood_core::MessagesTo;
 use sapwood_source::{MemorySource, ServerReads, ServerUse};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -254,6 +255,12 @@ impl File {
             (server, sums(one.single), sums(one.vector), one.busy.as_secs_f64())
         })
         .collect()
+    }
+
+    /// The messages to each server so far, and the ranges in them: server, requests, ranges.
+    fn messages(&self) -> Vec<(Option<String>, u64, u64)> {
+        let messages = self.counters.servers.entries().into_iter();
+        messages.map(|MessagesTo { server, requests, ranges }| (server, requests, ranges)).collect()
     }
 
     /// The events at the sources so far; and how many events were dropped.

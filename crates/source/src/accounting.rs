@@ -63,22 +63,32 @@ impl RoundTrips {
 #[derive(Debug)]
 pub struct RequestAccounting {
     counters: Arc<Counters>,
+    server: Option<String>,
     round_trips: RoundTrips,
 }
 
 impl RequestAccounting {
-    /// Counts what one source does, and adds it to `counters`.
-    pub fn new(counters: Arc<Counters>) -> Self {
-        RequestAccounting { counters, round_trips: RoundTrips::default() }
+    /// Counts what one source does, and adds it to `counters`: to those of its `server`, `host:port`, or of none.
+    pub fn new(counters: Arc<Counters>, server: Option<String>) -> Self {
+        RequestAccounting { counters, server, round_trips: RoundTrips::default() }
     }
 
     /// A message with `ranges` ranges goes out.
     pub fn request(&self, ranges: usize) -> RequestDepth {
+        self.request_to(self.server.as_deref(), ranges)
+    }
+
+    /// A message with `ranges` ranges goes out to some server.
+    pub fn request_to(&self, server: Option<&str>, ranges: usize) -> RequestDepth {
         let (wait, longer) = self.round_trips.ask();
-        self.counters.requests.add(1);
-        self.counters.ranges.add(ranges as u64);
+        self.counters.asked(server, 1, ranges as u64);
         self.counters.round_trips.add(u64::from(longer));
         wait
+    }
+
+    /// The disk or memory is read: a request, for which nothing waits for a server.
+    pub fn read(&self, ranges: usize) {
+        self.counters.asked(self.server.as_deref(), 1, ranges as u64);
     }
 
     /// The answer to a message begins to arrive, or is known not to come.

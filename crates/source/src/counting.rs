@@ -6,7 +6,8 @@ use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
 use std::sync::Arc;
 
-/// Adds reads through it to [`Counters`]: each call of `read_ranges` is one request.
+/// Adds reads through it to [`Counters`]: each call of `read_ranges` is one request, and a round trip unless the source is
+/// [immediate](crate::CostModel::immediate).
 ///
 /// Meant for memory and local files. The HTTP source counts itself, since only it knows how many messages a call
 /// needs.
@@ -20,7 +21,7 @@ use std::sync::Arc;
 /// let ranges = [ByteRange { start: 0, len: 2 }, ByteRange { start: 4, len: 1 }];
 /// futures::executor::block_on(source.read_ranges(&ranges, Deadline::default()))?;
 /// let now = counters.snapshot();
-/// assert_eq!((now.requests, now.ranges, now.fetched_bytes), (1, 2, 3));
+/// assert_eq!((now.requests, now.ranges, now.fetched_bytes, now.round_trips), (1, 2, 3, 0));
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
 #[derive(Debug)]
@@ -32,7 +33,8 @@ pub struct CountingSource<S> {
 impl<S: Source> CountingSource<S> {
     /// Counts reads of `inner`.
     pub fn new(inner: S, counters: Arc<Counters>) -> Self {
-        CountingSource { inner, accounting: RequestAccounting::new(counters) }
+        let accounting = RequestAccounting::new(counters, inner.server());
+        CountingSource { inner, accounting }
     }
 }
 
@@ -46,9 +48,15 @@ impl<S: Source> Source for CountingSource<S> {
         deadline: Deadline,
     ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
         Box::pin(async move {
-            let wait = self.accounting.request(ranges.len());
-            let answers = self.inner.read_ranges(ranges, deadline).await;
-            self.accounting.answered(wait);
+            let answers = if self.inner.cost_model().immediate {
+                self.accounting.read(ranges.len());
+                self.inner.read_ranges(ranges, deadline).await
+            } else {
+                let wait = self.accounting.request(ranges.len());
+                let answers = self.inner.read_ranges(ranges, deadline).await;
+                self.accounting.answered(wait);
+                answers
+            };
             let answers = answers?;
             self.accounting.received(answers.iter().map(Bytes::len).sum());
             Ok(answers)

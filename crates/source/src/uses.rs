@@ -9,9 +9,9 @@ use std::time::Duration;
 pub struct ServerUse {
     /// The server, as `host:port`; `None` for bytes that came from none.
     pub server: Option<Arc<str>>,
-    /// Requests for one range.
+    /// Reads of one range.
     pub single: ServerReads,
-    /// Requests for several ranges.
+    /// Reads of several ranges.
     pub vector: ServerReads,
     /// Time in which at least one request was in flight.
     pub busy: Duration,
@@ -20,7 +20,7 @@ pub struct ServerUse {
 /// Sums over requests, and sums of squares, which give the spread. Sums saturate instead of overflowing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerReads {
-    /// Requests.
+    /// Reads: opening is one, and one may take several messages.
     pub requests: u64,
     /// Bytes in them.
     pub bytes: u64,

@@ -13,7 +13,7 @@ use object_store::path::Path;
 use object_store::{PutMode, PutOptions, PutPayload};
 use reqwest::header::{CONTENT_LENGTH, DATE, HeaderMap, HeaderName, LAST_MODIFIED, RETRY_AFTER};
 use reqwest::{Method, Url};
-use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, redact};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, redact, server_of};
 use sapwood_source::cloud::{
     Bucket, MessageOutcome, ObjectClient, ObjectLocation, object_reader, open_bucket, watched,
 };
@@ -29,6 +29,8 @@ use tokio::time::timeout_at;
 pub(crate) struct CloudStore {
     /// The URL, without secrets.
     url: String,
+    /// The server in the URL.
+    server: Option<String>,
     /// The beginning of all keys in the bucket.
     prefix: String,
     options: SourceOptions,
@@ -49,8 +51,8 @@ impl fmt::Debug for CloudStore {
 }
 
 impl State {
-    fn new(bucket: Arc<dyn Bucket>, options: &SourceOptions) -> Result<Arc<State>> {
-        let (objects, reads) = (bucket.client(None)?, object_reader(&bucket, options)?);
+    fn new(bucket: Arc<dyn Bucket>, server: Option<String>, options: &SourceOptions) -> Result<Arc<State>> {
+        let (objects, reads) = (bucket.client(None)?, object_reader(&bucket, server, options)?);
         Ok(Arc::new(State { bucket, objects, reads }))
     }
 }
@@ -71,6 +73,7 @@ impl CloudStore {
     /// `Usage` for a URL that names no bucket.
     pub(crate) fn new(url: &str, options: &SourceOptions) -> Result<Self> {
         let name = redact(url).trim_end_matches('/').to_owned();
+        let server = server_of(&name);
         let place = || {
             let location = ObjectLocation::parse(url)?;
             let path = Path::parse(location.key.trim_end_matches('/')).map_err(|_| {
@@ -79,10 +82,10 @@ impl CloudStore {
                 )
             })?;
             let prefix = if path.as_ref().is_empty() { String::new() } else { format!("{path}/") };
-            Ok((prefix, State::new(open_bucket(&location, options)?, options)?))
+            Ok((prefix, State::new(open_bucket(&location, options)?, server.clone(), options)?))
         };
         let (prefix, state) = place().map_err(|error: Error| error.url(&name))?;
-        Ok(CloudStore { url: name, prefix, options: options.clone(), state: Mutex::new(state) })
+        Ok(CloudStore { url: name, server, prefix, options: options.clone(), state: Mutex::new(state) })
     }
 
     fn state(&self) -> Arc<State> {
@@ -107,7 +110,7 @@ impl CloudStore {
             }
             None => return None,
         };
-        let revised = State::new(bucket, &self.options).ok()?;
+        let revised = State::new(bucket, self.server.clone(), &self.options).ok()?;
         let mut current = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if Arc::ptr_eq(&current, state) {
             *current = revised;
@@ -169,7 +172,7 @@ impl CloudStore {
         act: impl Future<Output = object_store::Result<T>>,
     ) -> Result<T, Failure> {
         let place = state.bucket.url("").map_err(Failure::fatal)?;
-        self.options.counters.requests.add(1);
+        self.options.counters.asked(self.server.as_deref(), 1, 0);
         let (done, last) = watched(&place, method, act).await;
         done.map_err(|error| Failure::of(error, last, state.bucket.as_ref()))
     }
@@ -180,7 +183,7 @@ impl CloudStore {
         let place = state.bucket.url("").map_err(Failure::fatal)?;
         let payload = PutPayload::from(content.clone());
         let options = PutOptions { mode, ..PutOptions::default() };
-        self.options.counters.requests.add(1);
+        self.options.counters.asked(self.server.as_deref(), 1, 0);
         let put = state.objects.put_opts(&path, payload, options);
         match watched(&place, Some(Method::PUT), put).await {
             (Ok(_), _) => Ok(true),

@@ -29,8 +29,8 @@ class Column:
     right: bool = False
     """Numbers are aligned on the right. They are never wrapped or cut."""
     last: int = 0
-    """In a narrow terminal, columns with the least of these are dropped first, and among these from the right.
-    The first column is never dropped."""
+    """In a narrow terminal, columns with the least of these are dropped first, and among these from the
+    right. The first column is never dropped."""
     style: str = ""
     least: int = LEAST_TEXT
     """Text wraps to this width before columns are dropped."""

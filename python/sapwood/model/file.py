@@ -237,6 +237,7 @@ class File(Directory, ClosingContext):
             columns=self._core.column_costs(),
             lazy=[ledger.use() for ledger in self._ledgers],
             log=self._core.event_log()[0],
+            messages=self._core.messages(),
         )
 
     def add_ledger(self, ledger: Ledger) -> None:

@@ -20,7 +20,7 @@ MOST_SERVERS = 500
 """Most servers with their own metrics; all further ones are counted together as "other"."""
 
 _PER_SERVER = {
-    "requests": "Requests answered.",
+    "requests": "Requests sent.",
     "ranges": "Byte ranges in these requests.",
     "fetched_bytes": "Bytes fetched.",
     "busy_seconds": "Time with a request in flight, summed over files.",

@@ -44,6 +44,8 @@ class Packets(Exporter):
         """The packets for a record."""
         first = record.sources[0].server if record.sources else None
         for use in record.added():
+            if not (use.reads or use.events):
+                continue  # such as a redirector, which sent nothing
             start = record.before.end if record.before else record.start
             yield {
                 **self._place(),

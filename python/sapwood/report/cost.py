@@ -19,7 +19,7 @@ from .columns import lines as column_lines
 from .lazy_use import LazyUse
 from .requests import FetchedRequest, requests_of
 from .requests import as_json as request_as_json
-from .sources import FAILURES, SourceUse, as_json, events_by_server
+from .sources import FAILURES, Messages, SourceUse, as_json, events_by_server, with_events, with_messages
 from .timeline import document
 
 
@@ -47,10 +47,12 @@ class ReadReport:
 
     Attributes:
         file_path: path or URL, without passwords, tokens and query values; for several files, their number.
-        requests: number of messages to the server, or of calls to the operating system.
+        requests: number of messages to all servers, also those of opening and those that were repeated; and
+            of reads of local files. It is the sum over ``sources``.
         ranges: number of byte ranges in these requests.
         retries: number of times that a failed request was repeated.
-        round_trips: number of times that a request had to wait for the answer to another.
+        round_trips: number of waits for a server, one after the other: requests that were sent together wait
+            once. 0 for local files.
         wanted_bytes: bytes of the baskets and records that were requested.
         fetched_bytes: bytes that were read.
         overread_bytes: bytes that were read but not needed: gaps between wanted ranges, which save
@@ -81,6 +83,8 @@ class ReadReport:
         lazy: statistics of each lazy reader: hits, misses, fetches and unused bytes.
         log: the events at the sources; of a long log, the first and last events. For several files, see
             ``files``.
+        messages: the requests to each server and the ranges in them; the server is None for local files. For
+            several files, see ``files``.
     """
 
     file_path: str
@@ -112,6 +116,7 @@ class ReadReport:
     columns: tuple[ColumnCost, ...] = ()
     lazy: tuple[LazyUse, ...] = ()
     log: tuple[SourceEvent, ...] = ()
+    messages: tuple[Messages, ...] = ()
 
     @classmethod
     def from_counters(
@@ -125,6 +130,7 @@ class ReadReport:
         columns: Iterable[tuple[str, str, Mapping[str, int]]] = (),
         lazy: Iterable[LazyUse] = (),
         log: Iterable[tuple[float, str | None, str, str, int]] = (),
+        messages: Iterable[Messages] = (),
     ) -> ReadReport:
         """The report for the core's counters and trace."""
         fetched = tuple(FetchedRange(*one) for one in timeline)
@@ -136,6 +142,7 @@ class ReadReport:
             columns=summed(ColumnCost.from_core(*column) for column in columns),
             lazy=tuple(lazy),
             log=tuple(SourceEvent(*event) for event in log),
+            messages=tuple(messages),
             **counter_values(counters),
         )
 
@@ -184,14 +191,15 @@ class ReadReport:
         servers: dict[str, list[FetchedRequest]] = {}
         for request in requests_of(self):
             servers.setdefault(request.server, []).append(request)
+        messages = [sent for one in self.by_file for sent in one.messages]
+        uses = with_messages((_use(name, requests) for name, requests in servers.items()), messages)
         events = events_by_server(event for one in self.by_file for event in one.log)
-        names = [*servers, *(name for name in events if name not in servers)]
-        return [_use(name, servers.get(name, ()), events.get(name, {})) for name in names]
+        return with_events({use.server: use for use in uses}, events)
 
     @property
     def by_server(self) -> dict[str, SourceUse]:
-        """The ``sources`` that answered requests, by name."""
-        return {use.server: use for use in self.sources if use.requests}
+        """The ``sources`` that sent bytes, by name."""
+        return {use.server: use for use in self.sources if use.reads}
 
     @property
     def elapsed_seconds(self) -> float:
@@ -306,10 +314,10 @@ def _overread(counts: Mapping[str, int]) -> int:
     return max(counts["overread_bytes"], sent - counts["wanted_bytes"])
 
 
-def _use(server: str, requests: Sequence[FetchedRequest], events: dict[str, int]) -> SourceUse:
+def _use(server: str, requests: Sequence[FetchedRequest]) -> SourceUse:
     sizes = [[nbytes for _, nbytes in request.ranges] for request in requests]
     busy = _union((request.asked, request.answered) for request in requests)
-    return SourceUse.of(server, sizes, sum(stop - start for start, stop in busy), events)
+    return SourceUse.of(server, sizes, sum(stop - start for start, stop in busy), {})
 
 
 def _union(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

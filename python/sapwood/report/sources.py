@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors.log import SourceEvent
@@ -21,17 +21,19 @@ class SourceUse:
 
     Attributes:
         server: ``host:port``; "local" without a server.
-        requests: number of requests that it answered.
+        requests: number of messages to it, also those that brought no bytes of the file: opening, probes,
+            redirects, failures. Over all sources, they add up to the requests of the report.
         ranges: number of byte ranges in these requests.
-        fetched_bytes: bytes that it sent.
+        fetched_bytes: bytes of the file that it sent, without what separates several ranges in one answer.
         busy_seconds: time with at least one request to it in flight, in seconds.
-        single_reads: number of requests with one range.
-        single_bytes: bytes of these requests.
+        single_reads: number of reads of one range that it answered; opening counts as one read, and one read
+            may take several requests.
+        single_bytes: bytes of these reads.
         single_squares: sum of the squares of their bytes.
-        vector_reads: number of requests with several ranges.
-        vector_bytes: bytes of these requests.
+        vector_reads: number of reads of several ranges.
+        vector_bytes: bytes of these reads.
         vector_squares: sum of the squares of their bytes.
-        vector_ranges: number of ranges in these requests.
+        vector_ranges: number of ranges in these reads.
         vector_range_squares: sum of the squares of their numbers of ranges.
         events: number of events by kind: see :class:`~sapwood.report.SourceEvent`.
     """
@@ -55,7 +57,7 @@ class SourceUse:
     def of(
         cls, server: str, requests: Sequence[Sequence[int]], busy_seconds: float, events: dict[str, int]
     ) -> SourceUse:
-        """The sums over requests; each request is given by the lengths of its ranges in bytes."""
+        """The sums over reads, each by one request; a read is given by the lengths of its ranges in bytes."""
         single = [sum(request) for request in requests if len(request) == 1]
         several = [request for request in requests if len(request) != 1]
         vector = [sum(request) for request in several]
@@ -75,6 +77,11 @@ class SourceUse:
             vector_range_squares=_squares(map(len, several)),
             events=events,
         )
+
+    @property
+    def reads(self) -> int:
+        """Number of reads that it answered."""
+        return self.single_reads + self.vector_reads
 
     @property
     def failures(self) -> int:
@@ -105,6 +112,23 @@ FAILURES = ("failed", "retried", "left", "refused")
 _SUMS = tuple(one.name for one in fields(SourceUse) if one.name not in ("server", "events"))
 
 
+Messages = tuple[str | None, int, int]
+"""The messages to a server, which is None for local files, and the byte ranges in them."""
+
+
+def with_messages(uses: Iterable[SourceUse], messages: Iterable[Messages]) -> list[SourceUse]:
+    """The sources with the messages that were sent to each; servers that answered no read come last."""
+    found = {use.server: use for use in uses}
+    sums: dict[str, tuple[int, int]] = {}
+    for server, requests, ranges in messages:
+        name = LOCAL if server is None else server
+        before = sums.get(name, (0, 0))
+        sums[name] = before[0] + requests, before[1] + ranges
+    for name, (requests, ranges) in sums.items():
+        found[name] = replace(found.get(name, SourceUse(name)), requests=requests, ranges=ranges)
+    return list(found.values())
+
+
 def events_by_server(log: Iterable[SourceEvent]) -> dict[str, dict[str, int]]:
     """The number of events by server and kind, for events with a known server."""
     counts: dict[str, dict[str, int]] = {}
@@ -113,6 +137,12 @@ def events_by_server(log: Iterable[SourceEvent]) -> dict[str, dict[str, int]]:
             server = counts.setdefault(event.server, {})
             server[event.event] = server.get(event.event, 0) + event.times
     return counts
+
+
+def with_events(uses: dict[str, SourceUse], events: dict[str, dict[str, int]]) -> list[SourceUse]:
+    """The sources with the number of events at each; servers with nothing but events come last."""
+    named = uses | {name: SourceUse(name) for name in events if name not in uses}
+    return [replace(use, events=events.get(name, {})) for name, use in named.items()]
 
 
 def sources_of(core: _core.File, log: Iterable[SourceEvent]) -> list[SourceUse]:
@@ -135,9 +165,9 @@ def sources_of(core: _core.File, log: Iterable[SourceEvent]) -> list[SourceUse]:
             vector_squares=vector[2],
             vector_ranges=vector[3],
             vector_range_squares=vector[4],
-            events=events.pop(server, {}),
         )
-    return [*found.values(), *(SourceUse(server, events=counts) for server, counts in events.items())]
+    uses = {use.server: use for use in with_messages(found.values(), core.messages())}
+    return with_events(uses, events)
 
 
 def _squares(numbers: Iterable[int]) -> int:

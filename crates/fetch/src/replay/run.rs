@@ -196,7 +196,7 @@ impl ReplayContext {
         };
         // Connecting takes a round trip, too.
         link.pass(round_trips as f64, file.opening_bytes).await;
-        self.counters.requests.add(requests);
+        self.counters.asked(server.as_deref(), requests, 0);
         self.counters.round_trips.add(round_trips - 1);
         self.counters.fetched_bytes.add(file.opening_bytes);
         let identity = Identity { url: file.url.clone(), size: file.size, version: None };

@@ -57,12 +57,16 @@ fn access(bucket: &Arc<dyn Bucket>, location: &ObjectLocation, options: &SourceO
     access_by(bucket.url(&location.key)?, None, signer(bucket), options)
 }
 
-/// A reader of the objects of a bucket, each by a request or two.
+/// A reader of the objects of a bucket, each by a request or two, which are counted for `server`.
 ///
 /// # Errors
 /// `Usage` if the headers in the options are illegal.
-pub fn object_reader(bucket: &Arc<dyn Bucket>, options: &SourceOptions) -> Result<ObjectReader> {
-    Ok(ObjectReader::new(access_by(bucket.url("")?, None, signer(bucket), options)?, options))
+pub fn object_reader(
+    bucket: &Arc<dyn Bucket>,
+    server: Option<String>,
+    options: &SourceOptions,
+) -> Result<ObjectReader> {
+    Ok(ObjectReader::new(access_by(bucket.url("")?, None, signer(bucket), options)?, server, options))
 }
 
 fn signer(bucket: &Arc<dyn Bucket>) -> Arc<dyn Signer> {

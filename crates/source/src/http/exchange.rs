@@ -48,8 +48,9 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub(super) fn new(access: Access, options: &SourceOptions) -> Self {
-        let accounting = RequestAccounting::new(Arc::clone(&options.counters));
+    /// Exchanges messages that are counted for `server`, which may redirect them to others.
+    pub(super) fn new(access: Access, server: Option<String>, options: &SourceOptions) -> Self {
+        let accounting = RequestAccounting::new(Arc::clone(&options.counters), server);
         Exchange { access, accounting, read_timeout: options.read_timeout, retry: options.retry }
     }
 

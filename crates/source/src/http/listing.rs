@@ -23,7 +23,7 @@ const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
 pub(crate) async fn list(url: &str, options: &SourceOptions) -> Result<Vec<ListingEntry>> {
     let access = access(url, options)?;
     let place = access.original().clone();
-    let exchange = Exchange::new(access, options);
+    let exchange = Exchange::new(access, None, options);
     let name = redact(url);
     let asked = exchange.repeat(&name, options.deadline, || ask(&exchange, place.clone()));
     let late = || Error::new(ErrorKind::Timeout, "the deadline passed before the directory was listed");

@@ -41,9 +41,9 @@ impl fmt::Debug for ObjectReader {
 }
 
 impl ObjectReader {
-    /// The objects on the server that `access` is for.
-    pub fn new(access: Access, options: &SourceOptions) -> Self {
-        let (exchange, most) = (Exchange::new(access, options), client::most_connections());
+    /// The objects on the server that `access` is for. Requests are counted for `server`.
+    pub fn new(access: Access, server: Option<String>, options: &SourceOptions) -> Self {
+        let (exchange, most) = (Exchange::new(access, server, options), client::most_connections());
         ObjectReader { exchange, slots: Semaphore::new(most), most, nearest: AtomicU64::new(u64::MAX) }
     }
 

@@ -18,7 +18,7 @@ use crate::retry::Retries;
 use crate::{Identity, MemorySource, OpenedSource, SourceOptions};
 use bytes::Bytes;
 use futures::future::{Either, select};
-use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, redact};
+use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, redact, server_of};
 use sapwood_credentials::Access;
 use std::pin::pin;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ pub(crate) async fn open_object(
         RangeSupport::Unknown => CONCURRENCY_OF_SINGLE_RANGES,
         RangeSupport::OneRange | RangeSupport::OneRangeNoSuffix => client::most_connections(),
     };
-    let remote = Remote::new(access, concurrency, options);
+    let remote = Remote::new(access, server_of(name), concurrency, options);
     if manner != RangeSupport::Unknown {
         remote.learn(|server| server.learn_single());
         remote.learn(|server| server.learn_round_trip(IN_STORES));

@@ -102,11 +102,16 @@ impl fmt::Debug for Remote {
 }
 
 impl Remote {
-    pub(super) fn new(access: Access, concurrency: usize, options: &SourceOptions) -> Self {
+    pub(super) fn new(
+        access: Access,
+        server: Option<String>,
+        concurrency: usize,
+        options: &SourceOptions,
+    ) -> Self {
         Remote {
             original: Target::new(access.original().clone()),
             target: Mutex::new(None),
-            exchange: Exchange::new(access, options),
+            exchange: Exchange::new(access, server, options),
             concurrency,
             slots: Semaphore::new(concurrency),
             first_answer: OnceLock::new(),

@@ -35,7 +35,7 @@ pub(crate) async fn open(path: PathBuf, mount: Mount, options: &SourceOptions) -
     let open = move || Ok(LocalSource::open(path)?.with_page_cache(page_cache));
     let file = place.in_thread(options.deadline, open).await?;
     let round_trip = begin.elapsed();
-    let accounting = RequestAccounting::new(Arc::clone(&options.counters));
+    let accounting = RequestAccounting::new(Arc::clone(&options.counters), Some(place.server()));
     let source = MountedSource { file: Arc::new(file), place, round_trip, accounting };
     with_ends(source, tail_at(round_trip, options.tail_size), options.deadline).await
 }
@@ -48,6 +48,12 @@ struct Place {
 }
 
 impl Place {
+    /// The type of the file system and where it is mounted: reads there are measured together.
+    fn server(&self) -> String {
+        let Mount { kind, place } = &self.mount;
+        format!("{kind}:{}", place.display())
+    }
+
     /// Runs what may hang in another thread, and leaves it there when the deadline passes.
     async fn in_thread<T: Send + 'static>(
         &self,
@@ -95,10 +101,8 @@ impl Source for MountedSource {
         COST
     }
 
-    /// The type of the file system and where it is mounted: reads there are measured together.
     fn server(&self) -> Option<String> {
-        let Mount { kind, place } = &self.place.mount;
-        Some(format!("{kind}:{}", place.display()))
+        Some(self.place.server())
     }
 
     fn round_trip(&self) -> Option<Duration> {

@@ -13,7 +13,7 @@ use crate::ends::{head_and_tail, tail_at};
 use crate::retry::{Retries, log_event};
 use crate::{Identity, OpenedSource, SourceOptions};
 use futures::future::join;
-use sapwood_core::{Error, ErrorKind, Result, Segments, SourceEvent, redact};
+use sapwood_core::{Error, ErrorKind, Result, Segments, SourceEvent, redact, server_of};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::Mutex;
@@ -22,7 +22,7 @@ use tokio::sync::Mutex;
 pub(crate) async fn open(url: &str, options: &SourceOptions) -> Result<OpenedSource> {
     streams::count()?;
     let name = redact(without_tried(url));
-    let accounting = RequestAccounting::new(Arc::clone(&options.counters));
+    let accounting = RequestAccounting::new(Arc::clone(&options.counters), server_of(url));
     let opened = async {
         let library = library_for(url, options.deadline).await?;
         let remote = Remote::new(library, url, name.clone(), accounting)?;

@@ -164,7 +164,8 @@ async fn request_together(
     deadline: Deadline,
     asked: &mut RequestOutcome,
 ) -> Result<()> {
-    asked.waits.extend(requests.iter().map(|pieces| remote.accounting.request(pieces.len())));
+    let server = Some(connected.server.as_str());
+    asked.waits.extend(requests.iter().map(|pieces| remote.accounting.request_to(server, pieces.len())));
     // The size and time are requested after the reads, and so answered after them: none of them can have seen a later
     // version.
     let Some((reads, stat)) =
@@ -277,7 +278,7 @@ mod tests {
     /// A file on the fake server.
     fn place() -> (Remote, Connection) {
         let library = fake::library();
-        let remote = Remote::of(library, "f", RequestAccounting::new(Arc::default()));
+        let remote = Remote::of(library, "f", RequestAccounting::new(Arc::default(), None));
         let file = File::new(library).unwrap();
         let connected = Connection {
             file,

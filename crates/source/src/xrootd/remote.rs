@@ -8,7 +8,7 @@ use super::status::Status;
 use crate::Checksum;
 use crate::accounting::RequestAccounting;
 use crate::admission::admit_to;
-use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use sapwood_core::{Deadline, Error, ErrorKind, Result, server_of};
 use std::ffi::CString;
 use std::fmt;
 use std::sync::Arc;
@@ -129,8 +129,10 @@ impl Remote {
 
     async fn connect_to(&self, url: CString, deadline: Deadline) -> Result<Result<Connection, Status>> {
         let file = File::new(self.library)?;
-        let _place = admit_to(&url.to_string_lossy()).await;
-        let wait = self.accounting.request(0);
+        let name = url.to_string_lossy();
+        let _place = admit_to(&name).await;
+        let wait = self.accounting.request_to(server_of(&name).as_deref(), 0);
+        drop(name);
         let begin = Instant::now();
         let opened = file.open(url, deadline).await;
         let time = begin.elapsed();
@@ -155,7 +157,7 @@ impl Remote {
     /// The checksum that the server states of the file.
     pub(super) async fn checksum(&self, connected: &Connection, deadline: Deadline) -> Option<Checksum> {
         let url = connected.file.property(c"LastURL");
-        let wait = self.accounting.request(0);
+        let wait = self.accounting.request_to(Some(&connected.server), 0);
         let checksum = checksum(self.library, url, deadline).await;
         self.accounting.answered(wait);
         checksum
@@ -167,7 +169,7 @@ impl Remote {
             Some(limits) => limits,
             None => {
                 let url = connected.file.property(c"LastURL");
-                let wait = self.accounting.request(0);
+                let wait = self.accounting.request_to(Some(&connected.server), 0);
                 let limits = Limits::ask(self.library, &connected.server, url, deadline).await;
                 self.accounting.answered(wait);
                 limits

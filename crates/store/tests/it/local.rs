@@ -51,7 +51,7 @@ async fn reads_are_counted() {
     store.put("a", sample(10), soon()).await.unwrap();
     store.get("a", None, soon()).await.unwrap();
     let counts = options.counters.snapshot();
-    assert_eq!((counts.requests, counts.ranges, counts.fetched_bytes), (1, 1, 10));
+    assert_eq!((counts.requests, counts.ranges, counts.fetched_bytes, counts.round_trips), (1, 1, 10, 0));
 }
 
 #[tokio::test]
