@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 
@@ -224,6 +225,22 @@ def test_damage_to_a_page_in_several_parts_is_found(made: Path, tmp_path: Path) 
         else:
             found += 1
     assert found > 10
+
+
+def test_pages_in_several_parts_count_with_all_of_them(made: Path) -> None:
+    path = made / "gen640__chunk.root"
+    shown = CliRunner().invoke(app, ["show", f"{path}:t", "--json"])
+    (field,), total = (json.loads(shown.stdout)[name] for name in ("branches", "total"))
+    # 1,000 offsets of 8 bytes and 2,000 numbers of 4, not compressed, in two pages with checksums of 8 bytes.
+    sizes = field["compressed_bytes"], field["uncompressed_bytes"]
+    assert sizes == (total["compressed_bytes"], total["uncompressed_bytes"]) == (16_016, 16_000)
+    assert field["baskets"] == total["baskets"] > 2
+    with sapwood.open(f"{path}:t") as tree:
+        assert (tree.compressed_bytes, tree.uncompressed_bytes) == sizes
+        parts = layout_of(tree).branches[0].baskets
+        assert sum(part.nbytes for part in parts) == sizes[0]
+        assert all(part.offset + part.nbytes <= tree.file.size for part in parts)
+        assert ak.num(tree["v"].array(), axis=0) == 1000
 
 
 def test_fields_that_were_added_later_are_zero_before(made: Path) -> None:

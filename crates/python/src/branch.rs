@@ -160,11 +160,11 @@ impl Branch {
     }
 
     #[getter]
-    fn uncompressed_bytes(&self) -> u64 {
-        self.branch().map_or_else(
-            || uncompressed_bytes(&self.tree, self.index..self.index + 1),
-            |branch| branch.total_bytes,
-        )
+    fn uncompressed_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        match self.branch() {
+            Some(branch) => Ok(branch.total_bytes),
+            None => uncompressed_bytes(py, &self.tree, self.index..self.index + 1),
+        }
     }
 
     #[getter]
@@ -185,25 +185,27 @@ impl Branch {
     }
 }
 
-/// Finds the baskets of some branches, if the tree is in a dataset, which stores them elsewhere.
+/// Finds the baskets of some branches, if the tree is in a dataset, which stores them elsewhere; or the parts of the
+/// pages of some fields that are stored in several.
 pub(crate) fn find_baskets(
     py: Python<'_>,
     tree: &sapwood::Tree,
     branches: &[usize],
     deadline: Option<f64>,
 ) -> PyResult<()> {
-    match tree.file().dataset_tree() {
-        None => Ok(()),
-        Some(_) => detached(py, deadline, |call| tree.ttree()?.locate_baskets(branches, call)),
+    match (tree.ttree(), tree.file().dataset_tree()) {
+        (Ok(_), None) => Ok(()),
+        (Ok(table), Some(_)) => detached(py, deadline, |call| table.locate_baskets(branches, call)),
+        (Err(_), _) => detached(py, deadline, |call| tree.locate(branches, call)),
     }
 }
 
 /// Finds the baskets of all branches.
 pub(crate) fn find_all(py: Python<'_>, tree: &sapwood::Tree) -> PyResult<()> {
-    match tree.file().dataset_tree() {
-        None => Ok(()),
-        Some(_) => find_baskets(py, tree, &(0..tree.column_count()).collect::<Vec<_>>(), None),
+    if tree.ttree().is_ok() && tree.file().dataset_tree().is_none() {
+        return Ok(());
     }
+    find_baskets(py, tree, &(0..tree.column_count()).collect::<Vec<_>>(), None)
 }
 
 /// First entry, entries, byte offset, bytes in the file, whether it is stored in the tree's record.
@@ -230,6 +232,11 @@ pub(crate) fn stored_bytes(tree: &sapwood::Tree, column: usize) -> u64 {
 }
 
 /// Bytes of the pages of some fields when uncompressed.
-pub(crate) fn uncompressed_bytes(tree: &sapwood::Tree, columns: Range<usize>) -> u64 {
-    tree.chunks(columns).iter().map(|chunk| chunk.uncompressed_bytes).sum()
+pub(crate) fn uncompressed_bytes(
+    py: Python<'_>,
+    tree: &sapwood::Tree,
+    columns: Range<usize>,
+) -> PyResult<u64> {
+    find_all(py, tree)?;
+    Ok(tree.chunks(columns).iter().map(|chunk| chunk.uncompressed_bytes).sum())
 }

@@ -129,21 +129,23 @@ impl Tree {
     }
 
     #[getter]
-    fn uncompressed_bytes(&self) -> u64 {
+    fn uncompressed_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         match self.0.ttree() {
-            Ok(table) => table.tree().total_bytes,
-            Err(_) => uncompressed_bytes(&self.0, 0..self.0.column_count()),
+            Ok(table) => Ok(table.tree().total_bytes),
+            Err(_) => uncompressed_bytes(py, &self.0, 0..self.0.column_count()),
         }
     }
 
     /// Stored bytes, uncompressed bytes and number of the pages of some fields, each page once; `None` for a tree whose
     /// branches share nothing.
-    fn shared_sizes(&self, fields: Vec<usize>) -> Option<(u64, u64, usize)> {
-        self.0.ttree().is_err().then(|| {
-            let pages = self.0.chunks(fields);
-            let stored = pages.iter().map(|page| page.range.len).sum();
-            (stored, pages.iter().map(|page| page.uncompressed_bytes).sum(), pages.len())
-        })
+    fn shared_sizes(&self, py: Python<'_>, fields: Vec<usize>) -> PyResult<Option<(u64, u64, usize)>> {
+        if self.0.ttree().is_ok() {
+            return Ok(None);
+        }
+        find_baskets(py, &self.0, &fields, None)?;
+        let pages = self.0.chunks(fields);
+        let stored = pages.iter().map(|page| page.range.len).sum();
+        Ok(Some((stored, pages.iter().map(|page| page.uncompressed_bytes).sum(), pages.len())))
     }
 
     /// Finds the baskets of some branches of a dataset, in one round trip.

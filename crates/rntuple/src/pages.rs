@@ -149,7 +149,7 @@ impl Pages {
         Ok((zeros, here.collect()))
     }
 
-    /// The chunks of a page, one for each part that it is stored in.
+    /// The chunks of a page, one for each part that it is stored in. All its uncompressed bytes count for the first.
     ///
     /// # Errors
     /// `Unsupported` if the page is stored elsewhere.
@@ -174,7 +174,10 @@ impl Pages {
         };
         Ok(match self.parts(range)? {
             None => vec![chunk(range, uncompressed)],
-            Some(parts) => parts.into_iter().map(|part| chunk(part, part.len)).collect(),
+            Some(parts) => {
+                let sizes = std::iter::once(uncompressed).chain(std::iter::repeat(0));
+                parts.into_iter().zip(sizes).map(|(part, bytes)| chunk(part, bytes)).collect()
+            }
         })
     }
 

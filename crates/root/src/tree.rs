@@ -180,8 +180,17 @@ impl Tree {
         self.borrowed().form(&Selection::whole(column)).map(|(_, skipped)| skipped).unwrap_or_default()
     }
 
-    /// All chunks of the columns that can be read, each once; an RNTuple's are known, a TTree's once its baskets are
-    /// [located](Table::locate).
+    /// Finds out where the [chunks](Tree::chunks) of some columns are, as far as that is not known.
+    ///
+    /// # Errors
+    /// Those of [`Table::locate`].
+    pub fn locate(&self, columns: &[usize], call: &mut Call<'_>) -> Result<()> {
+        let selections: Vec<Selection> = columns.iter().copied().map(Selection::whole).collect();
+        self.borrowed().locate(&selections, call)
+    }
+
+    /// All chunks of the columns that can be read, each once; an RNTuple's are known but for those of pages in several
+    /// parts; these, and those of a TTree in a dataset, once they are [located](Tree::locate).
     pub fn chunks(&self, columns: impl IntoIterator<Item = usize>) -> Vec<Chunk> {
         let mut seen = HashSet::new();
         let plan = |column| self.borrowed().plan(&Selection::whole(column), &(0..self.entries())).ok();
