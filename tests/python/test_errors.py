@@ -91,6 +91,18 @@ def test_an_error_of_the_core_keeps_its_parts(code: str) -> None:
     assert (type(copy), str(copy), copy.offset, copy.hint) == (type(error), str(error), 12, "try y")
 
 
+def test_every_message_says_what_to_do() -> None:
+    error = errors.UsageError("x is wrong", hint="write y instead")
+    assert str(error) == error.message == "x is wrong; write y instead"
+    assert error.hint == "write y instead"
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.hint) == (str(error), error.hint)
+    # A hint that is part of the sentence is not said twice.
+    assert str(errors.UsageError("x is wrong: write y", hint="write y")) == "x is wrong: write y"
+    of_text = errors.ExpressionError("'x' is too long", hint="define aliases")
+    assert of_text.msg == str(of_text) == "'x' is too long; define aliases"
+
+
 def test_a_missing_name_comes_with_the_nearest() -> None:
     error = errors.KeyInFileError.not_found("branch", "muon_pt", ["Muon_pt", "Muon_eta", "run"], "f.root:T")
     assert error.keys == ["Muon_pt", "Muon_eta"]

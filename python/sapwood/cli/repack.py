@@ -48,7 +48,7 @@ def slim(
     from ..errors import UsageError
 
     if not branches.keep and not branches.drop:
-        raise UsageError("name the branches to --keep or to --drop")
+        raise UsageError("name the branches to --keep or to --drop, as in --keep 'Muon_*'")
     _write(sources, target, output, branches, tree=tree)
 
 

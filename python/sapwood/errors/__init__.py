@@ -73,14 +73,15 @@ __all__ = [
 class SapwoodError(Exception):
     r"""The base class of all exceptions that sapwood raises.
 
-    ``str()`` is a sentence that says what failed and where. Control characters and invisible characters in it
-    are escaped, such as ``\x1b``. For programs, its parts are attributes, with names unescaped:
+    ``str()`` is a sentence that says what failed, where, and what to do. Control characters and invisible
+    characters in it are escaped, such as ``\x1b``. For programs, its parts are attributes, with names
+    unescaped:
 
     - ``code``: a stable word for the kind of failure;
     - ``url``: the file, without passwords, tokens and query values, or None;
     - ``offset``: the byte offset in the file, or None;
     - ``branch``: the path of the branch, or None;
-    - ``hint``: how to resolve the error, or None;
+    - ``hint``: how to resolve the error, also part of the sentence, or None;
     - ``log``: the earlier events at the file's sources, a tuple of :class:`~sapwood.report.SourceEvent`;
       empty if there were none. Python prints it below the traceback, too.
     """
@@ -96,6 +97,8 @@ class SapwoodError(Exception):
         branch: str | None = None,
         hint: str | None = None,
     ) -> None:
+        if hint is not None and hint not in message:
+            message = f"{message}; {hint}"
         super().__init__(message)
         self.message = message
         self.url = url
@@ -167,7 +170,7 @@ class ExpressionError(UsageError, SyntaxError):
     ) -> None:
         super().__init__(message, url=url, offset=offset, branch=branch, hint=hint)
         # Python's tracebacks show this attribute of a SyntaxError instead of str().
-        self.msg = printable(message)
+        self.msg = printable(self.message)
         self.expression = expression
         self.column = column
 

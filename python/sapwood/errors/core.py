@@ -57,7 +57,8 @@ def translated(error: _core.CoreError) -> errors.SapwoodError:
     """The public exception for an error of the core."""
     code, message, url, offset, branch, hint, *log = error.args
     kind = errors.by_code().get(code, errors.SapwoodError)
-    exception = kind(message, url=url, offset=offset, branch=branch, hint=hint)
+    exception = kind(message, url=url, offset=offset, branch=branch)
+    exception.hint = hint  # which the message has, with escapes
     exception.add_log(SourceEvent(*event) for event in (log[0] if log else ()))
     if isinstance(exception, (errors.FileNotFoundError, errors.PermissionError)):
         number = errno.ENOENT if isinstance(exception, errors.FileNotFoundError) else errno.EACCES

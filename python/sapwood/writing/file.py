@@ -432,4 +432,4 @@ def _writable(where: Any) -> Iterator[None]:
         if not os.path.isdir(folder) or os.path.exists(where):
             raise
         message = f"{where}: the directory {folder!r} takes no new files: choose another one"
-        raise PermissionError(message, url=error.url, hint="choose another directory") from None
+        raise PermissionError(message, url=error.url, hint="choose another one") from None

@@ -313,7 +313,7 @@ def _open_file(source: Any, options: OpenOptions) -> Iterator[File]:
         if not (found is file or is_dataset_tree(found)):
             raise UsageError(
                 f"{source!r} is an object in a file, but a whole file is required",
-                hint="give the path of the file, and name the tree with tree=; trees= copies only some trees",
+                hint="give the file; --tree and --only-tree (tree= and trees= in Python) name its trees",
             )
         yield file
     finally:
@@ -374,7 +374,7 @@ def branches_of(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:
             paths = [path for path in paths if not path.startswith("_collection")]
     if not paths:
         raise UsageError(
-            f"'keep' and 'drop' leave no branch of {tree.location}", hint="'sapwood ls' lists the names"
+            f"'keep' and 'drop' leave no branch of {tree.location}", hint="'sapwood show' lists the names"
         )
     return paths
 
