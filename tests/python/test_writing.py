@@ -397,6 +397,45 @@ def test_a_branch_is_no_array(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no /proc")
+def test_columns_of_the_same_name_are_refused(tmp_path: Path) -> None:
+    pd, pa = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    tables: dict[str, Any] = {
+        "frame": pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]),
+        "arrow": pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]),
+        "dict": {1: [1], "1": [2]},
+    }
+    for table in tables.values():
+        with sapwood.recreate(tmp_path / "x.root") as file:
+            with pytest.raises(UsageError, match=r"two columns are named '.'; rename one of them"):
+                file["t"] = table
+            with pytest.raises(UsageError, match="two columns are named"):
+                file.mktree("t", {"a": "int64"}).extend(table)
+
+
+def test_integers_of_pandas_with_missing_values_stay_integers(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    large = 2**60 + 1
+    whole, missing = ({"x": pd.Series([large, last], dtype="Int64")} for last in (7, None))
+    with sapwood.recreate(tmp_path / "x.root") as file:
+        file["whole"] = pd.DataFrame(whole)
+        with pytest.raises(UnsupportedTypeError, match="has missing values, which int64 cannot store"):
+            file["t"] = pd.DataFrame(missing)
+        file.mkrntuple("n", missing)
+        file.mkrntuple("array", {"x": pd.array([True, None], dtype="boolean")})
+    with sapwood.open(tmp_path / "x.root") as file:
+        assert file["whole"].arrays().x.to_list() == [large, 7]
+        assert file["n"].arrays().x.to_list() == [large, None]
+        assert file["array"].arrays().x.to_list() == [True, None]
+
+
+def test_tables_without_columns_say_so(tmp_path: Path) -> None:
+    with sapwood.recreate(tmp_path / "x.root") as file:
+        with pytest.raises(UsageError, match="'t' would be a tree without branches: the dict is empty"):
+            file["t"] = {}
+        with pytest.raises(UsageError, match=r"'x' is not an array: [^\n]*$"):
+            file["t"] = {"x": np.array([object()])}
+
+
 def test_a_directory_that_takes_no_files_is_not_missing() -> None:
     with pytest.raises(errors.PermissionError, match="takes no new files"):
         sapwood.recreate("/proc/x.root")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -27,17 +27,17 @@ def fields_of_table(data: Any) -> dict[str, Any]:
     """The columns of a table by name.
 
     Raises:
-        UsageError: the data is not a table.
+        UsageError: the data is not a table, or two of its columns have the same name.
     """
     if isinstance(data, Mapping):
-        return {str(name): array for name, array in data.items()}
+        return _by_name((str(name), array) for name, array in data.items())
     if isinstance(data, np.ndarray) and data.dtype.names is not None:
         return {name: data[name] for name in data.dtype.names}
     kind = type(data).__module__.partition(".")[0]
     if kind == "pandas" and hasattr(data, "columns"):
-        return {str(name): data[name] for name in data.columns}
+        return _by_name((str(name), data.iloc[:, i]) for i, name in enumerate(data.columns))
     if kind == "pyarrow" and hasattr(data, "column_names"):
-        return dict(zip(data.column_names, data.columns, strict=True))
+        return _by_name(zip(data.column_names, data.columns, strict=True))
     if kind == "awkward" and data.fields:
         return {name: data[name] for name in data.fields}
     raise UsageError(
@@ -46,11 +46,23 @@ def fields_of_table(data: Any) -> dict[str, Any]:
     )
 
 
-def is_table(data: Any) -> bool:
-    """Whether the data is a table, which can be written as a tree."""
+def _by_name(columns: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Columns by name. One of several with the same name would be lost."""
+    found: dict[str, Any] = {}
+    for name, array in columns:
+        if name in found:
+            raise UsageError(f"two columns are named {name!r}", branch=name, hint="rename one of them")
+        found[name] = array
+    return found
+
+
+def is_table(data: Any, *, empty: bool = False) -> bool:
+    """Whether the data is a table, which can be written as a tree; with ``empty``, even without columns."""
     try:
-        return bool(fields_of_table(data))
-    except UsageError:
+        return bool(fields_of_table(data)) or empty
+    except UsageError as error:
+        if error.branch is not None:
+            raise  # a table, of which a column is wrong
         return False
 
 
@@ -339,10 +351,20 @@ def _as_numpy(data: Any) -> NDArray[Any] | None:
         flat = all(isinstance(item, (bool, int, float, np.number, np.bool_)) for item in data)
         data = np.asarray(data) if data and flat else None
     elif type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "to_numpy"):
-        data = data.to_numpy()
+        data = _of_pandas(data)
     if not isinstance(data, np.ndarray) or data.dtype.kind in "OSU" or data.dtype.names is not None:
         return None
     return data
+
+
+def _of_pandas(data: Any) -> NDArray[Any]:
+    """A column of pandas. Integers with missing values are masked: pandas itself would make them floats."""
+    stored = getattr(data.dtype, "numpy_dtype", None)
+    missing = np.asarray(data.isna())
+    if isinstance(data.dtype, np.dtype) or stored is None or stored.kind not in "biu" or not missing.any():
+        array: NDArray[Any] = data.to_numpy()
+        return array
+    return np.ma.MaskedArray(data.to_numpy(stored, na_value=0), missing)
 
 
 def _numpy_column(name: str, array: NDArray[Any]) -> BuiltColumn:
@@ -385,7 +407,9 @@ def _as_awkward(name: str, data: Any) -> Any:
         if isinstance(array, ak.Array):
             return ak.to_layout(array)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{name!r} is not an array: {error}", branch=name) from None
+        # Awkward Array says in a second paragraph where its source is.
+        reason = str(error).partition("\n\n")[0]
+        raise UsageError(f"{name!r} is not an array: {reason}", branch=name) from None
     except RuntimeError:
         # Awkward Array cannot convert such a number, and says it in terms of C++.
         raise UsageError(f"{name!r} holds a number that does not fit in 64 bits", branch=name) from None

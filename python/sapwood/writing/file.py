@@ -321,6 +321,10 @@ class WritableFile(ClosingContext):
             self._object(path, *found)
         elif is_table(value):
             self.mktree(path).extend(fields_of_table(value))
+        elif is_table(value, empty=True):
+            raise UsageError(
+                f"{path!r} would be a tree without branches: the {type(value).__name__} is empty"
+            )
         else:
             raise UsageError(
                 f"{type(value).__name__} cannot be written to a ROOT file",
