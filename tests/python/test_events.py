@@ -33,6 +33,18 @@ def arrays(tree: Any) -> Any:
     return tree.arrays()
 
 
+def test_fields_are_not_looked_for_in_all_events(tree: Any) -> None:
+    for view, place in (tree.events(), "each event"), (tree.lazy(), "chunks have numbers"):
+        for name in ("met", "Muon", "Muon_pt"):
+            with pytest.raises(AttributeError, match=f"no attribute {name!r}: .*{place}"):
+                getattr(view, name)
+            assert not hasattr(view, name)
+        with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+            getattr(view, "nothing")  # noqa: B009
+        with pytest.raises(errors.ArgumentTypeError, match=r"tree\.arrays"):
+            view["met"]
+
+
 def test_every_kind_of_field(tree: Any, arrays: Any) -> None:
     events = tree.events(caching=TWO_WINDOWS)
     assert len(events) == 1000 and len(events.windows) > 1

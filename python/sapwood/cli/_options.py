@@ -234,15 +234,18 @@ def duration(text: str) -> float:
 
 
 def entry_range(text: str | None) -> tuple[int | None, int | None]:
-    """START:STOP as two numbers."""
+    """START:STOP as two numbers. Those that no tree has entries between are refused as a mistake."""
     if text is None:
         return None, None
-    start, colon, stop = text.partition(":")
+    begin, colon, end = text.partition(":")
     try:
         if not colon:
             raise ValueError(text)
-        return (int(start) if start.strip() else None), (int(stop) if stop.strip() else None)
+        start, stop = (int(one) if one.strip() else None for one in (begin, end))
     except ValueError:
         raise typer.BadParameter(
             f"entries must be START:STOP, such as 0:1000 or :1000, not {text!r}"
         ) from None
+    if start is not None and stop is not None and (start < 0) == (stop < 0) and start > stop:
+        raise typer.BadParameter(f"entries must be START:STOP, with START before STOP, not {text!r}")
+    return start, stop

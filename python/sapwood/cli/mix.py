@@ -109,10 +109,16 @@ def mix(
     inputs = [one for one in (pool, signal, number, mean, output.replica) if one is not None]
     target = check_output(target, ROOT, inputs=inputs, overwrite=output.force)
     numbers = entry_range(entries)
-    how: dict[str, Any] = {"number": _distribution(number), "mean": _distribution(mean), "prefix": prefix}
+    how: dict[str, Any] = {
+        "number": _distribution(number, "--number"),
+        "mean": _distribution(mean, "--mean"),
+        "prefix": prefix,
+    }
     if bunches is not None:
         how["bunches"] = range(*_whole(bunches, "--bunches"))
     if signal is None:
+        if entries is None:
+            raise typer.BadParameter("START:STOP is needed without --signal", param_hint="--entries")
         steps = _crossings(range(*_whole(entries, "--entries (needed without --signal)")), step)
     else:
         steps = _signal(signal, signal_filter, numbers, step, output)
@@ -175,17 +181,21 @@ def _signal(
         before += tree.num_entries
 
 
-def _distribution(text: str | None) -> Any:
+def _distribution(text: str | None, option: str) -> Any:
     """A number, a list of probabilities, or the name of a histogram.
 
-    >>> _distribution("40"), _distribution("35.5"), _distribution("0.5,0.5"), _distribution("pileup.root:h")
-    (40, 35.5, [0.5, 0.5], 'pileup.root:h')
+    >>> [_distribution(text, "--mean") for text in ("40", "35.5", "0.5,0.5", "pileup.root:h")]
+    [40, 35.5, [0.5, 0.5], 'pileup.root:h']
     """
     for kind in (int, float, _floats):
         try:
             return None if text is None else kind(text)
         except ValueError:
             continue
+    if text is not None and ":" not in text:
+        raise typer.BadParameter(
+            f"{text!r} is no number, no list such as 0.5,0.5, and no histogram FILE:NAME", param_hint=option
+        )
     return text
 
 
@@ -193,7 +203,7 @@ def _floats(text: str) -> list[float]:
     return [float(one) for one in text.split(",")]
 
 
-def _whole(text: str | None, option: str) -> tuple[int, int]:
+def _whole(text: str, option: str) -> tuple[int, int]:
     """START:STOP, both given and in order."""
     start, stop = entry_range(text)
     if start is None or stop is None or start > stop:

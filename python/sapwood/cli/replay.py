@@ -81,7 +81,7 @@ def replay(
         others[name] = _link(figures, cost, concurrency)
     further = [_link(one, cost, concurrency) for one in replica or []]
     link = Link(
-        None if rtt is None else duration(rtt),
+        None if rtt is None else _round_trip(rtt),
         None if bandwidth is None else _rate(bandwidth),
         cost,
         concurrency,
@@ -119,7 +119,14 @@ def _link(figures: str, cost: float, concurrency: int | None) -> Link:
     from ..report.replaying import Link
 
     time, _, rate = figures.partition(",")
-    return Link(duration(time), _rate(rate), cost, concurrency)
+    return Link(_round_trip(time), _rate(rate), cost, concurrency)
+
+
+def _round_trip(text: str) -> float:
+    """A round-trip time in seconds. Without a unit, it might be seconds or milliseconds."""
+    if text.strip().isdecimal() and int(text):
+        raise typer.BadParameter(f"the round-trip time {text!r} has no unit: write {text}ms or {text}s")
+    return duration(text)
 
 
 def _rate(text: str) -> float:

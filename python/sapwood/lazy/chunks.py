@@ -50,10 +50,7 @@ class LazyChunks(LazyView, Sequence[Any]):
 
     def __getitem__(self, where: SupportsIndex | slice | str) -> Any:
         if isinstance(where, str):
-            raise ArgumentTypeError(
-                f"chunks have numbers; {where!r} can be a field of each: touch it in a loop over the chunks,"
-                " or in tree.arrays(virtual=True), one array of all entries"
-            )
+            raise ArgumentTypeError(self.advice(where))
         every = range(len(self))
         if isinstance(where, slice):
             return [self._chunk(one) for one in every[where]]
@@ -75,6 +72,14 @@ class LazyChunks(LazyView, Sequence[Any]):
         with self._reader.visiting(dict.fromkeys(every, 1.0)):
             for window, _, read_next in visits_of(self._reader, ((one, ()) for one in every), at_last):
                 yield window.index, read_next
+
+    @staticmethod
+    def advice(name: str) -> str:
+        """How to read a field."""
+        return (
+            f"chunks have numbers; {name!r} can be a field of each: touch it in a loop over the chunks,"
+            " or in tree.arrays(virtual=True), one array of all entries"
+        )
 
     @shows_printable
     def __repr__(self) -> str:

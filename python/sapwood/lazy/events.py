@@ -51,7 +51,9 @@ class Events(LazyView, Sequence[Event]):
     @overload
     def __getitem__(self, where: slice | Sequence[int] | NDArray[Any]) -> Events: ...
 
-    def __getitem__(self, where: int | slice | Sequence[int] | NDArray[Any]) -> Event | Events:
+    def __getitem__(self, where: int | slice | str | Sequence[int] | NDArray[Any]) -> Event | Events:
+        if isinstance(where, str):
+            raise ArgumentTypeError(self.advice(where))
         if isinstance(where, slice):
             return Events(self._reader, self._entries[where])
         if isinstance(where, (int, np.integer)):
@@ -87,6 +89,14 @@ class Events(LazyView, Sequence[Event]):
             chunk = [EventChunk(window, positions)]
             del window
             yield chunk.pop()
+
+    @staticmethod
+    def advice(name: str) -> str:
+        """How to read a field."""
+        return (
+            f"{name!r} can be a field of each event: touch it in a loop over the events, or read it as an"
+            " array with tree.arrays"
+        )
 
     @shows_printable
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from ..errors.closing import ClosingContext
 from .reader import LazyReader
@@ -26,6 +26,21 @@ class LazyView(ClosingContext):
     def fields(self) -> list[str]:
         """The names of all fields."""
         return list(self._reader.fields)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Says where fields are: not here, but in each event or chunk."""
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        # Without a reader while it is copied or pickled.
+        reader = self.__dict__.get("_reader")
+        fields = () if reader is None else reader.fields
+        if any(name in (field, field.partition("_")[0]) for field in fields):
+            message += f": {self.advice(name)}"
+        raise AttributeError(message, name=name, obj=self)
+
+    @staticmethod
+    def advice(name: str) -> str:
+        """How to read a field."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Saves the profile, and stops updating it and the report. The entries stay readable."""

@@ -17,6 +17,7 @@ from ..display.printable import printable
 from ..errors import ReadError, SapwoodError, UsageError
 from ..errors.core import core_errors
 from ..options.outputs import RECORDING, check_output
+from ..options.paths import check_exists
 from ..options.whole_file import part_of, take_place
 
 VARIABLE = "SAPWOOD_TRACE"
@@ -95,8 +96,11 @@ def _is_whole(recording: Path) -> bool:
 
 def summary(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The contents of a recording, process by process: files, operations, requests, bytes and waits."""
+    path = os.fspath(path)
+    if not os.path.exists(path):
+        check_exists(path)
     with core_errors():
-        document: dict[str, Any] = json.loads(_core.trace_summary(os.fspath(path)))
+        document: dict[str, Any] = json.loads(_core.trace_summary(path))
     return document
 
 

@@ -100,6 +100,8 @@ def test_expressions(
         (["report", "TREE", "--entries", "1"], "entries must be START:STOP"),
         (["convert", "TREE", "OUT.csv", "--entries", "1:2:3"], "entries must be START:STOP"),
         (["repack", "FILE", "OUT.root", "--entries", "a:b"], "entries must be START:STOP"),
+        (["convert", "TREE", "OUT.csv", "--entries", "10:5"], "START before STOP, not '10:5'"),
+        (["head", "TREE", "--entries", "-1:-3"], "START before STOP"),
         (["convert", "TREE", "OUT.csv", "--step-size", "²"], "'²' is not a size"),
         (["convert", "TREE", "OUT.csv", "--step-size", "-1 MB"], "must be a positive size"),
         (["convert", "TREE", "OUT.csv", "--step-size", "1e99999999 MB"], "less than 8 EiB"),

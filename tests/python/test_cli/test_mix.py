@@ -87,6 +87,8 @@ def test_no_entries_give_a_tree_with_all_branches(folder: Path, sapwood: Callabl
         (["--number", "3"], "needed without --signal"),
         (["--number", "3", "--entries", "0:"], "needed without --signal"),
         (["--number", "-3", "--entries", "0:9"], "must be from 0"),
+        (["--number", "three", "--entries", "0:9"], "--number: 'three' is no number"),
+        (["--mean", "minbias0.root", "--entries", "0:9"], "no histogram FILE:NAME"),
         (["--number", "3", "--mean", "3", "--entries", "0:9"], "either 'number' or 'mean'"),
         (["--mean", "minbias0.root:Events", "--entries", "0:9"], "not a histogram"),
         (["--entries", "0:9"], "not premixed"),
