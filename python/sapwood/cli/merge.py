@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import Enum
 from typing import Annotated
 
@@ -38,8 +39,22 @@ def merge(
     """
     from ..writing.repacking import merge as write
 
+    _check_order(target, sources)
     written = output.write(
         target, write, sources, schema=schema.value, trees=only_tree or None, **layout.arguments()
     )
     if output.as_json:
         print_json(written)
+
+
+def _check_order(target: str, sources: list[str]) -> None:
+    """Refuses an output that comes last, as for other commands: --force would replace the first input."""
+    from ..errors import UsageError
+    from ..options.paths import is_glob, is_url
+
+    last = sources[-1]
+    if is_url(last) or is_glob(last) or os.path.exists(last):
+        return
+    if os.path.isfile(target) and ":" not in last:
+        hint = f"the output comes first, as in 'sapwood merge {last} {target}'"
+        raise UsageError(f"there is a file {target!r}, but no file {last!r}: {hint}", hint=hint)

@@ -45,7 +45,7 @@ class KindUse:
 
     Attributes:
         fetches: number of fetches; each is planned and sent as a whole.
-        requests: number of requests to the server.
+        requests: number of planned requests; what opening fetched needs none, so the file may have fewer.
         ranges: number of baskets.
         fetched_bytes: bytes of the baskets.
     """

@@ -40,6 +40,21 @@ def test_no_such_file(sapwood: Callable[..., Any], tmp_path: Path) -> None:
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_an_output_of_merge_that_comes_last_is_noticed(
+    sapwood: Callable[..., Any], path: Path, tmp_path: Path, force: tuple[str, ...]
+) -> None:
+    one, other, new = tmp_path / "one.root", tmp_path / "other.root", tmp_path / "new.root"
+    shutil.copyfile(path, one)
+    shutil.copyfile(path, other)
+    done = sapwood("merge", one, other, new, *force)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert f"the output comes first, as in 'sapwood merge {new} {one}" in done.err
+    assert one.read_bytes() == other.read_bytes() == path.read_bytes() and not new.exists()
+    assert sapwood("merge", new, one, other).code == 0
+    assert sapwood("merge", one, other, new, *force).code == (0 if force else 2)
+
+
 @pytest.mark.parametrize("command", ["ls", "show", "head", "verify", "doctor", "catalog search"])
 def test_a_name_that_is_not_utf_8_is_wrong_usage(
     sapwood: Callable[..., Any], path: Path, tmp_path: Path, command: str
