@@ -139,7 +139,8 @@ class _CutSteps(Steps):
     def _finished(self, begun: deque[_Step], report: bool, index_offset: int) -> list[Any]:
         result, cut = begun.popleft().result, self._query.selection.cut
         if result.mask is None and cut is not None:
-            raise cut.source.error("must give one number or boolean per entry")
+            hint = "reduce lists, for example with Any$(…)"
+            raise cut.source.error("must give one number or boolean per entry", hint=hint)
         return [np.asarray(result.index, dtype=np.int64)[result.mask]]
 
 

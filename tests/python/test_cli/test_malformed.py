@@ -90,6 +90,10 @@ def test_expressions(
         (["slim", "FILE", "OUT.root", "--keep", "/(/"], "is not a regular expression"),
         (["repack", "FILE", "OUT.root", "--drop", "/[/"], "is not a regular expression"),
         (["report", "TREE", "run +"], "ends too early"),
+        (
+            ["skim", "FILE", "OUT.root", "--cut", "Muon_pt > 20"],
+            "per entry; reduce lists, for example with Any$(",
+        ),
         (["head", "TREE", "-n", "many"], "'-n'"),
         (["head", "TREE", "-n", "-3"], "'-n'"),
         (["head", "TREE", "--threads", "0"], "'threads' must be at least 1"),
