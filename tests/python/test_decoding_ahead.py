@@ -83,10 +83,22 @@ def test_so_many_windows_are_decoded_ahead(
         assert len(after) > 2
         assert [met for chunk in events.chunks() for met in chunk.met] == expected
         # Which columns are in use is known once the first window was used.
-        assert touched == ([] if ahead == 0 else after[1:])
+        assert touched == ([] if ahead == 0 else after)
         touched.clear()
         next(events.chunks())
-        assert touched == (after if first is None else first)
+        assert touched == ([] if ahead == 0 else [0, *(after if first is None else first)])
+
+
+def test_the_first_window_is_read_together_with_a_profile(
+    events_file: Path, touched: list[int], tmp_path: Path
+) -> None:
+    profile = tmp_path / "profile.json"
+    for expected in ([], [0]):
+        with sapwood.open(f"{events_file}:Events") as tree:
+            for chunk in tree.events(profile=profile).chunks():
+                assert touched[:1] == expected
+                assert len(chunk.met) == len(chunk.nMuon)
+        touched.clear()
 
 
 def test_the_number_of_windows_is_checked(events_file: Path) -> None:

@@ -112,6 +112,8 @@ impl Source for StripeSource {
         false
     }
 
+    fn announce(&self, _: &[ByteRange]) {}
+
     fn checksums(&self, _: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
         Box::pin(std::future::ready(Vec::new()))
     }

@@ -14,7 +14,7 @@ pub(crate) struct UnplannedReads {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for UnplannedReads {
-    forward_source!(self => self.inner; identity, cost_model, server, round_trip, is_cold, checksums);
+    forward_source!(self => self.inner; identity, cost_model, server, round_trip, is_cold, announce, checksums);
 
     fn read_ranges<'a>(
         &'a self,

@@ -44,7 +44,7 @@ impl<S: Source> DelayedSource<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Source> Source for DelayedSource<S> {
-    forward_source!(self => self.inner; identity, server, is_cold, checksums);
+    forward_source!(self => self.inner; identity, server, is_cold, announce, checksums);
 
     fn cost_model(&self) -> CostModel {
         CostModel {

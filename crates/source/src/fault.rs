@@ -52,7 +52,7 @@ impl<S: Source> FaultySource<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Source> Source for FaultySource<S> {
-    forward_source!(self => self.inner; identity, cost_model, server, round_trip, is_cold, checksums);
+    forward_source!(self => self.inner; identity, cost_model, server, round_trip, is_cold, announce, checksums);
 
     fn read_ranges<'a>(
         &'a self,

@@ -97,22 +97,26 @@ impl LocalSource {
     }
 
     /// Asks the kernel to fetch these ranges and small gaps between them, all at the same time; it may ignore that.
-    pub(crate) fn announce(&self, ranges: &[ByteRange]) {
+    pub(crate) fn will_need(&self, ranges: &[ByteRange]) {
         let near = |a: &ByteRange, b: &ByteRange| (a.end()..=a.end() + AT_ONCE).contains(&b.start);
         for run in ranges.chunk_by(near) {
             if let (Some(first), Some(last)) = (run.first(), run.last()) {
-                self.file.announce(first.start, last.end() - first.start);
+                self.file.will_need(first.start, last.end() - first.start);
             }
         }
     }
 
+    /// True if some of these ranges have to come from a disk first, by a sample.
+    fn is_partly_cold(&self, ranges: &[ByteRange]) -> bool {
+        let some = [ranges.first(), ranges.get(ranges.len() / 2), ranges.last()];
+        some.into_iter().flatten().any(|range| !self.file.is_cached(range.start))
+    }
+
     pub(crate) fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         check::request(&self.identity, ranges, deadline)?;
-        if let [first, .., last] = ranges
-            && [first, &ranges[ranges.len() / 2], last].iter().any(|range| !self.file.is_cached(range.start))
-        {
+        if ranges.len() > 1 && self.is_partly_cold(ranges) {
             // The disk then has several reads in flight. Only the first may be there: the kernel read it ahead.
-            self.announce(ranges);
+            self.will_need(ranges);
         }
         let mut answers = Vec::with_capacity(ranges.len());
         for range in ranges {
@@ -162,6 +166,12 @@ impl Source for LocalSource {
         2 * cached < ranges.len()
     }
 
+    fn announce(&self, ranges: &[ByteRange]) {
+        if self.is_partly_cold(ranges) {
+            self.will_need(ranges);
+        }
+    }
+
     fn read_ranges<'a>(
         &'a self,
         ranges: &'a [ByteRange],
@@ -197,7 +207,7 @@ mod positional {
         }
 
         /// Asks the kernel to fetch this range. That is advice: failures do not matter.
-        pub(super) fn announce(&self, start: u64, len: u64) {
+        pub(super) fn will_need(&self, start: u64, len: u64) {
             #[cfg(any(target_os = "linux", target_os = "android"))]
             if let Some(len) = std::num::NonZeroU64::new(len) {
                 let _ = rustix::fs::fadvise(&self.0, start, Some(len), rustix::fs::Advice::WillNeed);
@@ -269,7 +279,7 @@ mod positional {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).metadata()
         }
 
-        pub(super) fn announce(&self, _: u64, _: u64) {}
+        pub(super) fn will_need(&self, _: u64, _: u64) {}
 
         pub(super) fn is_cached(&self, _: u64) -> bool {
             true

@@ -30,8 +30,8 @@ pub struct Identity {
 /// - Errors name the URL (without secrets) and, where one range is to blame, its offset.
 ///
 /// # Wrappers
-/// A decorator forwards `identity`, `cost_model`, `server`, `round_trip`, `is_cold` and `checksums` unless changing them is its
-/// purpose: see [`forward_source`](crate::forward_source).
+/// A decorator forwards `identity`, `cost_model`, `server`, `round_trip`, `is_cold`, `announce` and `checksums` unless
+/// changing them is its purpose: see [`forward_source`](crate::forward_source).
 pub trait Source: fmt::Debug + Send + Sync + 'static {
     /// The object and its version.
     fn identity(&self) -> &Identity;
@@ -56,6 +56,10 @@ pub trait Source: fmt::Debug + Send + Sync + 'static {
     fn is_cold(&self, _ranges: &[ByteRange]) -> bool {
         false
     }
+
+    /// Says that these ranges, in the order of the file, will probably be read soon. A source may begin to read them into
+    /// a cache of its system, and ignores them otherwise, which is the default: what is announced is not counted.
+    fn announce(&self, _ranges: &[ByteRange]) {}
 
     /// Checksums of the whole object, as its server states them. Empty, the default, if there are none, if they
     /// cannot be obtained, or if they do not come before the deadline: a server may have to read the whole object
@@ -91,6 +95,9 @@ macro_rules! forward_source {
     (@is_cold $self:ident $inner:expr) => {
         fn is_cold(&$self, ranges: &[::sapwood_core::ByteRange]) -> bool { $inner.is_cold(ranges) }
     };
+    (@announce $self:ident $inner:expr) => {
+        fn announce(&$self, ranges: &[::sapwood_core::ByteRange]) { $inner.announce(ranges) }
+    };
     (@checksums $self:ident $inner:expr) => {
         fn checksums(
             &$self,
@@ -104,7 +111,7 @@ macro_rules! forward_source {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Source + ?Sized> Source for Arc<S> {
-    forward_source!(self => (**self); identity, cost_model, server, round_trip, is_cold, checksums);
+    forward_source!(self => (**self); identity, cost_model, server, round_trip, is_cold, announce, checksums);
 
     fn read_ranges<'a>(
         &'a self,

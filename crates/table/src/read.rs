@@ -11,7 +11,7 @@ use crate::selection::{Query, Selection};
 use crate::table::{Chunk, ChunkId, Table};
 use crate::windows::Windows;
 use rayon::ThreadPool;
-use sapwood_core::{Call, Column, Result};
+use sapwood_core::{ByteRange, Call, Column, Result};
 use sapwood_source::record::ReadRecording;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -42,7 +42,13 @@ pub fn read<Q: Into<Query> + Clone>(
     let selected = ReadRecording::deliver(read.as_ref(), fetcher.counters(), || {
         let pool = pool::computing(threads)?;
         if is_at_hand(&**table, &columns.selections, &entries)? {
-            let local = LocalRead { pool: &pool, recorded: read.as_ref(), carried: None, together: false };
+            let local = LocalRead {
+                pool: &pool,
+                recorded: read.as_ref(),
+                carried: None,
+                together: false,
+                next: None,
+            };
             return local.read(&**table, &columns.selections, &entries, call);
         }
         let mut windows = Windows::new(Arc::clone(table), &columns.selections, vec![entries], read.as_ref())?;
@@ -51,13 +57,26 @@ pub fn read<Q: Into<Query> + Clone>(
     columns.split(&**table, &selected)
 }
 
-/// True if a source never waits, and does not have to get these entries from a disk first.
+/// True if a source never waits, and does not have to get most of these entries from a disk first.
 pub(crate) fn is_at_hand(table: &dyn Table, selections: &[Selection], entries: &Range<u64>) -> Result<bool> {
     let source = table.fetcher(0);
     let source = source.source();
-    if !source.cost_model().immediate {
-        return Ok(false);
-    }
+    Ok(source.cost_model().immediate && !source.is_cold(&sample(table, selections, entries)?))
+}
+
+/// True if some of these entries have to come from a disk first.
+pub(crate) fn is_partly_cold(
+    table: &dyn Table,
+    selections: &[Selection],
+    entries: &Range<u64>,
+) -> Result<bool> {
+    let fetcher = table.fetcher(0);
+    let is_cold = |range| fetcher.source().is_cold(&[range]);
+    Ok(sample(table, selections, entries)?.into_iter().any(is_cold))
+}
+
+/// Some of the chunks of these entries.
+fn sample(table: &dyn Table, selections: &[Selection], entries: &Range<u64>) -> Result<Vec<ByteRange>> {
     let some = [selections.first(), selections.get(selections.len() / 2), selections.last()];
     let mut some: Vec<Selection> = some.into_iter().flatten().cloned().collect();
     some.dedup();
@@ -68,7 +87,20 @@ pub(crate) fn is_at_hand(table: &dyn Table, selections: &[Selection], entries: &
         let two = [stored.first(), stored.get(stored.len() / 2)];
         sample.extend(two.into_iter().flatten().map(|chunk| chunk.range));
     }
-    Ok(!source.is_cold(&sample))
+    // To look makes the kernel read: at the second look, a range is no longer cold.
+    sample.sort_unstable();
+    sample.dedup();
+    Ok(sample)
+}
+
+/// Says that the chunks of some entries will be read soon. Errors are left to whoever reads them.
+fn announce(table: &dyn Table, selections: &[Selection], entries: &Range<u64>) {
+    let plans = plan(table, selections, entries).unwrap_or_default();
+    let chunks = plans.iter().flat_map(|plan| plan.chunks());
+    let of_file = chunks.filter(|chunk| chunk.is_stored() && chunk.file == 0);
+    let mut ranges: Vec<ByteRange> = of_file.map(|chunk| chunk.range).collect();
+    ranges.sort_unstable();
+    table.fetcher(0).source().announce(&ranges);
 }
 
 /// Reads a source that never waits: each column's chunks are read where they are decoded, so that they are still in the
@@ -80,6 +112,8 @@ pub(crate) struct LocalRead<'a> {
     pub(crate) carried: Option<(&'a CarriedChunks, u64)>,
     /// True to read the chunks of all columns first, in the order of the file: a disk is faster at that.
     pub(crate) together: bool,
+    /// Entries that are read afterwards, if a disk can begin with them while these are decoded.
+    pub(crate) next: Option<&'a Range<u64>>,
 }
 
 impl LocalRead<'_> {
@@ -117,6 +151,9 @@ impl LocalRead<'_> {
         };
         pool::compute(self.pool, call, |cancelled| {
             let all = self.together.then(|| fetch_all_now(table, &plans, &held, deadline)).transpose()?;
+            if let Some(next) = self.next {
+                announce(table, selections, next);
+            }
             let columns = in_parallel(&plans, cancelled, |plan, likely| work(all.as_ref(), plan, likely))?;
             Ok(table.decoded(selections, entries, columns, begin.elapsed()))
         })

@@ -144,7 +144,7 @@ impl RemainingRanges {
                     carried.forget_before(range.start);
                     let next = ranges.as_slice().first().map_or(u64::MAX, |next| next.start);
                     let carried = Some((&*carried, next));
-                    let local = LocalRead { pool: &pool, recorded, carried, together: false };
+                    let local = LocalRead { pool: &pool, recorded, carried, together: false, next: None };
                     local.read(&**table, &queries.selections, &range, call)
                 }),
             };

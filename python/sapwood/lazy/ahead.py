@@ -48,6 +48,9 @@ def visits_of(
         window = reader.hold(index)
         if ahead:
             ahead.popleft()
+        else:
+            # The columns in use, if any are known, are read together as well.
+            reader.read_ahead(index)
         visit = [Visit(window, positions, read_next)]
         del window
         begin, waited = time.perf_counter(), reader.waited

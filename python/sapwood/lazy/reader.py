@@ -207,10 +207,13 @@ class LazyReader:
         """Holds a window, and reads the fields in use in the background.
 
         From a server, only ``is_first``, the first window, is read: the core itself fetches the others ahead.
-        Nothing is raised: a column that cannot be read says so when it is touched.
+        A window is read once while it is held. Nothing is raised: a column that cannot be read says so when
+        it is touched.
         """
         held, names = self.hold(window), self.in_use
-        if names and self._learns and (is_first if self.tree.core.is_distant else self._ahead != 0):
+        reads = is_first if self.tree.core.is_distant else self._ahead != 0
+        if names and self._learns and reads and not held.is_read_ahead:
+            held.is_read_ahead = True
             in_background(lambda: self._decode(names, window))
         return held
 
@@ -302,11 +305,12 @@ class LazyReader:
 class HeldWindow:
     """A window of a reader, whose data stay in memory as long as this object lives."""
 
-    __slots__ = ("__weakref__", "index", "reader", "start", "stop")
+    __slots__ = ("__weakref__", "index", "is_read_ahead", "reader", "start", "stop")
 
     def __init__(self, reader: LazyReader, index: int) -> None:
         self.reader = reader
         self.index = index
+        self.is_read_ahead = False
         self.start, self.stop = reader.windows[index]
 
     def column(self, name: str) -> Column:

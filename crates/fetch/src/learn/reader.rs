@@ -109,6 +109,11 @@ impl<V: Clone + Send + 'static> Reader<V> {
         self.0.lock().policy.travel.expect(windows)
     }
 
+    /// The window that will be opened after this one, if that is [declared](Reader::expect).
+    pub fn expected_after(&self, window: usize) -> Option<usize> {
+        self.0.lock().policy.travel.after(window)
+    }
+
     /// Withdraws the declaration with this number.
     pub fn forget(&self, expected: u64) {
         self.0.lock().policy.travel.forget(expected);

@@ -56,6 +56,15 @@ impl Travel {
         self.jumps += u64::from(self.jumped);
     }
 
+    /// The window that is declared after this one.
+    pub(super) fn after(&self, window: usize) -> Option<usize> {
+        let next = |path: &Vec<ExpectedWindow>| {
+            let at = path.iter().position(|(other, _)| *other == window)?;
+            path.get(at + 1).map(|(next, _)| *next)
+        };
+        self.paths.values().rev().find_map(next)
+    }
+
     /// At most `most` of `windows`: those that are needed after the most recent one. `is_known` means that
     /// the reader repeats from its first window on what another reader did.
     pub(super) fn next(
@@ -124,6 +133,7 @@ mod tests {
         travel.forget(other);
         assert_eq!(after(&mut travel, &[4, 5]), NextWindows::These(vec![1, 9, 0]));
         assert_eq!(after(&mut travel, &[9]), NextWindows::These(vec![0, 3]));
+        assert_eq!([5, 3, 4].map(|window| travel.after(window)), [Some(1), None, None]);
         travel.forget(one);
         assert_eq!(after(&mut travel, &[4, 5]), NextWindows::These(vec![6, 7, 8]));
     }

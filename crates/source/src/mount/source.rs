@@ -118,7 +118,7 @@ impl Source for MountedSource {
             let (file, ranges) = (Arc::clone(&self.file), ranges.to_vec());
             let wait = self.accounting.request(ranges.len());
             let answers = self.place.in_thread(deadline, move || {
-                file.announce(&ranges);
+                file.will_need(&ranges);
                 file.read(&ranges, deadline)
             });
             let answers = answers.await;

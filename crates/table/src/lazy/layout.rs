@@ -3,7 +3,7 @@
 use crate::carried::CarriedChunks;
 use crate::plan::{ColumnAccount, in_parallel, plan};
 use crate::queries::Queries;
-use crate::read::{LocalRead, is_at_hand};
+use crate::read::{LocalRead, is_partly_cold};
 use crate::selection::{Query, Selection};
 use crate::table::{ChunkContent, ChunkId, Table};
 use crate::{pool, recording};
@@ -62,11 +62,13 @@ impl LazyLayout {
         LazyLayout { table, windows, columns, carried: CarriedChunks::within(carried_bytes), recorded }
     }
 
-    /// Decodes fetched columns on all threads. Returns each with its size in bytes.
+    /// Decodes fetched columns of a window on all threads; a loop is expected to read them in `following` afterwards.
+    /// Returns each with its size in bytes.
     pub(super) fn decode(
         &self,
         fetched: &[FetchedColumn],
         window: usize,
+        following: Option<usize>,
         threads: Option<usize>,
         call: &mut Call<'_>,
     ) -> Result<Vec<(Column, u64)>> {
@@ -83,8 +85,16 @@ impl LazyLayout {
             (&self.carried, self.windows.get(window + 1).map_or(u64::MAX, |next| next.start));
         carried.forget_before(entries.start);
         let columns = if fetcher.source().cost_model().immediate {
-            let together = selections.len() > 1 && !is_at_hand(table, selections, &entries)?;
-            let local = LocalRead { pool: &pool, recorded: None, carried: Some((carried, next)), together };
+            let following = following.and_then(|window| self.windows.get(window));
+            let is_cold = |entries: &Range<u64>| is_partly_cold(table, selections, entries);
+            let together = selections.len() > 1 && is_cold(&entries)?;
+            let local = LocalRead {
+                pool: &pool,
+                recorded: None,
+                carried: Some((carried, next)),
+                together,
+                next: following.filter(|next| is_cold(next).unwrap_or_default()),
+            };
             local.read(table, selections, &entries, call)?
         } else {
             let pieces = fetched.iter().flat_map(|fetched| &fetched.pieces);

@@ -140,8 +140,10 @@ impl Lazy {
         declared: bool,
         call: &mut Call<'_>,
     ) -> Result<Vec<Column>> {
+        // Columns that are touched together are those that a loop uses.
+        let following = declared.then(|| self.reader.expected_after(window)).flatten();
         let work = |fetched: &[FetchedColumn], call: &mut Call<'_>| {
-            self.layout.decode(fetched, window, self.threads, call)
+            self.layout.decode(fetched, window, following, self.threads, call)
         };
         let (table, read) = (&self.layout.table, self.layout.recorded());
         let touch = || self.reader.touch(queries, window, declared, &work, call);

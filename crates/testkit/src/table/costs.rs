@@ -60,6 +60,37 @@ pub(super) fn chunks_are_fetched_once(subject: &Subject) {
     }
 }
 
+/// A loop over a file that has to come from a disk announces the chunks of the window after each that it reads together,
+/// and no others.
+pub(super) fn the_next_window_is_announced(subject: &Subject) {
+    if !subject.table.fetcher(0).source().cost_model().immediate {
+        return;
+    }
+    let table = ProbedTable::new(subject, Access::COLD);
+    let all: Vec<usize> = (0..subject.columns.len()).collect();
+    let options = LazyOptions { startup: false, memory_bytes: 16_000, ..LazyOptions::default() };
+    let what = format!("{}: a loop", subject.name);
+    let interrupted = &mut || false;
+    let lazy = Lazy::new(Arc::clone(&table) as _, &subject.indices(), options, &mut call(interrupted));
+    let lazy = unwrapped(lazy, &what);
+    let visited: Vec<usize> = (0..lazy.windows().len()).step_by(2).collect();
+    let [first, second, ..] = visited[..] else { return };
+    lazy.touch(&all, first, &mut call(&mut || false)).unwrap_or_default();
+    assert!(table.announced().is_empty(), "{what}: nothing is known of what follows");
+    lazy.release(first);
+    lazy.expect(visited.iter().map(|window| (*window, 1.0)).collect());
+    let Some(third) = visited.get(2) else { return };
+    unwrapped(lazy.touch(&all, second, &mut call(&mut || false)), &what);
+    let needed: BTreeSet<_> = subject
+        .indices()
+        .into_iter()
+        .flat_map(|column| needed(&*subject.table, column, lazy.windows()[*third].clone()))
+        .collect();
+    let announced: BTreeSet<_> = table.announced().into_iter().collect();
+    let of_file = needed.into_iter().filter(|(file, _)| *file == 0).collect();
+    assert_eq!(announced, of_file, "{what}: window {third} is not announced");
+}
+
 /// A few entries take the chunks that hold them, and those that say where they are.
 pub(super) fn only_needed_chunks_are_fetched(subject: &Subject) {
     let Some(last) = subject.table.entries().checked_sub(1) else { return };

@@ -51,7 +51,7 @@ impl Access {
     pub(super) const NEAR: Access =
         Access { distant: false, cold: false, slow: false, gap: 0, budget: LARGE, fault: None };
     /// A local file that is read ahead.
-    const COLD: Access = Access { cold: true, ..Access::NEAR };
+    pub(super) const COLD: Access = Access { cold: true, ..Access::NEAR };
     /// A distant source, of which only what is needed is fetched.
     pub(super) const SPARING: Access = Access { distant: true, ..Access::NEAR };
     /// A distant source, of which more is fetched sooner than less in more round trips.
@@ -92,6 +92,7 @@ pub(super) struct ProbedTable {
     pub(super) counters: Arc<Counters>,
     fetchers: Mutex<BTreeMap<FileIndex, Fetcher>>,
     asked: RequestLog,
+    announced: RequestLog,
 }
 
 type RequestLog = Arc<Mutex<Vec<(FileIndex, ByteRange)>>>;
@@ -99,8 +100,8 @@ type RequestLog = Arc<Mutex<Vec<(FileIndex, ByteRange)>>>;
 impl ProbedTable {
     pub(super) fn new(subject: &Subject, access: Access) -> Arc<ProbedTable> {
         let table = subject.decorated();
-        let (counters, fetchers, asked) = Default::default();
-        Arc::new(ProbedTable { table, access, counters, fetchers, asked })
+        let (counters, fetchers, asked, announced) = Default::default();
+        Arc::new(ProbedTable { table, access, counters, fetchers, asked, announced })
     }
 
     /// The ranges that were asked of the sources, in order.
@@ -108,6 +109,11 @@ impl ProbedTable {
         let mut asked = lock(&self.asked).clone();
         asked.sort_unstable();
         asked
+    }
+
+    /// The ranges that were announced to the sources, in order.
+    pub(super) fn announced(&self) -> Vec<(FileIndex, ByteRange)> {
+        lock(&self.announced).clone()
     }
 }
 
@@ -128,8 +134,9 @@ impl Table for ProbedTable {
                 Some(Fault::Truncate(broken, size)) if broken == file => identity.size = size,
                 _ => {}
             }
-            let (asked, access) = (Arc::clone(&self.asked), self.access);
-            let source = ProbedSource { inner, identity, file, access, asked, calls: AtomicUsize::new(0) };
+            let (asked, announced) = (Arc::clone(&self.asked), Arc::clone(&self.announced));
+            let (access, calls) = (self.access, AtomicUsize::new(0));
+            let source = ProbedSource { inner, identity, file, access, asked, announced, calls };
             Fetcher::new(Arc::new(source), Arc::clone(&self.counters)).with_budget(Budget::new(access.budget))
         });
         fetcher.clone()
@@ -157,6 +164,7 @@ struct ProbedSource {
     file: FileIndex,
     access: Access,
     asked: RequestLog,
+    announced: RequestLog,
     calls: AtomicUsize,
 }
 
@@ -172,6 +180,10 @@ impl Source for ProbedSource {
 
     fn is_cold(&self, _: &[ByteRange]) -> bool {
         self.access.cold
+    }
+
+    fn announce(&self, ranges: &[ByteRange]) {
+        lock(&self.announced).extend(ranges.iter().map(|range| (self.file, *range)));
     }
 
     forward_source!(self => self.inner; checksums);
