@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+import sapwood
+from sapwood.lazy.touches import Touches
 
 MEASURE = """
     import resource, sapwood
@@ -71,3 +76,32 @@ def test_a_loop_stays_within_its_memory(tmp_path: Path, memory: str, most: float
     read, growth = map(int, done.stdout.split())
     assert read == 12 * 20 * 100_000 * 8
     assert growth < most
+
+
+def test_a_loop_keeps_few_bytes_of_what_it_touched(tmp_path: Path) -> None:
+    """It kept some 200 bytes for each column of each window, so that long loops over wide trees grew."""
+    columns, clusters = 200, 60
+    path = written(tmp_path / "wide.root", columns, clusters, 100)
+    with sapwood.open(f"{path}:t") as tree:
+        events = tree.events(caching=sapwood.Caching(memory="1 MB"))
+        windows = len(events.windows)
+        assert windows >= clusters
+        tracemalloc.start()
+        try:
+            sizes = []
+            for chunk in events.chunks():
+                assert all(len(chunk[name]) for name in chunk.fields)
+                gc.collect()
+                sizes.append(tracemalloc.get_traced_memory()[0])
+        finally:
+            tracemalloc.stop()
+    assert sizes[-1] - sizes[2] < 20 * columns * windows
+
+
+def test_touches_are_counted_by_column_and_window() -> None:
+    touches: Touches[str] = Touches(5)
+    assert (touches.windows, touches.counts(), list(touches)) == (0, {}, [])
+    for column, window in [("a", 3), ("a", 3), ("b", 3), ("a", 0)]:
+        touches.add(column, window)
+    assert (touches.windows, touches.counts()) == (2, {"a": 2, "b": 1})
+    assert sorted(touches) == [("a", 0), ("a", 3), ("b", 3)]

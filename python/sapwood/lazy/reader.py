@@ -7,7 +7,6 @@ import os
 import threading
 import time
 import weakref
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from ..report.lazy_use import LazyUse
 from .background import in_background
 from .depth import Depth
 from .profile import Profile, profile_of
+from .touches import Touches
 
 if TYPE_CHECKING:
     from .. import _core
@@ -128,8 +128,6 @@ class LazyReader:
         self._depth = Depth(threads or os.cpu_count() or 1, options.caching.memory_bytes // 4)
         self.waited = 0.0
         """The time that touches took, in seconds."""
-        self._used: dict[str, set[int]] = {}
-        self._seen: set[int] = set()
         with core_errors():
             self._core = tree.core.lazy(
                 [leaf.request for leaf in self.leaves],
@@ -141,6 +139,7 @@ class LazyReader:
                 **options.caching.for_core(),
             )
             self.windows = list(self._core.windows())
+        self._used: Touches[str] = Touches(len(self.windows))
         self.ledger = Ledger(tree, kind, self._core, self.leaves, self.windows, options.profile)
         tree.file.add_ledger(self.ledger)
         # This saves the profile also when the process ends.
@@ -180,9 +179,9 @@ class LazyReader:
             if len(requests) > 1:
                 self._core.touch(requests, window, deadline=self._deadline)
             columns = [self._core.column(request, window, deadline=self._deadline) for request in requests]
-        self.ledger.touched.update((request, window) for request in requests)
-        self._used.setdefault(name, set()).add(window)
-        self._seen.add(window)
+        for request in requests:
+            self.ledger.touched.add(request, window)
+        self._used.add(name, window)
         self.waited += time.perf_counter() - begin
         return column_of(branch, dict(zip((leaf.key for leaf in leaves), columns, strict=True)))
 
@@ -199,9 +198,10 @@ class LazyReader:
     @property
     def in_use(self) -> list[str]:
         """The fields that were touched in most windows; before any was, those that are trained."""
-        if not self._seen:
+        seen = self._used.windows
+        if not seen:
             return self.trained
-        return [name for name, windows in self._used.items() if 2 * len(windows) >= len(self._seen)]
+        return [name for name, windows in self._used.counts().items() if 2 * windows >= seen]
 
     def read_ahead(self, window: int, *, is_first: bool = False) -> HeldWindow:
         """Holds a window, and reads the fields in use in the background.
@@ -343,7 +343,7 @@ class Ledger:
         self._profile = profile
         self._schema = "" if profile is None else tree.schema
         self._saved: dict[int, tuple[int, int]] = {}
-        self.touched: set[tuple[int, int]] = set()
+        self.touched: Touches[int] = Touches(len(windows))
         self._final: LazyUse | None = None
         # Reentrant, because the garbage collector can finish a reader while its own ledger is in use.
         self._lock = threading.RLock()
@@ -362,7 +362,7 @@ class Ledger:
                 self._windows,
                 core.accounting(),
                 core.fetches(),
-                set(self.touched),
+                self.touched,
             )
 
     def save(self) -> None:
@@ -390,11 +390,8 @@ class Ledger:
         """The windows touched and seen since the last call, by column."""
         if self._core is None or self._profile is None:
             return {}
-        touches = set(self.touched)
-        windows = len({window for _, window in touches})
-        counts = {
-            request: (touched, windows) for request, touched in Counter(one for one, _ in touches).items()
-        }
+        windows = self.touched.windows
+        counts = {request: (touched, windows) for request, touched in self.touched.counts().items()}
         profiled = self._profile.shares(self._tree, self._schema)
         # Columns of the profile that were not touched count as unused, so that they are dropped in time.
         seen = max((seen for _, seen in counts.values()), default=0)
