@@ -34,7 +34,7 @@ def arrays(tree: Any) -> Any:
 
 
 def test_fields_are_not_looked_for_in_all_events(tree: Any) -> None:
-    for view, place in (tree.events(), "each event"), (tree.lazy(), "chunks have numbers"):
+    for view, place in (tree.events(), "each event"), (tree.lazy(), "over the chunks"):
         for name in ("met", "Muon", "Muon_pt"):
             with pytest.raises(AttributeError, match=f"no attribute {name!r}: .*{place}"):
                 getattr(view, name)

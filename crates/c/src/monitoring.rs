@@ -68,7 +68,7 @@ fn send(place: &str, line: &str, packets: &[String]) -> io::Result<()> {
 fn packets(open: &OpenFile, report: &Report) -> Vec<Value> {
     let first = report.sources.first().map(|source| &source.server);
     // Not those that sent nothing, such as redirectors.
-    let used = report.sources.iter().filter(|source| source.is_worth_telling()).enumerate();
+    let used = report.sources.iter().filter(|source| source.is_active()).enumerate();
     used.map(|(number, source)| {
         let mut packet = Map::new();
         let mut set = |name: &str, value: Value| packet.insert(name.to_owned(), value);

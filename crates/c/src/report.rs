@@ -96,7 +96,7 @@ impl SourceReport {
     }
 
     /// Whether it answered reads, or anything happened there.
-    pub(crate) fn is_worth_telling(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.used.single.requests + self.used.vector.requests > 0 || !self.events.is_empty()
     }
 

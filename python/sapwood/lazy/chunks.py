@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, SupportsIndex, TypeAlias, overload
+from typing import Any, ClassVar, SupportsIndex, TypeAlias, overload
 
 from ..arrays.column import Column, Form
 from ..arrays.concatenate import concatenated
@@ -30,6 +30,11 @@ class LazyChunks(LazyView, Sequence[Any]):
     threads. If there is a profile, it is saved whenever a loop ends.
     """
 
+    _ADVICE: ClassVar[str] = (
+        "can be a field of each chunk: touch it in a loop over the chunks, or in tree.arrays(virtual=True),"
+        " one array of all entries"
+    )
+
     def __init__(self, reader: LazyReader, records: VirtualRecords) -> None:
         super().__init__(reader)
         self._records = records
@@ -50,7 +55,7 @@ class LazyChunks(LazyView, Sequence[Any]):
 
     def __getitem__(self, where: SupportsIndex | slice | str) -> Any:
         if isinstance(where, str):
-            raise ArgumentTypeError(self.advice(where))
+            raise ArgumentTypeError(f"chunks have numbers; {where!r} {self._ADVICE}")
         every = range(len(self))
         if isinstance(where, slice):
             return [self._chunk(one) for one in every[where]]
@@ -72,14 +77,6 @@ class LazyChunks(LazyView, Sequence[Any]):
         with self._reader.visiting(dict.fromkeys(every, 1.0)):
             for window, _, read_next in visits_of(self._reader, ((one, ()) for one in every), at_last):
                 yield window.index, read_next
-
-    @staticmethod
-    def advice(name: str) -> str:
-        """How to read a field."""
-        return (
-            f"chunks have numbers; {name!r} can be a field of each: touch it in a loop over the chunks,"
-            " or in tree.arrays(virtual=True), one array of all entries"
-        )
 
     @shows_printable
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,11 @@ class Events(LazyView, Sequence[Event]):
     selected events in that order. You can loop over events repeatedly, and from several threads at once. If
     there is a profile, it is saved whenever a loop ends.
     """
+
+    _ADVICE: ClassVar[str] = (
+        "can be a field of each event: touch it in a loop over the events, or read it as an array with"
+        " tree.arrays"
+    )
 
     def __init__(self, reader: LazyReader, entries: range | NDArray[np.int64]) -> None:
         super().__init__(reader)
@@ -53,7 +58,7 @@ class Events(LazyView, Sequence[Event]):
 
     def __getitem__(self, where: int | slice | str | Sequence[int] | NDArray[Any]) -> Event | Events:
         if isinstance(where, str):
-            raise ArgumentTypeError(self.advice(where))
+            raise ArgumentTypeError(f"{where!r} {self._ADVICE}")
         if isinstance(where, slice):
             return Events(self._reader, self._entries[where])
         if isinstance(where, (int, np.integer)):
@@ -89,14 +94,6 @@ class Events(LazyView, Sequence[Event]):
             chunk = [EventChunk(window, positions)]
             del window
             yield chunk.pop()
-
-    @staticmethod
-    def advice(name: str) -> str:
-        """How to read a field."""
-        return (
-            f"{name!r} can be a field of each event: touch it in a loop over the events, or read it as an"
-            " array with tree.arrays"
-        )
 
     @shows_printable
     def __repr__(self) -> str:

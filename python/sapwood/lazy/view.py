@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from ..errors.closing import ClosingContext
 from .reader import LazyReader
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 class LazyView(ClosingContext):
     """Entries of a tree whose columns are read when you touch them. It works as a context manager."""
+
+    _ADVICE: ClassVar[str]
+    """How to read a field, after its name."""
 
     def __init__(self, reader: LazyReader) -> None:
         self._reader = reader
@@ -34,13 +37,8 @@ class LazyView(ClosingContext):
         reader = self.__dict__.get("_reader")
         fields = () if reader is None else reader.fields
         if any(name in (field, field.partition("_")[0]) for field in fields):
-            message += f": {self.advice(name)}"
+            message += f": {name!r} {self._ADVICE}"
         raise AttributeError(message, name=name, obj=self)
-
-    @staticmethod
-    def advice(name: str) -> str:
-        """How to read a field."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Saves the profile, and stops updating it and the report. The entries stay readable."""

@@ -18,7 +18,7 @@ pub struct Subject {
     pub columns: Vec<(usize, Column)>,
     /// True if every change of a byte of a chunk is noticed; else damage may change values.
     pub checksums: bool,
-    /// The decorator to be checked with the table: made anew for each source that a check reads from. Default: none.
+    /// Puts a new decorator around the table for each source that a check reads from, to check both. Default: none.
     pub decorate: Option<Decorate>,
 }
 
