@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import pickle
+import socket
 import subprocess
 import sys
 import textwrap
@@ -14,12 +15,14 @@ import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import testkit
+from http_fake import FakeServer, Misdeed, Request, silence
 from numpy.testing import assert_array_equal
 from testkit import Running
 
@@ -314,6 +317,26 @@ def test_a_file_that_was_replaced_is_another_one(tmp_path: Path) -> None:
         write(np.zeros(10))
         assert len(read(server.url, **options, cache_max_age=3600)[0]["x"]) == 150_000
         assert len(read(server.url, **options)[0]["x"]) == 10
+
+
+def _always(answered: Misdeed, request: Request) -> Misdeed:
+    return answered
+
+
+def test_a_file_that_comes_whole_is_kept(events_file: Path, tmp_path: Path) -> None:
+    content = events_file.read_bytes()
+    with FakeServer(content) as server:
+
+        def whole(connection: socket.socket, request: Request) -> None:
+            head = f'HTTP/1.1 200 OK\r\nETag: "1"\r\nContent-Length: {len(content)}\r\n\r\n'
+            connection.sendall(head.encode() + content)
+
+        expected = sapwood.open(f"{events_file}:Events").arrays().to_list()
+        for answered in (whole, silence):
+            server.behave = partial(_always, answered)
+            with sapwood.open(f"{server.url}/f.root:Events", cache=tmp_path, cache_max_age=60) as tree:
+                assert tree.arrays().to_list() == expected
+    assert [one.nbytes >= len(content) for one in cache.contents(tmp_path)] == [True]
 
 
 def test_local_files_are_read_as_before(events_file: Path, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ struct CachedVersion {
 ///
 /// `reopen` opens its source: now, unless the cache is [recent enough](CacheOptions::max_age) to be used
 /// without asking, and whenever blocks are missing after the source was closed. A file that is read without
-/// waiting (a local one) is returned as it is. What is answered from blocks is added to the `block_bytes` of
+/// waiting is returned as it is: a local one, or one that its server sent whole, which the cache keeps. What is answered from blocks is added to the `block_bytes` of
 /// `counters`.
 ///
 /// # Errors
@@ -58,7 +58,9 @@ pub async fn open(
         // It was opened without its tail.
         opened = reopen.open(true, deadline).await?;
     }
-    if opened.source.cost_model().immediate {
+    let immediate = opened.source.cost_model().immediate;
+    // A server that sends no parts sent the whole file; nothing came with opening of a local one.
+    if immediate && opened.known.byte_count() == 0 {
         return Ok(opened);
     }
     let identity = opened.source.identity().clone();
@@ -72,6 +74,9 @@ pub async fn open(
         }
         None => None,
     };
+    if immediate {
+        return Ok(opened);
+    }
     let origin = Origin::new(identity, reopen, Some(fetcher_of(opened)));
     Ok(wrapped(origin, options, shelf, counters, known))
 }
