@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .report.verifying import VerifyReport, verify
     from .studies import chain as chain
     from .studies import tune
-    from .writing import WritableFile, WritableRNTuple, WritableTree, create, recreate, update
+    from .writing import WritableDirectory, WritableFile, WritableRNTuple, WritableTree, create, recreate, update
     from .writing.example import example
     from .writing.repacking import RepackReport, merge, repack
 
@@ -69,6 +69,7 @@ _HOMES = {
     "SapwoodError": "errors",
     "Tree": "model.tree",
     "VerifyReport": "report.verifying",
+    "WritableDirectory": "writing",
     "WritableFile": "writing",
     "WritableRNTuple": "writing",
     "WritableTree": "writing",
@@ -125,6 +126,7 @@ __all__ = [
     "SapwoodError",
     "Tree",
     "VerifyReport",
+    "WritableDirectory",
     "WritableFile",
     "WritableRNTuple",
     "WritableTree",

@@ -439,3 +439,41 @@ def test_tables_without_columns_say_so(tmp_path: Path) -> None:
 def test_a_directory_that_takes_no_files_is_not_missing() -> None:
     with pytest.raises(errors.PermissionError, match="takes no new files"):
         sapwood.recreate("/proc/x.root")
+
+
+def test_directories_hold_what_is_written_to_them(tmp_path: Path) -> None:
+    path = tmp_path / "out.root"
+    with sapwood.recreate(path) as file:
+        outer = file.mkdir("a")
+        inner = outer.mkdir("/b/")
+        tree = inner.mktree("t", {"x": [1, 2]})
+        tree.extend({"x": [3]})
+        outer.mkrntuple("r", {"y": np.arange(4.0)})
+        outer.update({"b/text": "one"}, note="two")
+        assert inner.path == "a/b" and repr(inner) == f"<WritableDirectory 'a/b' of '{path}'>"
+        assert outer.keys() == ["b/t", "r", "b/text", "note"] and "b/t" in outer and "t" not in outer
+        assert inner["t"] is tree and file["a/b/t"] is tree and inner.keys() == ["t", "text"]
+        with pytest.raises(sapwood.errors.UsageError, match="'a/b/t' already exists"):
+            outer["b/t"] = {"x": [1]}
+        with pytest.raises(sapwood.errors.KeyInFileError, match="b/r"):
+            outer["b/r"]
+        with pytest.raises(sapwood.errors.UsageError, match="must not be empty"):
+            outer["/"] = "text"
+    with sapwood.open(path) as read:
+        assert read["a/b/t"].arrays().tolist() == [{"x": 1}, {"x": 2}, {"x": 3}]
+        assert read["a/r"]["y"].array().tolist() == [0, 1, 2, 3]
+        assert (str(read["a/b/text"]), str(read["a/note"])) == ("one", "two")
+    with sapwood.update(path) as file:
+        file.mkdir("a")["b/t"].extend({"x": [4]})
+        assert sorted(file.mkdir("a").keys()) == ["b/t", "b/text", "note", "r"]
+    with sapwood.open(path) as read:
+        assert read["a/b/t"]["x"].array().tolist() == [1, 2, 3, 4]
+
+
+def test_data_that_cannot_be_written_make_no_tree(tmp_path: Path) -> None:
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        for data in ({"x": [1, 2], "y": [1]}, {"x": [object()]}, 7):
+            with pytest.raises(sapwood.errors.SapwoodError):
+                file.mktree("t", data)
+            assert "t" not in file
+        file.mktree("t", {"x": [1, 2]})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .directory import WritableDirectory
 from .file import WritableFile, create, recreate, update
 from .rntuple import WritableRNTuple
 from .tree import WritableTree
 
-__all__ = ["WritableFile", "WritableRNTuple", "WritableTree", "create", "recreate", "update"]
+__all__ = ["WritableDirectory", "WritableFile", "WritableRNTuple", "WritableTree", "create", "recreate", "update"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
@@ -13,7 +13,6 @@ from ..display.printable import shows_printable
 from ..errors import (
     ArgumentTypeError,
     FileNotFoundError,
-    KeyInFileError,
     PermissionError,
     UsageError,
 )
@@ -24,12 +23,7 @@ from ..options.compression import Compression
 from ..options.open_files import is_open
 from ..options.outputs import ROOT, check_output
 from ..options.paths import is_url
-from .columns import fields_of_table, is_table
-from .histograms import as_object
-from .rntuple import RNTupleLayout, WritableRNTuple, declared_fields
-from .schema import CounterName, FieldName, join_names
-from .tree import DEFAULT_BASKET, DEFAULT_CLUSTER, TreeLayout, WritableTree
-from .types import ColumnType, column_type
+from .directory import FileContent, WritableDirectory
 
 
 def recreate(
@@ -123,7 +117,7 @@ def update(
     return WritableFile(where, compression=compression, title="", threads=threads, _update=True)
 
 
-class WritableFile(ClosingContext):
+class WritableFile(WritableDirectory, ClosingContext):
     """A file that :func:`recreate`, :func:`create` or :func:`update` writes.
 
     ``file["name"] = …`` writes a tree or an object, and ``file["name"]`` is a tree to which you can add
@@ -144,246 +138,51 @@ class WritableFile(ClosingContext):
         _update: bool = False,
     ) -> None:
         where = _place(path)
-        self.url = where if isinstance(where, str) else str(getattr(where, "name", "<object>"))
-        self.compression = Compression.of(compression)
-        self._items: dict[str, WritableTree | WritableRNTuple | str] = {}
+        url = where if isinstance(where, str) else str(getattr(where, "name", "<object>"))
+        chosen = Compression.of(compression)
         self._closed = False
         if threads is not None and not isinstance(threads, int):
             raise ArgumentTypeError(f"'threads' must be a whole number, not {threads!r}")
         if threads is not None and threads < 1:
             raise UsageError(f"threads must be at least 1, not {threads}")
-        name = os.path.basename(self.url)
-        code = self.compression.code
+        before: dict[str, None] = {}
         with contextlib.nullcontext() if _update else _writable(where), core_errors():
             if _update:
-                self._core = _core.Writer.update(where, compression=code, threads=threads)
-                self._before = dict.fromkeys(
-                    path for path, kind in self._core.paths() if not _is_directory(kind)
-                )
+                core = _core.Writer.update(where, compression=chosen.code, threads=threads)
+                before = dict.fromkeys(path for path, kind in core.paths() if not _is_directory(kind))
             else:
-                self._core = _core.Writer(
-                    where, name, title=check_text("title", title), compression=code, threads=threads
+                name = os.path.basename(url)
+                core = _core.Writer(
+                    where, name, title=check_text("title", title), compression=chosen.code, threads=threads
                 )
-                self._before = {}
+        super().__init__("", FileContent(core, url, chosen, before, {}))
+
+    @property
+    def url(self) -> str:
+        """The path or URL."""
+        return self._content.url
+
+    @property
+    def compression(self) -> Compression:
+        """The default compression."""
+        return self._content.compression
 
     @property
     def closed(self) -> bool:
         """Whether the file was completed or discarded."""
         return self._closed
 
-    def mktree(
-        self,
-        path: str,
-        branches: Any = None,
-        title: str = "",
-        *,
-        compression: Compression | str | int | Mapping[str, Any] | None = None,
-        basket_size: int | str | Mapping[str, Any] = DEFAULT_BASKET,
-        cluster_size: int | str = DEFAULT_CLUSTER,
-        cluster_entries: int | None = None,
-        titles: Mapping[str, str] | None = None,
-        field_name: FieldName = join_names,
-        counter_name: CounterName | None = None,
-        records: str | Mapping[str, str] = "columns",
-    ) -> WritableTree:
-        """Creates a tree.
-
-        >>> with sapwood.recreate("out.root") as file:
-        ...     types = {"met": "float32", "p4": ("float64", (4,)), "Jet": "var * {pt: float32, id: int8}"}
-        ...     tree = file.mktree("Events", types, cluster_entries=1000)
-        ...     tree.keys()
-        ['met', 'p4', 'nJet', 'Jet_pt', 'Jet_id']
-
-        Args:
-            path: the path in the file; missing directories are created.
-            branches: a dict with a type for each column, or a structured ``dtype``. A type is a NumPy type, a
-                pair of a NumPy type and a shape, a type of Awkward Array or its notation
-                (``"var * float32"``, ``"string"``), or a C++ type (``"vector<vector<float>>"``, ``"char*"``).
-                None: the types of the first data that you add. A list of numbers becomes a branch plus a
-                counter branch, whose name is ``n`` and the name of the column. A list of records becomes one
-                branch per member with one shared counter. Lists of lists and lists of texts become
-                ``std::vector``.
-            title: the title of the tree.
-            compression: as in :func:`recreate`, or a dict of these by name or pattern of branches. Default:
-                that of the file.
-            basket_size: bytes of a basket before compression, or text such as ``"64 kB"``; or a dict of these
-                by name or pattern of branches.
-            cluster_size: bytes of the first cluster after compression, or text such as ``"20 MB"``. All other
-                clusters get the same number of entries.
-            cluster_entries: entries per cluster, instead of ``cluster_size``.
-            titles: a dict of titles by branch.
-            field_name: a function that makes the name of a branch from those of a column and a member.
-                Default: ``x_y``.
-            counter_name: a function that makes the name of the counter from that of the column; columns with
-                the same counter name share a counter. Default: an existing integer column with a matching
-                name, such as ``nMuon`` for ``Muon_pt``, else ``n`` and the name of the column.
-            records: how to store records and lists of records: ``"columns"``, one branch ``x_y`` per member;
-                or ``"split"``, objects of a class or a ``std::vector`` of them, which ROOT splits into one
-                branch ``x.y`` per member. Or a dict of these by name or pattern of columns. The class is
-                named after the record, if that has a name, else after the column; see the guide on writing.
-
-        Raises:
-            UsageError: a type or an option is invalid, or the path is in use.
-            UnsupportedTypeError: no branch can store a type.
-        """
-        columns = None if branches is None else _declared(branches)
-        layout = TreeLayout(
-            title=check_text("title", title),
-            compression=compression,
-            basket_size=basket_size,
-            cluster_size=cluster_size,
-            cluster_entries=cluster_entries,
-            titles=titles or {},
-            field_name=field_name,
-            counter_name=counter_name,
-            records=records,
-        )
-        path = self._unused(path)
-        tree = WritableTree(self._core, path, columns, layout, self.compression)
-        self._items[path] = tree
-        return tree
-
-    def mkrntuple(
-        self,
-        path: str,
-        fields: Any = None,
-        description: str = "",
-        *,
-        compression: Compression | str | int | Mapping[str, Any] | None = None,
-        page_size: int | str = "1 MiB",
-        cluster_size: int | str = "128 MiB",
-        cluster_entries: int | None = None,
-        checksums: bool = True,
-        titles: Mapping[str, str] | None = None,
-    ) -> WritableRNTuple:
-        """Creates an RNTuple, the format that follows trees in ROOT 6.34 and later.
-
-        >>> with sapwood.recreate("out.root") as file:
-        ...     types = {"met": "float32", "p4": ("float64", (4,)), "Jet": "var * {pt: float32, id: int8}"}
-        ...     events = file.mkrntuple("Events", types, "simulated")
-        ...     events.typenames()
-        {'met': 'float32', 'p4': '4 * float64', 'Jet': 'var * {pt: float32, id: int8}'}
-
-        Args:
-            path: the path in the file; missing directories are created.
-            fields: a dict with a type for each top-level field, as for :meth:`mktree`, or a structured
-                ``dtype``, an Awkward type or form of records. Or data, as for :meth:`WritableRNTuple.extend`,
-                which also gives the types. None: the types of the first data that you add. Lists become
-                ``std::vector``, fixed arrays ``std::array``, options ``std::optional``, unions
-                ``std::variant``, tuples ``std::tuple``; records become records without a class.
-            description: what the RNTuple holds.
-            compression: as in :func:`recreate`, or a dict of these by name or pattern of fields. Default:
-                that of the file.
-            page_size: most bytes of a page before compression, or text such as ``"64 KiB"``.
-            cluster_size: bytes of a cluster after compression, approximately.
-            cluster_entries: entries per cluster, instead of ``cluster_size``.
-            checksums: whether each page has a checksum. Pages with the same content are then stored once.
-            titles: a dict of descriptions by top-level field.
-
-        Raises:
-            UsageError: a type, a name or an option is invalid, or the path is in use.
-            UnsupportedTypeError: ROOT has no such type.
-        """
-        declared = None if fields is None else declared_fields(fields)
-        layout = RNTupleLayout(
-            description=check_text("description", description),
-            compression=compression,
-            page_size=page_size,
-            cluster_size=cluster_size,
-            cluster_entries=cluster_entries,
-            checksums=bool(checksums),
-            titles=titles or {},
-        )
-        path = self._unused(path)
-        rntuple = WritableRNTuple(self._core, path, declared, layout, self.compression)
-        if fields is not None and declared is None:
-            rntuple.extend(fields)
-        self._items[path] = rntuple
-        return rntuple
-
-    def mkdir(self, path: str) -> None:
-        """Creates a directory and its parents; existing ones are kept."""
-        with core_errors():
-            self._core.directory(path.strip("/"))
-
-    def __setitem__(self, path: str, value: Any) -> None:
-        """Writes a table as a tree, a histogram, or a text as a ``TObjString``.
-
-        Tables are dicts of arrays, Awkward Arrays of records, DataFrames and Arrow tables. Histograms are
-        those of ``hist``, ``boost-histogram`` and other libraries that follow UHI, those read by sapwood, and
-        tuples such as ``numpy.histogram`` returns.
-        """
-        if isinstance(value, str):
-            self._object(path, "TObjString", "", {"fString": value})
-            return
-        found = as_object(value, self._name(path))
-        if found is not None:
-            self._object(path, *found)
-        elif is_table(value):
-            self.mktree(path).extend(fields_of_table(value))
-        elif is_table(value, empty=True):
-            raise UsageError(
-                f"{path!r} would be a tree without branches: the {type(value).__name__} is empty"
-            )
-        else:
-            raise UsageError(
-                f"{type(value).__name__} cannot be written to a ROOT file",
-                hint="write a dict of arrays, a DataFrame, another table, a histogram or a text",
-            )
-
-    def __getitem__(self, path: str) -> WritableTree | WritableRNTuple:
-        """A tree or an RNTuple that you created, or, after :func:`update`, a tree that was in the file.
-
-        Raises:
-            KeyInFileError: there is none at this path; the message suggests similar names.
-            UnsupportedTypeError: an existing tree has a branch of a type that sapwood cannot write.
-        """
-        path = path.strip("/")
-        if path in self._before and path not in self._items:
-            self._items[path] = WritableTree.reopen(self._core, path, self.compression)
-        found = self._items.get(path)
-        if found is not None and not isinstance(found, str):
-            return found
-        tables = [name for name, item in self._items.items() if not isinstance(item, str)]
-        raise KeyInFileError.not_found("tree", path, tables, self.url)
-
-    def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and path.strip("/") in {*self._before, *self._items}
-
-    def keys(self) -> list[str]:
-        """The paths of the trees, RNTuples and objects so far, without cycles."""
-        return list({**self._before, **self._items})
-
     def close(self) -> None:
         """Completes the file and moves it to its path. Nothing can be added afterwards."""
         if not self._closed:
             self._closed = True
             with core_errors():
-                self._core.commit()
+                self._content.core.commit()
 
     def abandon(self) -> None:
         """Discards the file; an existing file stays as it was."""
         self._closed = True
-        self._core.abandon()
-
-    def _object(self, path: str, class_name: str, title: str, members: dict[str, Any]) -> None:
-        path = self._unused(path)
-        with core_errors():
-            self._core.object(path.rpartition("/")[0], class_name, self._name(path), title, members)
-        self._items[path] = class_name
-
-    def _unused(self, path: str) -> str:
-        """The path without slashes at its ends; it must not be in use."""
-        path = path.strip("/")
-        if not path:
-            raise UsageError("the name of a tree or an object must not be empty")
-        if path in self._items:
-            raise UsageError(f"{path!r} already exists", url=self.url)
-        return path
-
-    @staticmethod
-    def _name(path: str) -> str:
-        return path.rpartition("/")[2]
+        self._content.core.abandon()
 
     def __exit__(
         self,
@@ -415,15 +214,6 @@ def _place(path: Any) -> Any:
 
 def _is_directory(kind: str) -> bool:
     return kind in ("TDirectory", "TDirectoryFile")
-
-
-def _declared(branches: Any) -> dict[str, ColumnType]:
-    names = getattr(branches, "names", None)
-    if names is not None and hasattr(branches, "fields") and not isinstance(branches, Mapping):
-        branches = {name: branches.fields[name][0] for name in names}
-    if not isinstance(branches, Mapping):
-        raise ArgumentTypeError(f"branches must be a dict of types or a structured dtype, not {branches!r}")
-    return {str(name): column_type(str(name), declared) for name, declared in branches.items()}
 
 
 @contextlib.contextmanager

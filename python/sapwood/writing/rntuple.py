@@ -17,7 +17,7 @@ from ..options.compression import Compression
 from ..options.memory import memory_size
 from .columns import column_of, fields_of_table, fit, number
 from .table import WritableTable
-from .types import column_type
+from .types import declared_types
 
 
 @dataclass(frozen=True)
@@ -180,19 +180,11 @@ class WritableRNTuple(WritableTable):
 
 
 def declared_fields(fields: Any) -> dict[str, Form] | None:
-    """The forms of declared fields: a dict of types, a structured dtype, an Awkward type or form of records.
-
-    None if these are not types, but data.
-    """
-    if isinstance(fields, np.dtype) and fields.names is not None:
-        fields = {name: fields[name] for name in fields.names}
-    elif type(fields).__module__.startswith("awkward.") and not hasattr(fields, "layout"):
-        record = getattr(fields, "content", fields) if hasattr(fields, "size") else fields
-        fields = dict(zip(record.fields, record.contents, strict=True))
-    if not isinstance(fields, Mapping) or not all(map(_is_type, fields.values())):
+    """The forms of declared fields; None if these are not types, but data."""
+    declared = declared_types(fields)
+    if declared is None:
         return None
-    declared = {str(name): column_type(str(name), kind).form for name, kind in fields.items()}
-    return {name: field_form(name, form) for name, form in declared.items()}
+    return {name: field_form(name, kind.form) for name, kind in declared.items()}
 
 
 def field_form(name: str, form: Form) -> Form:
@@ -241,14 +233,3 @@ def _is_untyped(form: Form) -> bool:
     if form[0] in ("tuple", "union"):
         return any(map(_is_untyped, form[1]))
     return form[0] == "record" or (form[0] in ("list", "fixed", "option") and _is_untyped(form[-1]))
-
-
-def _is_type(declared: Any) -> bool:
-    if isinstance(declared, Mapping):
-        return all(map(_is_type, declared.values()))
-    if isinstance(declared, tuple):
-        # A pair of a NumPy type and a shape.
-        return len(declared) == 2 and isinstance(declared[0], (str, type, np.dtype))
-    if isinstance(declared, (str, type, np.dtype)):
-        return True
-    return type(declared).__module__.startswith(("awkward.types", "awkward.forms"))

@@ -60,6 +60,36 @@ class ColumnType:
     stored: str | None = None
 
 
+def declared_types(columns: Any) -> dict[str, ColumnType] | None:
+    """The types of declared columns: a dict of types, a structured dtype, an Awkward type or form of records.
+
+    None if these are not types, but data.
+
+    >>> declared_types({"x": "float32"})
+    {'x': ColumnType(form=('primitive', 'float32'), stored=None)}
+    >>> declared_types({"x": [1.5, 2.5]})
+    """
+    if isinstance(columns, np.dtype) and columns.names is not None:
+        columns = {name: columns[name] for name in columns.names}
+    elif type(columns).__module__.startswith("awkward.") and not hasattr(columns, "layout"):
+        record = getattr(columns, "content", columns) if hasattr(columns, "size") else columns
+        columns = dict(zip(record.fields, record.contents, strict=True))
+    if not isinstance(columns, Mapping) or not all(map(_is_type, columns.values())):
+        return None
+    return {str(name): column_type(str(name), declared) for name, declared in columns.items()}
+
+
+def _is_type(declared: Any) -> bool:
+    if isinstance(declared, Mapping):
+        return all(map(_is_type, declared.values()))
+    if isinstance(declared, tuple):
+        # A pair of a NumPy type and a shape.
+        return len(declared) == 2 and isinstance(declared[0], (str, type, np.dtype))
+    if isinstance(declared, (str, type, np.dtype)):
+        return True
+    return type(declared).__module__.startswith(("awkward.types", "awkward.forms"))
+
+
 def column_type(name: str, declared: Any) -> ColumnType:
     """Parses the declared type of a column.
 
