@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -73,6 +74,11 @@ def output_or_standard(
 def terminal_width() -> int | None:
     """The width of the terminal that standard output is; None for a pipe or a file."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def can_show_progress() -> bool:
+    """Whether standard error is a terminal that can rewrite a line, which one of type ``dumb`` cannot."""
+    return sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
 def print_table(

@@ -16,7 +16,7 @@ import typer
 from ..display.printable import printable
 from ..display.units import counted, human_bytes
 from ._options import Cut, Entries, Filter, Force, Reading, entry_range
-from ._output import output_or_standard, print_json, print_line
+from ._output import can_show_progress, output_or_standard, print_json, print_line
 from ._run import command
 from ._several import require_matches, selection, trees, trees_and_columns
 
@@ -133,7 +133,7 @@ def _write(
 @contextlib.contextmanager
 def _progress(tree: Any, start: int | None, stop: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
     """A progress bar on standard error, if that is a terminal; yields a function that takes entries."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or not can_show_progress():
         yield lambda entries: None
         return
     from rich.console import Console

@@ -12,7 +12,7 @@ import typer
 from ..display.printable import printable
 from ..display.units import counted
 from ._options import Connection, Force, Json, Tree, duration
-from ._output import Column, print_json, print_line, print_table
+from ._output import Column, can_show_progress, print_json, print_line, print_table
 from ._run import command
 
 if TYPE_CHECKING:
@@ -155,9 +155,7 @@ def _variants(texts: Iterable[str]) -> dict[str, str]:
 @contextmanager
 def _progress() -> Iterator[Callable[[Progress], None]]:
     """A progress bar with the number of measurements and the time left; on a terminal only."""
-    import sys
-
-    if not sys.stderr.isatty():
+    if not can_show_progress():
         yield lambda _: None
         return
     from rich.console import Console

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,7 @@ import typer
 from ..display.printable import printable
 from ..display.units import counted, human_bytes
 from ._options import Reading
-from ._output import Column, complain, print_json, print_line, print_table
+from ._output import Column, can_show_progress, complain, print_json, print_line, print_table
 from ._run import EXIT_CODES, FAILED, UNREADABLE, command
 
 if TYPE_CHECKING:
@@ -168,7 +167,7 @@ def _file_document(file: FileReport) -> dict[str, Any]:
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[VerifyProgress], None] | None]:
     """A progress bar on standard error with file, bytes, rate and time left, if that is a terminal."""
-    if not sys.stderr.isatty():
+    if not can_show_progress():
         yield None
         return
     from rich.console import Console

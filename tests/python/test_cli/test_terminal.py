@@ -41,6 +41,11 @@ def test_convert_tells_its_progress_and_its_result(path: Path, tmp_path: Path) -
     assert "1,000 entries" in shown
 
 
+def test_a_terminal_that_rewrites_no_line_gets_only_the_result(path: Path) -> None:
+    shown = on_a_terminal("verify", str(path), TERM="dumb")
+    assert shown.startswith(str(path)) and shown.count("\n") == 1
+
+
 def test_verify_shows_its_progress_and_its_result(path: Path) -> None:
     shown = on_a_terminal("verify", str(path))
     assert "nano.root" in shown and "kB" in shown and "sound" in shown
