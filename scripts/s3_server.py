@@ -236,7 +236,9 @@ def _gateway(folder: Path) -> Server:
     binary = _installed("versitygw")
     server = Server(free_port())
     # Metadata is stored in files, because not every file system has extended attributes.
-    backend = ["posix", "--sidecar", str(folder / "meta"), str(folder / "data")]
+    backend = ["posix", "--sidecar", str(folder / "meta")]
+    # By default it allocates 1 MiB for every request, which takes it longer than reading some kilobytes.
+    backend += ["--io-buffer-size", str(64 << 10), str(folder / "data")]
     options = ["--access", server.access_key_id, "--secret", server.secret_access_key, "--region", REGION]
     options.append("--keep-alive")  # by default it closes connections, unlike any S3 service
     server.command = (
