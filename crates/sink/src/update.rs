@@ -139,9 +139,9 @@ impl Drop for UpdateSink {
 
 fn cannot_open(error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::NotFound => {
-            Error::new(ErrorKind::NotFound, "there is no such file").hint("make a new one").caused_by(error)
-        }
+        io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, "there is no such file")
+            .hint("`recreate` makes a new one")
+            .caused_by(error),
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             Error::new(ErrorKind::Permission, "you are not allowed to write to the file")
                 .hint("make it writable, or copy it first")

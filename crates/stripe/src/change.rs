@@ -332,8 +332,22 @@ fn restore(base: &Snapshot, next: &mut Snapshot, old: Option<&Snapshot>, version
     Ok(())
 }
 
-/// A count with its noun: `1 segment`, `2 segments`.
+/// A count with its noun: `1 segment`, `2,000 segments`.
 fn counted(count: impl Into<u128>, one: &str, many: &str) -> String {
     let count = count.into();
-    format!("{count} {}", if count == 1 { one } else { many })
+    let digits = count.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    format!("{} {}", groups.join(","), if count == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_commas_and_nouns() {
+        let entries = |count: u64| counted(count, "entry", "entries");
+        let found = [0, 1, 999, 1000, 1_234_567].map(entries);
+        assert_eq!(found, ["0 entries", "1 entry", "999 entries", "1,000 entries", "1,234,567 entries"]);
+    }
 }
