@@ -694,6 +694,16 @@ class Writer:
         """Add fields to an RNTuple, as for `rntuple`; they are zero or empty in the entries so far."""
     def existing_tree(self, path: str) -> tuple[int, int, list[tuple[str, tuple[Any, ...]]]]:
         """A tree of the updated file: its number, its entries, name and storage of each branch."""
+    def existing_entries(self, path: str) -> int:
+        """The number of entries of a tree of the updated file, whatever its branches are."""
+    def add_branches(
+        self,
+        path: str,
+        branches: Sequence[tuple[str, str | None, Any, int, int]],
+        entries: int,
+        columns: Sequence[Sequence[NDArray[np.uint8]]],
+    ) -> None:
+        """Add branches to a tree of the updated file: as for `tree`, with columns as for `extend`."""
     def extend(self, table: int, entries: int, columns: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
         """Add entries to a table: the buffers of a column for each branch or field, as bytes; see
         `arrays.column.Column`."""

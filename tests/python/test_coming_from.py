@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import re
 import shutil
@@ -175,6 +176,21 @@ def trees() -> None:
             assert file.classname_of("t") == expected
 
 
+def added_branches() -> None:
+    steps = [{"x": np.arange(3.0)}, {"x": np.arange(2.0)}]
+    for lib, added in ((sapwood, True), (uproot, False)):
+        with lib.recreate("new.root") as new:
+            tree = new.mktree("t", {"x": "float64"})
+            for step in steps:
+                tree.extend(step)
+        with lib.update("new.root") as new:
+            refused = contextlib.nullcontext() if added else pytest.raises(NotImplementedError)
+            with refused:
+                new["t"].add_branches({"y": np.arange(5.0)})
+        with lib.open("new.root:t") as tree:
+            assert ("y" in tree) == added
+
+
 def appearances() -> None:
     for lib, there in ((sapwood, False), (uproot, True)):
         Path("new.root").unlink(missing_ok=True)
@@ -215,6 +231,7 @@ OTHERWISE = {
     "`recreate`": compressions,
     "maps": collections,
     '`file["t"]': trees,
+    "`add_branches`": added_branches,
     "a new file": appearances,
     "errors": exceptions,
     "`file.file.source": costs,

@@ -157,7 +157,7 @@ def test_trees_with_texts_of_others_are_not_extended(tmp_path: Path) -> None:
         sapwood.update(path) as file,
         pytest.raises(UnsupportedTypeError, match=r"text.*not of a kind|not of a kind.*text"),
     ):
-        file["Events"]
+        file["Events"].extend({"x": [3], "text": ["b"]})
     assert path.read_bytes() == before
 
 
@@ -332,7 +332,7 @@ def test_files_and_trees_that_cannot_be_extended(path: Path, tmp_path: Path) -> 
         sapwood.update(tmp_path)
     with pytest.raises(UnsupportedTypeError, match="s3://"):
         sapwood.update("s3://bucket/file.root")
-    with sapwood.update(path) as file, pytest.raises(UnsupportedTypeError, match="cannot add entries to"):
+    with sapwood.update(path) as file, pytest.raises(UnsupportedTypeError, match="not a tree"):
         file["notes/first"]
     if os.geteuid():
         path.chmod(0o400)

@@ -151,18 +151,33 @@ impl Writer {
         entries: usize,
         columns: Vec<Vec<PyReadonlyArray1<'_, u8>>>,
     ) -> PyResult<()> {
-        let columns = columns
-            .iter()
-            .map(|buffers| {
-                let buffers = buffers.iter().map(|buffer| buffer.as_slice().map_err(PyErr::from));
-                Ok(ColumnView { length: entries, buffers: buffers.collect::<PyResult<_>>()? })
-            })
-            .collect::<PyResult<Vec<_>>>()?;
+        let columns = views(entries, &columns)?;
         detached(py, None, |call| {
-            let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let open = guard.as_mut().ok_or_else(closed)?;
-            let table = *open.tables.get(table).ok_or_else(|| Error::usage("there is no such table"))?;
-            open.writer.extend(table, &columns, entries, call)
+            self.open(|open| {
+                let table = *open.tables.get(table).ok_or_else(|| Error::usage("there is no such table"))?;
+                open.writer.extend(table, &columns, entries, call)
+            })
+        })
+    }
+
+    /// The number of entries of an existing tree.
+    fn existing_entries(&self, py: Python<'_>, path: &str) -> PyResult<u64> {
+        detached(py, None, |call| self.open(|open| open.writer.existing_entries(path, call)))
+    }
+
+    /// Adds branches to an existing tree, as for `tree`, with the buffers of a column for each, as for `extend`.
+    fn add_branches(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        branches: Vec<Branch<'_>>,
+        entries: usize,
+        columns: Vec<Vec<PyReadonlyArray1<'_, u8>>>,
+    ) -> PyResult<()> {
+        let branches = branches.into_iter().map(branch).collect::<PyResult<Vec<_>>>()?;
+        let columns = views(entries, &columns)?;
+        detached(py, None, |call| {
+            self.open(|open| open.writer.add_branches(path, branches, &columns, entries, call))
         })
     }
 
@@ -203,11 +218,22 @@ impl Writer {
         py: Python<'_>,
         work: impl FnOnce(&mut OpenWriter) -> Result<T> + Send,
     ) -> PyResult<T> {
-        detached(py, None, |_| {
-            let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            work(guard.as_mut().ok_or_else(closed)?)
-        })
+        detached(py, None, |_| self.open(work))
     }
+
+    fn open<T>(&self, work: impl FnOnce(&mut OpenWriter) -> Result<T>) -> Result<T> {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        work(guard.as_mut().ok_or_else(closed)?)
+    }
+}
+
+/// Columns of these entries: the buffers of each, as bytes.
+fn views<'a>(entries: usize, columns: &'a [Vec<PyReadonlyArray1<'_, u8>>]) -> PyResult<Vec<ColumnView<'a>>> {
+    let view = |buffers: &'a Vec<PyReadonlyArray1<'_, u8>>| {
+        let buffers = buffers.iter().map(|buffer| buffer.as_slice().map_err(PyErr::from));
+        Ok(ColumnView { length: entries, buffers: buffers.collect::<PyResult<_>>()? })
+    };
+    columns.iter().map(view).collect()
 }
 
 fn closed() -> Error {

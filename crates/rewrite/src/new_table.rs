@@ -53,6 +53,14 @@ impl NewTable {
         }
     }
 
+    /// True for an existing tree that got entries.
+    pub(crate) fn is_grown(&self) -> bool {
+        match &self.format {
+            Format::Tree { builder, replaces: Some((_, entries)) } => *entries != builder.entries(),
+            _ => false,
+        }
+    }
+
     /// Adds entries of checked columns; complete clusters go to the sink.
     pub(crate) fn extend(
         &mut self,
@@ -62,12 +70,25 @@ impl NewTable {
         file: &mut FileWriter,
         sink: &mut dyn Sink,
     ) -> Result<()> {
+        self.extend_with(columns, 0..entries, cancelled, file, sink)
+    }
+
+    /// Adds some of the entries of checked columns; complete clusters go to the sink.
+    pub(crate) fn extend_with(
+        &mut self,
+        columns: &[ColumnView<'_>],
+        entries: Range<usize>,
+        cancelled: &AtomicBool,
+        file: &mut FileWriter,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let all = columns.first().map_or(0, |column| column.length).max(1);
         let bytes = || columns.iter().map(ColumnView::byte_count);
         let (bytes, largest) = (bytes().sum::<usize>(), bytes().max().unwrap_or(0));
-        let mut from = 0;
-        while from < entries {
-            let rest = entries - from;
-            let step = self.step(rest, bytes / entries * rest, largest / entries * rest);
+        let mut from = entries.start;
+        while from < entries.end {
+            let rest = entries.end - from;
+            let step = self.step(rest, bytes / all * rest, largest / all * rest);
             if self.fill(columns, from..from + step, cancelled)? {
                 self.end_cluster(file, sink)?;
             }
@@ -123,9 +144,7 @@ impl NewTable {
 
     /// Writes the last cluster, the metadata and the key. A tree that got no entries keeps its old record.
     pub(crate) fn end(&mut self, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
-        if let Format::Tree { builder, replaces } = &self.format
-            && replaces.is_some_and(|(_, entries)| entries == builder.entries())
-        {
+        if matches!(&self.format, Format::Tree { replaces: Some(_), .. }) && !self.is_grown() {
             return Ok(());
         }
         self.end_cluster(file, sink)?;

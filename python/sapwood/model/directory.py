@@ -113,6 +113,10 @@ class Directory(AcceptedByUproot, ABC):
         keys = self._listed(recursive, cycle, filter_name, filter_classname, deadline)
         return (name for name, _ in keys)
 
+    def itervalues(self, **filters: Unpack[KeyFilters]) -> Iterator[Any]:
+        """Reads the objects one by one. Takes the arguments of :meth:`iterkeys`."""
+        return (value for _, value in self.iteritems(**filters))
+
     def iterclassnames(self, **filters: Unpack[KeyFilters]) -> Iterator[tuple[str, str]]:
         """Iterates over (name, C++ class). Takes the arguments of :meth:`iterkeys`."""
         return ((name, key.class_name) for name, key in self._listed(**filters))
@@ -123,7 +127,7 @@ class Directory(AcceptedByUproot, ABC):
 
     def values(self, **filters: Unpack[KeyFilters]) -> list[Any]:
         """Reads and lists the objects. Takes the arguments of :meth:`iterkeys`."""
-        return [value for _, value in self.iteritems(**filters)]
+        return list(self.itervalues(**filters))
 
     def items(self, **filters: Unpack[KeyFilters]) -> list[tuple[str, Any]]:
         """Reads the objects and lists (name, object). Takes the arguments of :meth:`iterkeys`."""

@@ -7,4 +7,12 @@ from .file import WritableFile, create, recreate, update
 from .rntuple import WritableRNTuple
 from .tree import WritableTree
 
-__all__ = ["WritableDirectory", "WritableFile", "WritableRNTuple", "WritableTree", "create", "recreate", "update"]
+__all__ = [
+    "WritableDirectory",
+    "WritableFile",
+    "WritableRNTuple",
+    "WritableTree",
+    "create",
+    "recreate",
+    "update",
+]

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _core
 from ..arrays.column import Form
-from ..errors import UsageError
+from ..errors import UnsupportedTypeError, UsageError
 from ..errors.core import core_errors
 from ..options.compression import Compression
 from ..options.memory import memory_size
@@ -18,6 +18,12 @@ from .schema import BranchPlan, CounterName, FieldName, Schema, columns_of, join
 from .settings import by_name
 from .table import WritableTable
 from .types import ColumnType
+
+DEFAULT_BASKET = 262_144
+"""Bytes of a basket before compression."""
+
+DEFAULT_CLUSTER = "20 MB"
+"""Size of a cluster after compression."""
 
 _SMALLEST_BASKET = 1000
 _LARGEST_BASKET = 1_000_000_000
@@ -67,6 +73,8 @@ class WritableTree(WritableTable):
         super().__init__(core, path, compression, layout.cluster_size, layout.cluster_entries)
         self._layout = layout
         self._schema: Schema | None = None
+        self._exists = False
+        self._refusal: UnsupportedTypeError | None = None
         if columns is not None:
             self._begin(columns)
 
@@ -75,9 +83,16 @@ class WritableTree(WritableTable):
         """A tree that is already in the file."""
         layout = TreeLayout("", None, DEFAULT_BASKET, DEFAULT_CLUSTER, None, {})
         tree = cls(core, path, None, layout, compression)
-        with core_errors():
-            tree._number, tree._entries, stored = core.existing_tree(path)
-        tree._schema = Schema.of_branches(stored)
+        tree._exists = True
+        try:
+            with core_errors():
+                tree._number, tree._entries, stored = core.existing_tree(path)
+            tree._schema = Schema.of_branches(stored)
+        except UnsupportedTypeError as refusal:
+            # It gets no entries, but it may get branches.
+            with core_errors():
+                tree._entries = core.existing_entries(path)
+            tree._refusal = refusal
         return tree
 
     @property
@@ -112,6 +127,8 @@ class WritableTree(WritableTable):
 
         After an error, no entry was added.
         """
+        if self._refusal is not None:
+            raise self._refusal
         data = fields_of_table(arrays)
         if self._schema is None:
             self._begin(columns_of(data))
@@ -121,34 +138,84 @@ class WritableTree(WritableTable):
             self._core.extend(self._number, entries, buffers)
         self._entries += entries
 
+    def add_branches(
+        self,
+        arrays: Any,
+        *,
+        compression: Compression | str | int | Mapping[str, Any] | None = None,
+        basket_size: int | str | Mapping[str, Any] = DEFAULT_BASKET,
+        titles: Mapping[str, str] | None = None,
+        field_name: FieldName = join_names,
+        counter_name: CounterName | None = None,
+    ) -> None:
+        """Adds branches to a tree that was in the file before :func:`sapwood.update`, such as a score.
+
+        The other branches stay as they are, of whatever types they are.
+
+        >>> with sapwood.recreate("out.root") as file:
+        ...     file["Events"] = {"met": [10.5, 20.0, 31.5]}
+        >>> with sapwood.update("out.root") as file:
+        ...     file["Events"].add_branches({"score": np.array([0.1, 0.7, 0.9], "f4")})
+        >>> sapwood.open("out.root:Events").keys()
+        ['met', 'score']
+
+        Args:
+            arrays: a table with one column per branch, as for :meth:`extend`, and as many entries as the
+                tree. A list of numbers becomes a branch plus a counter of its own.
+            compression, basket_size, titles, field_name, counter_name: as for :meth:`WritableFile.mktree`,
+                for these branches.
+
+        Raises:
+            UsageError: a name is in use, the number of entries differs, the tree is not yet in a complete
+                file, or entries were added to it.
+            UnsupportedTypeError: values are missing, no branch can store their type, or the record of the
+                tree cannot be changed.
+            ClosedFileError: the file was completed or discarded.
+
+        After an error, no branch was added.
+        """
+        if not self._exists:
+            raise UsageError(
+                f"the tree {self.path!r} is not yet complete", hint="declare all branches with mktree"
+            )
+        data = fields_of_table(arrays)
+        columns = columns_of(data)
+        if not columns:
+            raise UsageError(f"no branches are given for the tree {self.path!r}")
+        schema = Schema(columns, field_name, counter_name, set())
+        branches = self._branches(schema.branches, compression, basket_size, titles or {})
+        entries, buffers = schema.buffers(data)
+        with core_errors():
+            self._core.add_branches(self.path, branches, entries, buffers)
+
     def _begin(self, columns: Mapping[str, ColumnType]) -> None:
         if not columns:
             raise UsageError(f"the tree {self.path!r} has no columns")
         split = self._layout.split(columns)
         schema = Schema(columns, self._layout.field_name, self._layout.counter_name, split)
         directory, _, name = self.path.rpartition("/")
-        branches = self._branches(schema.branches)
+        layout = self._layout
+        branches = self._branches(schema.branches, layout.compression, layout.basket_size, layout.titles)
         with core_errors():
-            self._number = self._core.tree(directory, name, self._layout.title, branches, self._cluster)
+            self._number = self._core.tree(directory, name, layout.title, branches, self._cluster)
         self._schema = schema
 
-    def _branches(self, planned: Sequence[BranchPlan]) -> list[tuple[str, str | None, Any, int, int]]:
+    def _branches(
+        self,
+        planned: Sequence[BranchPlan],
+        compression: Compression | str | int | Mapping[str, Any] | None,
+        basket_size: int | str | Mapping[str, Any],
+        titles: Mapping[str, str],
+    ) -> list[tuple[str, str | None, Any, int, int]]:
         names = [branch.name for branch in planned]
-        compressions = self._compressions(self._layout.compression, names)
-        sizes = by_name("basket_size", self._layout.basket_size, names)
-        self._check_titles(self._layout.titles, names)
+        compressions = self._compressions(compression, names)
+        sizes = by_name("basket_size", basket_size, names)
+        self._check_titles(titles, names)
         found = []
         for branch in planned:
             size = memory_size(sizes.get(branch.name, DEFAULT_BASKET))
             if not _SMALLEST_BASKET <= size <= _LARGEST_BASKET:
                 raise UsageError(f"basket_size must be 1 kB to 1 GB, not {size} bytes", branch=branch.name)
-            title = self._layout.titles.get(branch.name)
+            title = titles.get(branch.name)
             found.append((branch.name, title, branch.storage, compressions[branch.name], size))
         return found
-
-
-DEFAULT_BASKET = 262_144
-"""Bytes of a basket before compression."""
-
-DEFAULT_CLUSTER = "20 MB"
-"""Size of a cluster after compression."""

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use sapwood_codec::Compression;
-use sapwood_core::{Error, ErrorKind, ParseStep, Result, Segments, redact};
+use sapwood_core::{Call, Error, ErrorKind, ParseStep, Result, Segments, redact};
+use sapwood_root::OpenOptions;
 use sapwood_sink::{LocalUpdate, Sink};
 use sapwood_table::write::ClusterSize;
 use sapwood_tfile::write::{Datime, FileWriter};
@@ -19,6 +20,7 @@ const CLUSTER: ClusterSize = ClusterSize::Bytes(20_000_000);
 /// A file that is added to, as it was before.
 #[derive(Debug)]
 pub(super) struct ExistingFile {
+    url: String,
     path: PathBuf,
     size: u64,
 }
@@ -40,7 +42,7 @@ pub(super) fn open_existing(
     };
     let mut update = LocalUpdate::open(path)?;
     let file = read(&mut update, compression, time).map_err(|error| error.url(url))?;
-    let existing = ExistingFile { path: path.into(), size: file.end() };
+    let existing = ExistingFile { url: url.to_owned(), path: path.into(), size: file.end() };
     let sink = update.sink(file.end());
     Ok((file, sink, existing))
 }
@@ -60,6 +62,11 @@ fn read(update: &mut LocalUpdate, compression: Compression, time: Datime) -> Res
 }
 
 impl ExistingFile {
+    /// The file, to read it.
+    pub(super) fn open(&self, call: &mut Call<'_>) -> Result<sapwood_root::File> {
+        sapwood_root::File::open_root(&self.url, OpenOptions::default(), call)
+    }
+
     /// A tree, restored from its record.
     pub(super) fn tree(&self, key: &Key) -> Result<TreeBuilder> {
         if key.class_name != "TTree" {

@@ -6,6 +6,7 @@
 //! ```
 
 mod existing;
+mod widening;
 mod writer;
 
 use sapwood_core::Result;

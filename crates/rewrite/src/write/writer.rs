@@ -1,6 +1,7 @@
 //! Writes one file: directories, objects, and tables that grow cluster by cluster.
 
 use super::existing::{ExistingFile, open_existing};
+use super::widening::WidenedTree;
 use crate::new_file;
 use crate::new_table::{Format, NewTable};
 use sapwood_codec::Compression;
@@ -11,6 +12,7 @@ use sapwood_source::record;
 use sapwood_streamer::write::{Value, descriptions_for, put_object};
 use sapwood_table::pool::{compute, computing};
 use sapwood_table::write::{ClusterSize, ColumnView};
+use sapwood_tfile::Key;
 pub use sapwood_tfile::write::DirectoryId;
 use sapwood_tfile::write::{FileStamp, FileWriter, NewKey, RecordBuffer};
 use sapwood_ttree::write::{BranchSpec, TreeBuilder};
@@ -35,6 +37,8 @@ pub struct Writer {
     file: FileWriter,
     sink: Box<dyn Sink>,
     tables: Vec<NewTable>,
+    /// The existing trees that get branches.
+    widened: Vec<WidenedTree>,
     threads: Option<usize>,
     /// The file as it was before, for an update.
     existing: Option<ExistingFile>,
@@ -58,7 +62,8 @@ impl Writer {
         let file = FileWriter::new(name, &options.title, options.compression, origin)?;
         let (tables, threads) = (Vec::new(), options.threads);
         let (failure, took) = (None, Duration::ZERO);
-        let mut writer = Writer { file, sink, tables, threads, existing: None, failure, took };
+        let widened = Vec::new();
+        let mut writer = Writer { file, sink, tables, widened, threads, existing: None, failure, took };
         writer.flush()?;
         Ok(writer)
     }
@@ -75,7 +80,8 @@ impl Writer {
         let (file, sink, existing) = open_existing(url, options.compression, time)?;
         let (tables, threads) = (Vec::new(), options.threads);
         let (failure, took) = (None, Duration::ZERO);
-        Ok(Writer { file, sink, tables, threads, existing: Some(existing), failure, took })
+        let (existing, widened) = (Some(existing), Vec::new());
+        Ok(Writer { file, sink, tables, widened, threads, existing, failure, took })
     }
 
     /// The directory at a path, created if it is missing; `""` is the top directory.
@@ -172,6 +178,14 @@ impl Writer {
     /// `Missing` if there is no such tree; `Unsupported` if it has branches of kinds that sapwood cannot write.
     pub fn existing_tree(&mut self, path: &str) -> Result<TableId> {
         self.check_usable()?;
+        let (existing, directory, key) = self.existing_key(path)?;
+        let builder = Box::new(existing.tree(&key).map_err(|error| error.url(self.sink.url()))?);
+        let replaces = Some((key.cycle, builder.entries()));
+        Ok(self.add(Format::Tree { builder, replaces }, directory, &key.name, &key.title))
+    }
+
+    /// The existing file, and the directory and the key of one of its trees.
+    fn existing_key(&self, path: &str) -> Result<(&ExistingFile, DirectoryId, Key)> {
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut directory = self.file.top();
         let missing = || Error::new(ErrorKind::Missing, format!("there was no tree '{path}'"));
@@ -180,9 +194,65 @@ impl Writer {
         }
         let key = self.file.key(directory, name)?.ok_or_else(missing)?;
         let existing = self.existing.as_ref().ok_or_else(missing)?;
-        let builder = Box::new(existing.tree(&key).map_err(|error| error.url(self.sink.url()))?);
-        let replaces = Some((key.cycle, builder.entries()));
-        Ok(self.add(Format::Tree { builder, replaces }, directory, &key.name, &key.title))
+        Ok((existing, directory, key))
+    }
+
+    /// The number of entries of a tree of the existing file, whatever its branches are.
+    ///
+    /// # Errors
+    /// Those of [`add_branches`](Writer::add_branches) for the tree.
+    pub fn existing_entries(&mut self, path: &str, call: &mut Call<'_>) -> Result<u64> {
+        self.widened(path, call).map(|tree| tree.entries())
+    }
+
+    /// Adds branches to a tree of the existing file, of any kind: one column per branch, with as many entries as the tree
+    /// has. The end of the file gets their baskets, which end with the clusters of the tree, and a new record of the tree;
+    /// the space of the old record becomes free.
+    ///
+    /// # Errors
+    /// `Missing` if there is no such tree; `Usage`, with the branch, if a name is in use, a column does not fit, or entries
+    /// were added to the tree; `Unsupported` if the record of the tree cannot be changed: then nothing was added. After any
+    /// other error, nothing more can be written.
+    pub fn add_branches(
+        &mut self,
+        path: &str,
+        branches: Vec<BranchSpec>,
+        columns: &[ColumnView<'_>],
+        entries: usize,
+        call: &mut Call<'_>,
+    ) -> Result<()> {
+        let begin = Instant::now();
+        let tree = self.widened(path, call)?;
+        let directory = tree.directory;
+        let table = tree.begin(branches, entries)?;
+        table.check(columns, entries)?;
+        let is_own = |known: &NewTable| known.directory == directory && known.name == table.name;
+        if self.tables.iter().any(|known| known.is_grown() && is_own(known)) {
+            return Err(Error::usage(format!("entries were added to the tree '{path}'"))
+                .hint("complete the file before you add branches"));
+        }
+        let pool = computing(self.threads)?;
+        let (file, sink) = (&mut self.file, &mut self.sink);
+        let Some(tree) = self.widened.iter_mut().find(|tree| tree.path == path) else { return Ok(()) };
+        let result =
+            compute(&pool, call, |cancelled| tree.add(table, columns, cancelled, file, sink.as_mut()));
+        self.took += begin.elapsed();
+        self.remember(result)
+    }
+
+    /// A tree of the existing file that gets branches.
+    fn widened(&mut self, path: &str, call: &mut Call<'_>) -> Result<&WidenedTree> {
+        self.check_usable()?;
+        let place = match self.widened.iter().position(|tree| tree.path == path) {
+            Some(place) => place,
+            None => {
+                let (existing, directory, key) = self.existing_key(path)?;
+                let tree = WidenedTree::open(&existing.open(call)?, path, (directory, key.cycle), call)?;
+                self.widened.push(tree);
+                self.widened.len() - 1
+            }
+        };
+        self.widened.get(place).ok_or_else(|| Error::usage("there is no such tree"))
     }
 
     /// The branches of a tree; none of an RNTuple.
@@ -215,6 +285,11 @@ impl Writer {
         let table =
             self.tables.get_mut(table.0).ok_or_else(|| Error::usage("the table belongs to another file"))?;
         table.check(columns, entries)?;
+        let own = (table.directory, &table.name);
+        if self.widened.iter().any(|tree| tree.is_wider() && (tree.directory, tree.name()) == own) {
+            return Err(Error::usage(format!("branches were added to the tree '{}'", table.name))
+                .hint("complete the file before you add entries"));
+        }
         let (file, sink, begin) = (&mut self.file, &mut self.sink, Instant::now());
         let pool = computing(self.threads)?;
         let result =
@@ -262,6 +337,7 @@ impl Writer {
             for mut table in std::mem::take(&mut self.tables) {
                 table.end(&mut self.file, self.sink.as_mut())?;
             }
+            std::mem::take(&mut self.widened).into_iter().try_for_each(|tree| tree.end(&mut self.file))?;
             let bytes = new_file::finish(self.file, self.sink.as_mut())?;
             new_file::timed(|| self.sink.commit())?;
             Ok(bytes)
