@@ -243,7 +243,7 @@ def test_skipping_events_pays_below_one_event_of_a_cluster() -> None:
     assert by_name["skipping branches pays in proportion"].holds == "yes"
 
     small = study_run(
-        "atlas2018", lambda point, work: 1 + (work.step == "30 MB") * (point.cluster_entries == 1000)
+        "atlas2018", lambda point, work: 1 + (work.cache == "30 MB") * (point.cluster_entries == 1000)
     )
     cache = next(one for one in study_named("atlas2018").findings(small) if "30 MB" in one.then)
     assert cache.holds == "differently" and "+100.0 % (clusters of 1,000)" in cache.now

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import UsageError
+from ...lazy.reader import Caching
 from ...opening.single import open as open_object
 from ...query.filters import Filters
 from ...query.reading import read_and_drop, read_chosen_and_drop
@@ -168,7 +169,13 @@ def chosen_branches(tree: Tree, workload: Workload, seed: int) -> list[Branch]:
 
 
 def read_entries(tree: Tree, branches: list[Branch], workload: Workload, seed: int) -> int:
-    """Reads entries step by step; returns their number."""
+    """Reads entries step by step, or in an event loop; returns their number."""
+    if workload.cache:
+        events = tree.events(caching=Caching(memory=workload.cache))
+        for chunk in events.chunks():
+            for branch in branches:
+                chunk[branch.name]
+        return tree.num_entries
     if workload.events >= 1:
         read_and_drop(tree, branches, None, None, step_size=workload.step)
         return tree.num_entries

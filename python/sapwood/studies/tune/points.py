@@ -130,6 +130,8 @@ class Workload:
         branches: the share of these branches that is read, drawn at random for each repeat.
         events: the share of the entries that is read, drawn at random for each repeat.
         step: memory of one step of reading.
+        cache: memory for the windows of an event loop (``Caching(memory=…)``), which reads all entries, chunk
+            by chunk; empty to read arrays, in steps.
         over: the modeled link, a name in :data:`LINKS`; empty to read the file directly.
     """
 
@@ -137,6 +139,7 @@ class Workload:
     branches: float = 1.0
     events: float = 1.0
     step: str = "100 MB"
+    cache: str = ""
     over: str = ""
 
     @property
