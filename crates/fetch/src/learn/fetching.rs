@@ -132,7 +132,7 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
         if let Some(read) = self.layout.recorded() {
             read.fetch(decision.kind.name(), &decision.columns, window, recorded(&*self.layout, &places));
         }
-        let number = state.ledger.asked(decision.kind, window, decision.columns, places.clone());
+        let number = state.ledger.asked(decision.kind, window, &decision.columns, &places);
         if self.immediate {
             // Read where it is decoded, while it is still in the processor's cache.
             state.ledger.answered(number, 1);

@@ -1,6 +1,7 @@
 //! Accounting: touches, hits and misses by column, fetches by kind.
 
 use super::FetchKind;
+use super::fetch_log::FetchLog;
 use sapwood_core::ByteRange;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -68,13 +69,13 @@ pub struct Accounting {
 pub(super) struct Ledger {
     begin: Instant,
     accounting: Accounting,
-    fetches: Vec<Fetch>,
+    fetches: FetchLog,
 }
 
 impl Ledger {
     /// Times count from `begin`.
     pub(super) fn new(begin: Instant) -> Self {
-        Ledger { begin, accounting: Accounting::default(), fetches: Vec::new() }
+        Ledger { begin, accounting: Accounting::default(), fetches: FetchLog::default() }
     }
 
     /// A window is touched for the first time.
@@ -108,24 +109,20 @@ impl Ledger {
         &mut self,
         kind: FetchKind,
         window: usize,
-        columns: Vec<usize>,
-        ranges: Vec<(usize, ByteRange)>,
+        columns: &[usize],
+        ranges: &[(usize, ByteRange)],
     ) -> usize {
         let account = self.accounting.kinds.entry(kind).or_default();
         account.fetches += 1;
         account.ranges += ranges.len() as u64;
         account.bytes += ranges.iter().map(|(_, range)| range.len).sum::<u64>();
-        let asked = self.begin.elapsed();
-        self.fetches.push(Fetch { kind, window, columns, ranges, asked, answered: None });
-        self.fetches.len() - 1
+        self.fetches.push(kind, window, columns, ranges, self.begin.elapsed())
     }
 
     /// A fetch was answered; it took this many requests.
     pub(super) fn answered(&mut self, fetch: usize, requests: u64) {
-        let now = self.begin.elapsed();
-        if let Some(fetch) = self.fetches.get_mut(fetch) {
-            fetch.answered = Some(now);
-            self.accounting.kinds.entry(fetch.kind).or_default().requests += requests;
+        if let Some(kind) = self.fetches.answered(fetch, self.begin.elapsed()) {
+            self.accounting.kinds.entry(kind).or_default().requests += requests;
         }
     }
 
@@ -134,7 +131,7 @@ impl Ledger {
     }
 
     pub(super) fn fetches(&self) -> Vec<Fetch> {
-        self.fetches.clone()
+        self.fetches.list()
     }
 
     fn column(&mut self, column: usize) -> &mut ColumnUse {

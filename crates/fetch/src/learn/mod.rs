@@ -11,6 +11,8 @@
 
 mod ahead;
 mod claim;
+mod column_set;
+mod fetch_log;
 mod fetching;
 mod flight;
 mod ledger;

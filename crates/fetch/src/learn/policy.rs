@@ -1,6 +1,7 @@
 //! Decides what to fetch when a column is touched, from earlier touches. Pure: no bytes, no time.
 
 use super::FetchKind;
+use super::column_set::ColumnSet;
 use super::travel::{NextWindows, Travel};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -76,7 +77,7 @@ pub(super) struct Policy {
     /// The most recently opened windows, newest first.
     recent: VecDeque<usize>,
     /// By window: the columns that were touched in it.
-    touched: HashMap<usize, HashSet<usize>>,
+    touched: HashMap<usize, ColumnSet>,
     /// The most recently opened window was left before.
     returned: bool,
     trained: HashSet<usize>,
@@ -115,7 +116,7 @@ impl Policy {
         }
         self.returned = !first;
         if first {
-            self.touched.insert(window, HashSet::new());
+            self.touched.insert(window, ColumnSet::default());
             self.travel.opens(window, &self.recent);
         }
         if self.rules.learn {
@@ -143,7 +144,7 @@ impl Policy {
     /// before.
     pub(super) fn trained(&self, window: usize) -> Vec<usize> {
         let delivered = self.touched.get(&window);
-        let is_new = |column: &usize| delivered.is_none_or(|delivered| !delivered.contains(column));
+        let is_new = |column: &usize| delivered.is_none_or(|delivered| !delivered.contains(*column));
         let mut trained: Vec<usize> = self.trained.iter().copied().filter(is_new).collect();
         trained.sort_unstable();
         trained
@@ -158,7 +159,7 @@ impl Policy {
     pub(super) fn goes_over(&self, column: usize) -> bool {
         let mut windows = self.recent.iter();
         let (Some(here), Some(before)) = (windows.next(), windows.next()) else { return false };
-        let was_touched = self.touched.get(before).is_some_and(|columns| columns.contains(&column));
+        let was_touched = self.touched.get(before).is_some_and(|columns| columns.contains(column));
         self.returned && here.abs_diff(*before) == 1 && was_touched
     }
 
@@ -189,7 +190,7 @@ impl Policy {
         selection.add(self.trained(touch.window), u64::MAX);
         let again = touch.misses > 0;
         let delivered = self.touched.get(&touch.window).filter(|_| !again);
-        let is_new = |column: &usize| delivered.is_none_or(|delivered| !delivered.contains(column));
+        let is_new = |column: &usize| delivered.is_none_or(|delivered| !delivered.contains(*column));
         selection.add(self.by_last_touch().into_iter().filter(is_new), self.rules.remembered_bytes);
         let nothing_remembered = selection.columns.len() == alone;
         let first_ever = || {
@@ -243,8 +244,8 @@ impl Policy {
     /// For each touched column, the windows in which it was touched; and the number of windows seen.
     pub(super) fn learned(&self) -> (HashMap<usize, u64>, u64) {
         let mut counts = HashMap::new();
-        for column in self.touched.values().flatten() {
-            *counts.entry(*column).or_default() += 1;
+        for column in self.touched.values().flat_map(ColumnSet::iter) {
+            *counts.entry(column).or_default() += 1;
         }
         (counts, self.touched.values().filter(|columns| !columns.is_empty()).count() as u64)
     }
@@ -254,8 +255,8 @@ impl Policy {
         let mut shares: HashMap<usize, f64> = HashMap::new();
         let (mut weight, mut total) = (1.0 - FADING, 0.0);
         for window in &self.recent {
-            for column in self.touched.get(window).into_iter().flatten() {
-                *shares.entry(*column).or_default() += weight;
+            for column in self.touched.get(window).into_iter().flat_map(ColumnSet::iter) {
+                *shares.entry(column).or_default() += weight;
             }
             total += weight;
             weight *= FADING;
