@@ -99,7 +99,8 @@ def update(
     of the ``with`` block. If the block raises an exception, or the process is killed, the file keeps its
     previous content. A second object with the same name gets the next cycle. You can also add entries to
     existing trees, including those written by ROOT and uproot, if sapwood can write their types of branches:
-    ``file["Events"].extend({"met": …})``, with a column for each branch except counters.
+    ``file["Events"].extend({"met": …})``, with a column for each branch except counters. And you can add
+    branches to any existing tree: ``file["Events"].add_branches({"score": …})``.
 
     Args:
         path: a path. No other process may write to the file at the same time.
