@@ -45,7 +45,15 @@ if TYPE_CHECKING:
     from .report.verifying import VerifyReport, verify
     from .studies import chain as chain
     from .studies import tune
-    from .writing import WritableDirectory, WritableFile, WritableRNTuple, WritableTree, create, recreate, update
+    from .writing import (
+        WritableDirectory,
+        WritableFile,
+        WritableRNTuple,
+        WritableTree,
+        create,
+        recreate,
+        update,
+    )
     from .writing.example import example
     from .writing.repacking import RepackReport, merge, repack
 

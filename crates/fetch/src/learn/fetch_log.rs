@@ -1,9 +1,25 @@
 //! The list of fetches, packed: a loop that touches every column of a wide tree makes one for each column and window.
 
 use super::FetchKind;
-use super::ledger::Fetch;
 use sapwood_core::ByteRange;
 use std::time::Duration;
+
+/// One fetch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetch {
+    /// Why it was started.
+    pub kind: FetchKind,
+    /// For which window.
+    pub window: usize,
+    /// For which columns.
+    pub columns: Vec<usize>,
+    /// Its ranges: object, and range in it.
+    pub ranges: Vec<(usize, ByteRange)>,
+    /// When it was started, after the beginning.
+    pub asked: Duration,
+    /// When it was answered, after the beginning; `None` if it failed, was cancelled, or is still in flight.
+    pub answered: Option<Duration>,
+}
 
 /// The fetches so far, in the order asked.
 #[derive(Debug, Default)]

@@ -1,10 +1,10 @@
 //! Accounting: touches, hits and misses by column, fetches by kind.
 
 use super::FetchKind;
-use super::fetch_log::FetchLog;
+use super::fetch_log::{Fetch, FetchLog};
 use sapwood_core::ByteRange;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The figures of one column.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,23 +32,6 @@ pub struct KindUse {
     pub ranges: u64,
     /// Their bytes.
     pub bytes: u64,
-}
-
-/// One fetch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetch {
-    /// Why it was started.
-    pub kind: FetchKind,
-    /// For which window.
-    pub window: usize,
-    /// For which columns.
-    pub columns: Vec<usize>,
-    /// Its ranges: object, and range in it.
-    pub ranges: Vec<(usize, ByteRange)>,
-    /// When it was started, after the beginning.
-    pub asked: Duration,
-    /// When it was answered, after the beginning; `None` if it failed, was cancelled, or is still in flight.
-    pub answered: Option<Duration>,
 }
 
 /// What a reader did so far.

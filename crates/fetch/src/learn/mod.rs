@@ -22,8 +22,9 @@ mod store;
 mod travel;
 
 pub use claim::FetchedColumn;
+pub use fetch_log::Fetch;
 pub use fetching::Limits;
-pub use ledger::{Accounting, ColumnUse, Fetch, KindUse};
+pub use ledger::{Accounting, ColumnUse, KindUse};
 pub use policy::Rules;
 pub use reader::Reader;
 pub use travel::ExpectedWindow;

@@ -2,9 +2,10 @@
 
 use super::ColumnMap;
 use super::claim::{ColumnClaim, FetchedColumn, Pin, Work};
+use super::fetch_log::Fetch;
 use super::fetching::{Limits, ReaderState, SharedReader};
 use super::flight::Flight;
-use super::ledger::{Accounting, Fetch};
+use super::ledger::Accounting;
 use super::policy::{Policy, Rules};
 use super::store::Stage;
 use super::travel::ExpectedWindow;
