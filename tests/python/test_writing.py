@@ -15,6 +15,7 @@ from root_peer import python_with_root, read_by_root
 import sapwood
 from sapwood import errors
 from sapwood.errors import ClosedFileError, KeyInFileError, UnsupportedTypeError, UsageError
+from sapwood.writing.types import column_type
 
 ak = pytest.importorskip("awkward")
 
@@ -148,6 +149,26 @@ def test_declared_types(tmp_path: Path) -> None:
         assert tree["flat"].array().tolist() == [[1, 2], [3, 4]]
         assert tree["text"].array().tolist() == ["abc", ""]
         assert tree["word"].array().tolist() == ["x", "yz"]
+
+
+def test_numbers_have_the_names_of_all_languages() -> None:
+    for name, kind in [
+        ("f4", "float32"),
+        ("float", "float32"),
+        ("Double_t", "float64"),
+        ("u1", "uint8"),
+        ("int16_t", "int16"),
+        ("unsigned int", "uint32"),
+        ("long long", "int64"),
+    ]:
+        assert column_type("x", f"var * {name}") == column_type("x", f"var * {kind}")
+    assert column_type("x", "var * {f4: i4, y: ?float}").form == (
+        column_type("x", "var * {f4: int32, y: ?float32}").form
+    )
+    for wrong in ("var * flot", "var *", "{x float32}", 'var * "f4"'):
+        with pytest.raises(UsageError, match='is not a type of a column; use "float32"') as caught:
+            column_type("x", wrong)
+        assert "Token" not in str(caught.value)
 
 
 def test_columns_share_the_counter_that_is_among_them(tmp_path: Path) -> None:

@@ -39,6 +39,15 @@ _CPP_NUMBERS = {
     "Double_t": "float64",
     **{f"{sign}int{bits}_t": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
+_NUMBERS = {
+    **{f"{kind}{size}": np.dtype(f"{kind}{size}").name for kind in "iu" for size in (1, 2, 4, 8)},
+    **{f"f{size}": np.dtype(f"f{size}").name for size in (2, 4, 8)},
+    **_CPP_NUMBERS,
+}
+# Texts in quotes, names of numbers in several words, and words; with a colon, a word is the name of a field.
+_SEVERAL = "|".join(sorted((name for name in _NUMBERS if " " in name), key=len, reverse=True))
+_WORD = re.compile(rf'"[^"]*"|(?:{_SEVERAL})\b|[A-Za-z_]\w*(?:\s*:)?')
+_EXAMPLES = 'use "float32", ("float32", (3,)), "var * float32", "string", "vector<float>" or similar'
 # Matches `Jet[pt: float32]`, but not `datetime64[ns]`.
 _NAMED_RECORD = re.compile(r"\w+\[[^\]]*:")
 # How options, unions and tuples begin in Awkward Array's notation.
@@ -132,7 +141,7 @@ def _numpy_form(name: str, declared: Any) -> Form:
         raise UsageError(
             f"{name!r}: {declared!r} is not a type of a column",
             branch=name,
-            hint='use "float32", ("float32", (3,)), "var * float32", "string", "vector<float>" or similar',
+            hint=_EXAMPLES,
         ) from None
     if dtype.kind in "US":
         return ("string",)
@@ -157,13 +166,22 @@ def _cpp_form(name: str, text: str) -> Form:
 def _awkward_form(name: str, declared: Any) -> Form:
     import awkward as ak
 
+    kind = declared
+    if isinstance(declared, str):
+        text = _WORD.sub(lambda word: _NUMBERS.get(word[0], word[0]), declared)
+        try:
+            kind = ak.types.from_datashape(text, highlevel=False)
+        except Exception:
+            # The exceptions of Awkward Array's parser are undocumented, and speak of its tokens.
+            raise UsageError(
+                f"{name!r}: {declared!r} is not a type of a column", branch=name, hint=_EXAMPLES
+            ) from None
     try:
-        kind = ak.types.from_datashape(declared, highlevel=False) if isinstance(declared, str) else declared
         if isinstance(kind, ak.types.ArrayType):
             kind = kind.content
         form = ak.forms.from_type(kind) if isinstance(kind, ak.types.Type) else kind
         array = ak.Array(form.length_zero_array(highlevel=False))
     except Exception as error:
-        # The exceptions of Awkward Array's parser are undocumented.
+        # They are undocumented, too.
         raise UsageError(f"{name!r}: {declared!r} is not a type of a column: {error}", branch=name) from None
     return column_of(name, array).form
