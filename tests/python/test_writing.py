@@ -154,21 +154,38 @@ def test_declared_types(tmp_path: Path) -> None:
 def test_numbers_have_the_names_of_all_languages() -> None:
     for name, kind in [
         ("f4", "float32"),
-        ("float", "float32"),
-        ("Double_t", "float64"),
+        ("float", "float64"),
+        ("Float_t", "float32"),
         ("u1", "uint8"),
         ("int16_t", "int16"),
         ("unsigned int", "uint32"),
         ("long long", "int64"),
     ]:
         assert column_type("x", f"var * {name}") == column_type("x", f"var * {kind}")
-    assert column_type("x", "var * {f4: i4, y: ?float}").form == (
-        column_type("x", "var * {f4: int32, y: ?float32}").form
-    )
+    assert column_type("x", "3 * f4") == column_type("x", ("f4", (3,)))
+    record = column_type("x", "var * {f4: i4, y: ?Float_t}")
+    assert record == column_type("x", "var * {f4: int32, y: ?float32}")
     for wrong in ("var * flot", "var *", "{x float32}", 'var * "f4"'):
         with pytest.raises(UsageError, match='is not a type of a column; use "float32"') as caught:
             column_type("x", wrong)
         assert "Token" not in str(caught.value)
+
+
+def test_lists_of_one_length_stay_fixed(tmp_path: Path) -> None:
+    regular = ak.to_regular(ak.Array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        file["fixed"] = {"x": regular}
+        file.mkrntuple("ntuple", {"x": regular})
+        file.mktree("lists", {"x": "var * float64"}).extend({"x": regular})
+        file.mktree("declared", {"x": "3 * float64"}).extend({"x": regular})
+    with sapwood.open(tmp_path / "out.root") as file:
+        for name in ("fixed", "ntuple", "declared"):
+            assert str(file[name]["x"].array().type) == "2 * 3 * float64"
+            assert file[name].keys() == ["x"]
+        assert str(file["lists"]["x"].array().type) == "2 * var * float64"
+        assert all(file[name]["x"].array().to_list() == regular.to_list() for name in ("fixed", "lists"))
+    with uproot.open(tmp_path / "out.root") as file:
+        assert file["fixed/x"].array().to_list() == regular.to_list()
 
 
 def test_columns_share_the_counter_that_is_among_them(tmp_path: Path) -> None:

@@ -99,6 +99,9 @@ def _simple_list(layout: Any, shared: Offsets) -> BuiltColumn | None:
     """A faster :func:`take_apart` for lists of numbers; None for other data."""
     if not (layout.is_list and hasattr(layout, "offsets") and layout.parameter("__array__") is None):
         return None
+    if layout.is_regular:
+        # Its lists have one length, which is a part of its type.
+        return None
     offsets, content = layout.offsets.data, layout.content
     if not content.is_numpy or content.data.ndim != 1 or offsets.dtype != np.int64:
         return None

@@ -39,11 +39,9 @@ _CPP_NUMBERS = {
     "Double_t": "float64",
     **{f"{sign}int{bits}_t": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
-_NUMBERS = {
-    **{f"{kind}{size}": np.dtype(f"{kind}{size}").name for kind in "iu" for size in (1, 2, 4, 8)},
-    **{f"f{size}": np.dtype(f"f{size}").name for size in (2, 4, 8)},
-    **_CPP_NUMBERS,
-}
+_CODES = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "float", "double", "int", "uint")
+# As alone, where NumPy knows the name; otherwise as in C++.
+_NUMBERS = _CPP_NUMBERS | {code: np.dtype(code).name for code in _CODES}
 # Texts in quotes, names of numbers in several words, and words; with a colon, a word is the name of a field.
 _SEVERAL = "|".join(sorted((name for name in _NUMBERS if " " in name), key=len, reverse=True))
 _WORD = re.compile(rf'"[^"]*"|(?:{_SEVERAL})\b|[A-Za-z_]\w*(?:\s*:)?')
