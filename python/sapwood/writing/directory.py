@@ -234,7 +234,7 @@ class WritableDirectory:
 
         Raises:
             KeyInFileError: there is none at this path; the message suggests similar names.
-            UnsupportedTypeError: an existing tree has a branch of a type that sapwood cannot write.
+            UnsupportedTypeError: it is an RNTuple of the file before, or not a table.
         """
         own, path, content = path, self._absolute(path), self._content
         if path in content.before and path not in content.items:

@@ -122,7 +122,8 @@ class WritableTree(WritableTable):
         Raises:
             UsageError: columns are missing, differ in length, or have another type.
             KeyInFileError: there are undeclared columns.
-            UnsupportedTypeError: values are missing, or no branch can store their type.
+            UnsupportedTypeError: values are missing, no branch can store their type, or an existing tree has
+                a branch of a kind that sapwood cannot write.
             ClosedFileError: the file was completed or discarded.
 
         After an error, no entry was added.
