@@ -104,8 +104,13 @@ OTHERS = {
 READERS = {
     *("sapwood.open", "sapwood.replay", "sapwood.Directory", "sapwood.Tree"),
     *("sapwood.File.item_at", "sapwood.File.tree_at", "sapwood.File.highest_cycle"),
-    *("sapwood.Branch.member_at", "sapwood.WritableFile.mktree", "sapwood.WritableFile.mkdir"),
-    *("sapwood.WritableFile.mkrntuple", "sapwood.WritableRNTuple", "sapwood.WritableTree"),
+    *("sapwood.Branch.member_at", "sapwood.WritableDirectory.mktree", "sapwood.WritableDirectory.mkdir"),
+    *(
+        "sapwood.WritableDirectory",
+        "sapwood.WritableDirectory.mkrntuple",
+        "sapwood.WritableRNTuple",
+        "sapwood.WritableTree",
+    ),
     *("sapwood.WritableTree.reopen", "sapwood.chain.ChainPoint"),
     *("sapwood.tune.Point.command", "sapwood.edm.open"),
     *("sapwood.xaod.follow",),
