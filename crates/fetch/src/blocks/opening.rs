@@ -27,8 +27,8 @@ struct CachedVersion {
 ///
 /// `reopen` opens its source: now, unless the cache is [recent enough](CacheOptions::max_age) to be used
 /// without asking, and whenever blocks are missing after the source was closed. A file that is read without
-/// waiting is returned as it is: a local one, or one that its server sent whole, which the cache keeps. What is answered from blocks is added to the `block_bytes` of
-/// `counters`.
+/// waiting is returned as it is: a local one, or one that its server sent whole, which the cache keeps. What is
+/// answered from blocks is added to the `block_bytes` of `counters`.
 ///
 /// # Errors
 /// Those of `reopen`. Problems with the cache are not errors: they are logged once, and reading continues

@@ -24,7 +24,7 @@ pub struct Fetch {
 /// The fetches so far, in the order asked.
 #[derive(Debug, Default)]
 pub(super) struct FetchLog {
-    /// Kind, window, columns and ranges of each, as numbers of variable length.
+    /// Window, columns and ranges of each, as numbers of variable length.
     packed: Vec<u8>,
     entries: Vec<LogEntry>,
 }

@@ -1,7 +1,7 @@
 //! A tree of an input: its record, and where its baskets are.
 
 use sapwood_core::{Call, Error, ErrorKind, Result};
-use sapwood_root::{File, KeyRecord, RNTUPLES, RootFile, TreeRecord};
+use sapwood_root::{File, KeyRecord, RNTUPLES, RootFile, TreeRecord, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
 use sapwood_ttree::{
@@ -47,6 +47,10 @@ impl InputTree {
             return Err(Error::unsupported(format!("'{path}' is an RNTuple; this works only with a TTree"))
                 .url(file.url())
                 .hint("'sapwood repack --format ttree' writes it as one"));
+        }
+        if !is_tree(&key.class_name, &streamers) {
+            let message = format!("'{path}' is a {}, not a tree", key.class_name);
+            return Err(Error::unsupported(message).at(key.offset).url(file.url()));
         }
         let described = TreeRecord {
             name: key.name.clone(),

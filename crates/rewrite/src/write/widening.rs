@@ -19,8 +19,8 @@ use std::sync::atomic::AtomicBool;
 #[derive(Debug)]
 pub(super) struct WidenedTree {
     /// Its path in the file.
-    pub(super) path: String,
-    pub(super) directory: DirectoryId,
+    path: String,
+    directory: DirectoryId,
     /// Cycle of its present record.
     cycle: u16,
     tree: InputTree,
@@ -39,8 +39,6 @@ impl WidenedTree {
         (directory, cycle): (DirectoryId, u16),
         call: &mut Call<'_>,
     ) -> Result<WidenedTree> {
-        // A key of another class is not a tree, and says so.
-        file.tree(path, Some(cycle), call)?;
         let tree = InputTree::open(file, path, cycle, call)?;
         let outline = (*tree.outline).clone();
         let changes = kept(tree.branches());
@@ -52,8 +50,9 @@ impl WidenedTree {
         Ok(WidenedTree { path: path.to_owned(), directory, cycle, tree, outline, changes, names })
     }
 
-    pub(super) fn name(&self) -> &String {
-        &self.tree.meta.name
+    /// True if it is the tree of this name in a directory.
+    pub(super) fn is_at(&self, directory: DirectoryId, name: &str) -> bool {
+        self.directory == directory && self.tree.name == name
     }
 
     /// True if branches were added.

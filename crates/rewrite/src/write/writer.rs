@@ -202,7 +202,8 @@ impl Writer {
     /// # Errors
     /// Those of [`add_branches`](Writer::add_branches) for the tree.
     pub fn existing_entries(&mut self, path: &str, call: &mut Call<'_>) -> Result<u64> {
-        self.widened(path, call).map(|tree| tree.entries())
+        let place = self.widened(path, call)?;
+        self.widened.get(place).map(WidenedTree::entries).ok_or_else(no_tree)
     }
 
     /// Adds branches to a tree of the existing file, of any kind: one column per branch, with as many entries as the tree
@@ -222,37 +223,32 @@ impl Writer {
         call: &mut Call<'_>,
     ) -> Result<()> {
         let begin = Instant::now();
-        let tree = self.widened(path, call)?;
-        let directory = tree.directory;
+        let place = self.widened(path, call)?;
+        let (file, sink, tables) = (&mut self.file, &mut self.sink, &self.tables);
+        let tree = self.widened.get_mut(place).ok_or_else(no_tree)?;
         let table = tree.begin(branches, entries)?;
         table.check(columns, entries)?;
-        let is_own = |known: &NewTable| known.directory == directory && known.name == table.name;
-        if self.tables.iter().any(|known| known.is_grown() && is_own(known)) {
+        if tables.iter().any(|known| known.is_grown() && tree.is_at(known.directory, &known.name)) {
             return Err(Error::usage(format!("entries were added to the tree '{path}'"))
                 .hint("complete the file before you add branches"));
         }
         let pool = computing(self.threads)?;
-        let (file, sink) = (&mut self.file, &mut self.sink);
-        let Some(tree) = self.widened.iter_mut().find(|tree| tree.path == path) else { return Ok(()) };
         let result =
             compute(&pool, call, |cancelled| tree.add(table, columns, cancelled, file, sink.as_mut()));
         self.took += begin.elapsed();
         self.remember(result)
     }
 
-    /// A tree of the existing file that gets branches.
-    fn widened(&mut self, path: &str, call: &mut Call<'_>) -> Result<&WidenedTree> {
+    /// The place of a tree of the existing file among those that get branches.
+    fn widened(&mut self, path: &str, call: &mut Call<'_>) -> Result<usize> {
         self.check_usable()?;
-        let place = match self.widened.iter().position(|tree| tree.path == path) {
-            Some(place) => place,
-            None => {
-                let (existing, directory, key) = self.existing_key(path)?;
-                let tree = WidenedTree::open(&existing.open(call)?, path, (directory, key.cycle), call)?;
-                self.widened.push(tree);
-                self.widened.len() - 1
-            }
-        };
-        self.widened.get(place).ok_or_else(|| Error::usage("there is no such tree"))
+        let (existing, directory, key) = self.existing_key(path)?;
+        if let Some(place) = self.widened.iter().position(|tree| tree.is_at(directory, &key.name)) {
+            return Ok(place);
+        }
+        let tree = WidenedTree::open(&existing.open(call)?, path, (directory, key.cycle), call)?;
+        self.widened.push(tree);
+        Ok(self.widened.len() - 1)
     }
 
     /// The branches of a tree; none of an RNTuple.
@@ -285,8 +281,7 @@ impl Writer {
         let table =
             self.tables.get_mut(table.0).ok_or_else(|| Error::usage("the table belongs to another file"))?;
         table.check(columns, entries)?;
-        let own = (table.directory, &table.name);
-        if self.widened.iter().any(|tree| tree.is_wider() && (tree.directory, tree.name()) == own) {
+        if self.widened.iter().any(|tree| tree.is_wider() && tree.is_at(table.directory, &table.name)) {
             return Err(Error::usage(format!("branches were added to the tree '{}'", table.name))
                 .hint("complete the file before you add entries"));
         }
@@ -369,4 +364,8 @@ impl Writer {
         let result = new_file::flush(&mut self.file, self.sink.as_mut());
         self.remember(result)
     }
+}
+
+fn no_tree() -> Error {
+    Error::usage("there is no such tree")
 }
