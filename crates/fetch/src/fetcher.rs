@@ -1,5 +1,6 @@
 //! Reads byte ranges of one source: plans requests, keeps deadlines, counts bytes.
 
+use crate::cost::NOMINAL;
 use crate::link::Meter;
 use crate::plan::{Merging, Plan, plan_merging};
 use crate::unplanned::UnplannedReads;
@@ -15,6 +16,12 @@ use std::time::{Duration, Instant};
 
 /// A parser that needs more rounds follows pointers in the file that form a circle.
 const MOST_ROUNDS: usize = 64;
+
+/// Bytes that measure the bandwidth well, also at 1 Gbit/s.
+const MEASURING_BYTES: u64 = 1 << 20;
+
+/// Measuring the bandwidth first may take this part of the time for the bytes that it may save.
+const MOST_FOR_MEASURING: u64 = 32;
 
 /// Reads byte ranges of a source: plans the requests, keeps the deadline, returns the bytes range by range.
 ///
@@ -204,10 +211,10 @@ impl Fetcher {
         Ok(known.iter_mut().filter_map(|bytes| bytes.take().or_else(|| fetched.next())).collect())
     }
 
+    /// Fetches ranges that are not known. Where little is lost, the first of them measure the bandwidth, on which the
+    /// requests for the others depend.
     async fn fetch_unknown(&self, wanted: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
-        let cost_model = self.source.cost_model();
-        let link = if cost_model.immediate { Link::default() } else { self.link() };
-        let plan = plan_merging(wanted, &cost_model, &link, self.merging);
+        let plan = self.plan(wanted, self.merging);
         if plan.fetched_bytes() > self.most_bytes {
             let message = format!(
                 "{} bytes to fetch at once, where {} are allowed",
@@ -216,12 +223,59 @@ impl Fetcher {
             );
             return Err(self.error(ErrorKind::Limit, message).hint("read fewer branches or entries at once"));
         }
+        let Some(end) = self.end_of_measuring_part(&plan) else {
+            return self.fetch_planned(&plan, wanted, deadline).await;
+        };
+        let measures = |range: &ByteRange| range.end() <= end;
+        let (first, rest): (Vec<_>, Vec<_>) = wanted.iter().copied().partition(measures);
+        let plan = self.plan(&first, plan.merging());
+        let mut first = self.fetch_planned(&plan, &first, deadline).await?.into_iter();
+        let link = Link { round_trip: self.round_trip(), ..self.link() };
+        let plan = plan_merging(&rest, &self.source.cost_model(), &link, self.merging);
+        let mut rest = self.fetch_planned(&plan, &rest, deadline).await?.into_iter();
+        let answers = wanted.iter().map(|range| if measures(range) { first.next() } else { rest.next() });
+        Ok(answers.flatten().collect())
+    }
+
+    fn plan(&self, wanted: &[ByteRange], merging: Merging) -> Plan {
+        let cost_model = self.source.cost_model();
+        let link = if cost_model.immediate { Link::default() } else { self.link() };
+        plan_merging(wanted, &cost_model, &link, merging)
+    }
+
+    /// Where the ranges end that are fetched before the others to measure the bandwidth: as long as it is unknown, and a
+    /// round trip is short next to the time for the unused bytes, most of which a slow link would rather skip.
+    fn end_of_measuring_part(&self, plan: &Plan) -> Option<u64> {
+        let is_open = self.merging == Merging::Cheapest && !self.source.cost_model().immediate;
+        if !is_open || self.link().bandwidth.is_some() || plan.fetched_bytes() < 2 * MEASURING_BYTES {
+            return None;
+        }
+        let round_trip =
+            Link { round_trip: self.round_trip(), bandwidth: Some(NOMINAL) }.bytes_in_flight()?;
+        if round_trip > plan.overread_bytes() / MOST_FOR_MEASURING {
+            return None;
+        }
+        let mut missing = MEASURING_BYTES;
+        plan.pieces().iter().find_map(|piece| {
+            let end = (piece.len >= missing).then(|| piece.start + missing);
+            missing = missing.saturating_sub(piece.len);
+            end
+        })
+    }
+
+    async fn fetch_planned(
+        &self,
+        plan: &Plan,
+        wanted: &[ByteRange],
+        deadline: Deadline,
+    ) -> Result<Vec<Bytes>> {
+        let cost_model = self.source.cost_model();
         let answers = if plan.requests().len() == 0 {
             Vec::new()
         } else if cost_model.immediate {
-            self.ask_in_turn(&plan, deadline).await?
+            self.ask_in_turn(plan, deadline).await?
         } else {
-            let all = self.ask_together(&plan, cost_model.concurrency.max(1), deadline);
+            let all = self.ask_together(plan, cost_model.concurrency.max(1), deadline);
             tokio::time::timeout_at(deadline.instant().into(), all)
                 .await
                 .unwrap_or_else(|_| Err(late().url(self.url())))?

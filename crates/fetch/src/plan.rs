@@ -18,6 +18,7 @@ pub struct Plan {
     places: Vec<Range<usize>>,
     fetched_bytes: u64,
     overread_bytes: u64,
+    merging: Merging,
 }
 
 impl Plan {
@@ -44,6 +45,11 @@ impl Plan {
     /// Bytes of all pieces that no wanted range asked for.
     pub fn overread_bytes(&self) -> u64 {
         self.overread_bytes
+    }
+
+    /// Which neighbors were merged: a plan of some of the ranges with this has pieces of this plan.
+    pub(crate) fn merging(&self) -> Merging {
+        self.merging
     }
 
     /// Cuts the wanted ranges, the same as planned, out of the answers: one per piece, each of its length.
@@ -133,6 +139,7 @@ pub(crate) fn plan_merging(
         fetched_bytes: pieces.iter().map(|piece| piece.len).sum(),
         overread_bytes,
         pieces,
+        merging: gap.map_or(Merging::Never, Merging::Gap),
     }
 }
 

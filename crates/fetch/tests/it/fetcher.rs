@@ -58,6 +58,41 @@ fn gaps_are_skipped_once_the_link_is_known_to_be_slow() {
     assert_eq!(overread(&apart), 0, "{:?}", fetcher.link());
 }
 
+/// The requests, and the bytes that were not wanted, for many small ranges of a server that has one range for each.
+fn many_small_ranges(round_trip: Duration, bandwidth: u64) -> (usize, u64) {
+    let cost_model = CostModel {
+        gap: 64 << 10,
+        largest_request: u64::MAX,
+        ranges_per_request: 1,
+        concurrency: 100,
+        ..WEB
+    };
+    let source = TestSource::new(8_000_000, cost_model, Behaviour::Prompt);
+    let delayed = DelayedSource::new(Arc::clone(&source) as Arc<_>, round_trip, Some(bandwidth));
+    let fetcher = Fetcher::new(Arc::new(delayed), Arc::default());
+    let wanted: Vec<_> = (0..200).map(|i| range(i * 40_000, 12_000)).collect();
+    let answers = runtime().block_on(fetcher.fetch(&wanted, Deadline::default())).unwrap();
+    let content = content(8_000_000);
+    for (range, answer) in wanted.iter().zip(answers) {
+        assert_eq!(answer, content[range.start as usize..range.end() as usize]);
+    }
+    (source.request_count(), fetcher.counters().snapshot().overread_bytes)
+}
+
+#[test]
+fn the_first_bytes_of_a_link_with_short_round_trips_measure_it() {
+    let (requests, overread) = many_small_ranges(Duration::from_millis(1), 12_500_000);
+    assert!(overread < 1_200_000 && requests > 150, "{requests} requests, {overread} bytes");
+    let (requests, overread) = many_small_ranges(Duration::from_millis(1), 1_000_000_000);
+    assert!(overread > 5_000_000 && requests < 20, "{requests} requests, {overread} bytes");
+}
+
+#[test]
+fn a_long_round_trip_is_not_spent_on_measuring() {
+    let (requests, overread) = many_small_ranges(Duration::from_millis(100), 1_000_000_000);
+    assert!(overread > 5_000_000 && requests == 1, "{requests} requests, {overread} bytes");
+}
+
 #[test]
 fn reads_that_bypass_the_planner_are_counted() {
     let source = TestSource::new(1000, WEB, Behaviour::Prompt);
