@@ -21,7 +21,10 @@ const MOST_ROUNDS: usize = 64;
 const MEASURING_BYTES: u64 = 1 << 20;
 
 /// Measuring the bandwidth first may take this part of the time for the bytes that it may save.
-const MOST_FOR_MEASURING: u64 = 32;
+const MOST_FOR_MEASURING: u64 = 16;
+
+/// Links that carry less than this part of the nominal bandwidth are slow.
+const SLOW: u64 = 4;
 
 /// Reads byte ranges of a source: plans the requests, keeps the deadline, returns the bytes range by range.
 ///
@@ -228,10 +231,13 @@ impl Fetcher {
         };
         let measures = |range: &ByteRange| range.end() <= end;
         let (first, rest): (Vec<_>, Vec<_>) = wanted.iter().copied().partition(measures);
-        let plan = self.plan(&first, plan.merging());
-        let mut first = self.fetch_planned(&plan, &first, deadline).await?.into_iter();
+        let first_plan = self.plan(&first, plan.merging());
+        let mut first = self.fetch_planned(&first_plan, &first, deadline).await?.into_iter();
         let link = Link { round_trip: self.round_trip(), ..self.link() };
-        let plan = plan_merging(&rest, &self.source.cost_model(), &link, self.merging);
+        // Many requests take a server some time, which must not count as that of a slow link.
+        let is_slow = link.bandwidth.is_some_and(|bandwidth| bandwidth < NOMINAL / SLOW);
+        let merging = if is_slow { self.merging } else { plan.merging() };
+        let plan = plan_merging(&rest, &self.source.cost_model(), &link, merging);
         let mut rest = self.fetch_planned(&plan, &rest, deadline).await?.into_iter();
         let answers = wanted.iter().map(|range| if measures(range) { first.next() } else { rest.next() });
         Ok(answers.flatten().collect())
