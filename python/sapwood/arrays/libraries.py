@@ -279,6 +279,9 @@ def library_named(name: Any) -> Library:
         key = name.casefold()
         library = _LIBRARIES.get(_ALIASES.get(key, key))
     if library is None:
-        raise UsageError(f'unknown library {name!r}; use "ak" (Awkward Array), "np", "pd" or "arrow"')
+        message = f'unknown library {name!r}; use "ak" (Awkward Array), "np", "pd" or "arrow"'
+        if str(name).casefold() in ("pl", "polars"):
+            message += '; polars.from_arrow makes a DataFrame of the table that library="arrow" returns'
+        raise UsageError(message)
     library.require()
     return library
