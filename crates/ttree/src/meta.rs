@@ -65,6 +65,9 @@ pub struct Branch {
     pub first_entry: u64,
     /// `fEntryOffsetLen`: non-zero if baskets carry a table of entry offsets.
     pub entry_offset_len: i32,
+    /// True if the record states 0 for it, although entries differ in size: ROOT misreads such a branch. uproot writes it if
+    /// the last array of a tree is empty.
+    pub hides_offsets: bool,
     /// `fCompress`: algorithm × 100 + level; -1 for the setting of the file.
     pub compression: i32,
     /// `fBasketSize`.

@@ -81,6 +81,11 @@ fn faults(branch: &Branch, entries: u64, group: bool) -> Vec<BranchFault> {
         return Vec::new();
     }
     let mut faults = Vec::new();
+    if branch.hides_offsets {
+        let message = "the record says that all entries have one size, which they have not: ROOT reads other values; \
+                       'sapwood repack' writes a file that it reads";
+        faults.push((message.to_owned(), 0..0, Severity::Note));
+    }
     let mut next = branch.first_entry;
     for (number, basket) in branch.baskets.iter().enumerate() {
         if basket.first_entry > next {

@@ -33,6 +33,10 @@ impl TreeOutline {
         let (mut total, mut zip) = (0, 0);
         for (branch, change) in self.branches.iter().zip(&change.branches) {
             if let Some(change) = change {
+                if let Some(offset_len) = branch.offset_len {
+                    let at = branch.basket_size + 4;
+                    edits.replace(at..at + 4, offset_len.to_be_bytes());
+                }
                 if !change.keeps_baskets {
                     edit_branch(branch, change, &mut edits)?;
                 }

@@ -31,7 +31,10 @@ pub struct BranchOutline {
     /// The position that references to the branch name.
     pub(crate) at: usize,
     pub(crate) compression: usize,
+    /// `fBasketSize`, which `fEntryOffsetLen` follows.
     pub(crate) basket_size: usize,
+    /// What `fEntryOffsetLen` must be, if the record says that there are no offsets although entries differ in size.
+    pub(crate) offset_len: Option<i32>,
     pub(crate) write_basket: usize,
     pub(crate) entry_number: Option<NumberPosition>,
     pub(crate) entries: Option<NumberPosition>,

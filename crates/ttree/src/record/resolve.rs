@@ -2,7 +2,7 @@
 
 use super::parser::{LeafRecord, Node, Parser};
 use super::positions::BranchOutline;
-use crate::meta::{Branch, BranchKind, LeafKind};
+use crate::meta::{Branch, BranchKind, Leaf, LeafKind};
 use std::collections::HashMap;
 
 /// The branches of a record, with all references resolved.
@@ -13,6 +13,18 @@ pub(super) struct ResolvedBranches {
     pub(super) outlines: Vec<BranchOutline>,
     /// The branches of `fBranchRef`, which come last.
     pub(super) hidden: Vec<Branch>,
+}
+
+/// `fEntryOffsetLen` of branches that need a table of offsets, as ROOT sets it at first.
+const OFFSET_LEN: i32 = 1000;
+
+/// True for leaves whose entries differ in size, so that ROOT gives every basket a table of offsets.
+fn differs_in_size(leaf: &Leaf) -> bool {
+    match leaf.kind {
+        LeafKind::Text => true,
+        LeafKind::Element { .. } => false,
+        _ => leaf.count.is_some(),
+    }
 }
 
 /// Branches depth first, each once.
@@ -51,7 +63,7 @@ impl Parser<'_> {
         let mut outlines = Vec::new();
         for (index, &(node, parent)) in order.iter().enumerate() {
             let Some(mut node) = nodes.get_mut(node).and_then(Option::take) else { continue };
-            let outline = node.outline.take().map(|mut outline| {
+            let mut outline = node.outline.take().map(|mut outline| {
                 let leaves = node.leaves.iter().filter_map(|&leaf| self.leaves.get(leaf)?.as_ref());
                 outline.maxima.extend(leaves.filter_map(|leaf| leaf.maximum));
                 *outline
@@ -61,6 +73,13 @@ impl Parser<'_> {
                 [element.branch_count, element.branch_count2] = counts;
             }
             let mut branch = self.with_leaves(node, &owners, &branches);
+            if branch.entry_offset_len == 0 && branch.leaves.iter().any(differs_in_size) {
+                branch.entry_offset_len = OFFSET_LEN;
+                branch.hides_offsets = true;
+                if let Some(outline) = &mut outline {
+                    outline.offset_len = Some(OFFSET_LEN);
+                }
+            }
             if branch.broken.is_some() && outline.is_none() {
                 branch.baskets = Vec::new().into();
             }
