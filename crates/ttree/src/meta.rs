@@ -65,8 +65,8 @@ pub struct Branch {
     pub first_entry: u64,
     /// `fEntryOffsetLen`: non-zero if baskets carry a table of entry offsets.
     pub entry_offset_len: i32,
-    /// True if the record states 0 for it, although entries differ in size: ROOT misreads such a branch. uproot writes it if
-    /// the last array of a tree is empty.
+    /// True if the record states 0 for it, although baskets carry tables: ROOT misreads such a branch. uproot states the
+    /// length of the table in the last basket, which is 0 if the last array of a tree is empty.
     pub hides_offsets: bool,
     /// `fCompress`: algorithm × 100 + level; -1 for the setting of the file.
     pub compression: i32,

@@ -108,6 +108,13 @@ impl BasketTable<'_> {
         Ok(baskets)
     }
 
+    /// True if the last closed basket has no entries, although others may have.
+    pub(super) fn ends_with_an_empty_basket(&self) -> bool {
+        let last = usize::try_from(self.write_basket).ok().and_then(|count| count.checked_sub(1));
+        let first_entry = last.and_then(|last| self.first_entry(last).ok());
+        self.entry_number > 0 && first_entry == Some(self.entry_number)
+    }
+
     fn first_entry(&self, index: usize) -> Result<u64> {
         let entry = self
             .entry

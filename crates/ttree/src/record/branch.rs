@@ -145,6 +145,7 @@ impl<'a> Parser<'a> {
         if branch.split_level == 0 && !node.children.is_empty() {
             branch.split_level = 1; // TBranch §2: 0 means 1 if there are sub-branches
         }
+        branch.hides_offsets = branch.entry_offset_len == 0 && table.ends_with_an_empty_basket();
         // The rest of the branch may still identify its type.
         match table.baskets(branch.file_name.is_empty().then_some(file_size)) {
             Ok(baskets) => {

@@ -18,7 +18,7 @@ pub(super) struct ResolvedBranches {
 /// `fEntryOffsetLen` of branches that need a table of offsets, as ROOT sets it at first.
 const OFFSET_LEN: i32 = 1000;
 
-/// True for leaves whose entries differ in size, so that ROOT gives every basket a table of offsets.
+/// True for leaves whose entries differ in size, so that baskets have tables of offsets.
 fn differs_in_size(leaf: &Leaf) -> bool {
     match leaf.kind {
         LeafKind::Text => true,
@@ -73,9 +73,9 @@ impl Parser<'_> {
                 [element.branch_count, element.branch_count2] = counts;
             }
             let mut branch = self.with_leaves(node, &owners, &branches);
-            if branch.entry_offset_len == 0 && branch.leaves.iter().any(differs_in_size) {
+            branch.hides_offsets &= branch.leaves.iter().any(differs_in_size);
+            if branch.hides_offsets {
                 branch.entry_offset_len = OFFSET_LEN;
-                branch.hides_offsets = true;
                 if let Some(outline) = &mut outline {
                     outline.offset_len = Some(OFFSET_LEN);
                 }
