@@ -307,3 +307,18 @@ def test_histograms_are_added(tmp_path: Path) -> None:
         assert two.values().tolist() == expected.tolist()
         assert one.member("fEntries") == sum(uproot.open(path)["one"].member("fEntries") for path in paths)
         assert str(file["text"]) == "text 0"
+
+
+def test_texts_of_any_length_are_joined(tmp_path: Path) -> None:
+    parts = [["a", "bb", ""], ["the longest of all", "c"], ["dd"]]
+    paths = [tmp_path / f"{number}.root" for number in range(len(parts))]
+    for path, texts in zip(paths, parts, strict=True):
+        with uproot.recreate(path) as file:
+            file.mktree("Events", {"text": "string"}).extend({"text": ak.Array(texts)})
+    sapwood.merge(paths, tmp_path / "out.root")
+    expected = [text for texts in parts for text in texts]
+    assert arrays(tmp_path / "out.root")["text"].to_list() == expected
+    assert by_uproot(tmp_path / "out.root")["text"].to_list() == expected
+    # ROOT reads no more of a text than this.
+    with uproot.open(f"{tmp_path}/out.root:Events/text") as branch:
+        assert branch.member("fLeaves")[0].member("fLen") == len("the longest of all") + 1

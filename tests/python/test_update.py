@@ -146,19 +146,21 @@ def test_trees_of_uproot_are_extended(tmp_path: Path) -> None:
             assert by_root["Events"][name] == as_lists(values), name
 
 
-def test_trees_with_texts_of_others_are_not_extended(tmp_path: Path) -> None:
+def test_trees_of_uproot_get_longer_texts(tmp_path: Path) -> None:
     path = tmp_path / "uproot.root"
+    parts = [["a", ""], ["a text that is longer", "b"], ["c" * 300]]
     with uproot.recreate(path) as theirs:
-        theirs.mktree("Events", {"x": "int64", "text": "string"}).extend(
-            {"x": np.arange(3), "text": ["a"] * 3}
-        )
-    before = path.read_bytes()
-    with (
-        sapwood.update(path) as file,
-        pytest.raises(UnsupportedTypeError, match=r"text.*not of a kind|not of a kind.*text"),
-    ):
-        file["Events"].extend({"x": [3], "text": ["b"]})
-    assert path.read_bytes() == before
+        theirs.mktree("Events", {"text": "string"}).extend({"text": ak.Array(parts[0])})
+    for part in parts[1:]:
+        with sapwood.update(path) as file:
+            file["Events"].extend({"text": part})
+    expected = [text for part in parts for text in part]
+    with uproot.open(path) as file, sapwood.open(f"{path}:Events") as ours:
+        assert file["Events"]["text"].array().to_list() == expected
+        assert ours["text"].array().to_list() == expected
+    if python_with_root():
+        (by_root,) = read_by_root(path)
+        assert by_root["Events"]["text"] == expected
 
 
 BY_ROOT = """

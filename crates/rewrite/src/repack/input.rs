@@ -5,7 +5,7 @@ use sapwood_root::{File, KeyRecord, RNTUPLES, RootFile, TreeRecord, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
 use sapwood_ttree::{
-    Branch, BranchKind, Layout, Meaning, ObjectBranches, References, TTree, TreeOutline, interpret,
+    Branch, BranchKind, Layout, LeafKind, Meaning, ObjectBranches, References, TTree, TreeOutline, interpret,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -275,7 +275,9 @@ fn signature(tree: &TTree, branch: &Branch) -> String {
         let count = leaf.count.and_then(|(branch, _)| tree.branches.get(branch));
         let counted = count.map_or(String::new(), |count| format!(" counted by {}", count.path));
         let sign = if leaf.unsigned { "unsigned " } else { "" };
-        format!("{} {sign}{:?} {}x{}{counted}", leaf.name, leaf.kind, leaf.len, leaf.len_type)
+        // The length of the longest text does not matter.
+        let len = if leaf.kind == LeafKind::Text { 1 } else { leaf.len };
+        format!("{} {sign}{:?} {len}x{}{counted}", leaf.name, leaf.kind, leaf.len_type)
     });
     let leaves: Vec<String> = leaves.collect();
     let table = if branch.entry_offset_len == 0 { "" } else { ", of any size" };

@@ -28,6 +28,7 @@ impl Parser<'_> {
         let header = walker.open()?;
         let cursor = &mut walker.cursor;
         let named = cursor.tnamed()?;
+        let len_at = cursor.position();
         let len = cursor.i32()?;
         let len_type = cursor.i32()?;
         cursor.i32()?; // fOffset: a place in memory
@@ -42,7 +43,13 @@ impl Parser<'_> {
             // Only numbers follow.
             cursor.finish(&own)?;
         }
-        let width = maximum_width(&kind).filter(|_| own.is_some());
+        let mut maxima = Vec::new();
+        if let Some(width) = maximum_width(&kind).filter(|_| own.is_some()) {
+            maxima.push(Maximum { at: minimum_at + width, width, value: maximum });
+            if kind == LeafKind::Text {
+                maxima.push(Maximum { at: len_at, width: 4, value: i64::from(len) });
+            }
+        }
         Ok(LeafRecord {
             leaf: Leaf {
                 name: named.name,
@@ -55,7 +62,7 @@ impl Parser<'_> {
                 maximum,
             },
             count,
-            maximum: width.map(|width| Maximum { at: minimum_at + width, width, value: maximum }),
+            maxima,
         })
     }
 }

@@ -52,8 +52,8 @@ pub(super) struct LeafRecord {
     pub(super) leaf: Leaf,
     /// Index of the count leaf in [`Parser::leaves`]; [`MISSING`] if it is not in the record.
     pub(super) count: Option<usize>,
-    /// Its `fMaximum`, if that limits the number of items of an entry.
-    pub(super) maximum: Option<Maximum>,
+    /// Its `fMaximum`, if that limits the number of items of an entry, and `fLen` if that limits the length of a text.
+    pub(super) maxima: Vec<Maximum>,
 }
 
 impl<'a> Parser<'a> {

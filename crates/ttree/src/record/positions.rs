@@ -26,7 +26,7 @@ pub struct TreeOutline {
 #[derive(Debug, Clone, Default)]
 pub struct BranchOutline {
     /// `fMaximum` of the branch and of its leaves, if they have one: the largest number of items per entry of
-    /// this branch, or of those that it counts.
+    /// this branch, or of those that it counts. Of a leaf with texts, also `fLen`, the length of the longest.
     pub maxima: Vec<Maximum>,
     /// The position that references to the branch name.
     pub(crate) at: usize,
@@ -58,7 +58,7 @@ impl BranchOutline {
     }
 }
 
-/// An `fMaximum`, which limits the number of items that readers accept.
+/// An `fMaximum` or `fLen`, which limits the number of items that readers accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Maximum {
     pub(crate) at: usize,

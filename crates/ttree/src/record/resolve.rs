@@ -65,7 +65,7 @@ impl Parser<'_> {
             let Some(mut node) = nodes.get_mut(node).and_then(Option::take) else { continue };
             let mut outline = node.outline.take().map(|mut outline| {
                 let leaves = node.leaves.iter().filter_map(|&leaf| self.leaves.get(leaf)?.as_ref());
-                outline.maxima.extend(leaves.filter_map(|leaf| leaf.maximum));
+                outline.maxima.extend(leaves.flat_map(|leaf| leaf.maxima.iter().copied()));
                 *outline
             });
             if let BranchKind::Element(element) = &mut node.branch.kind {

@@ -30,7 +30,12 @@ impl ExistingRecord {
         let parts = tree.branches.iter().zip(&self.outline.branches).zip(&self.compression);
         let branches = parts.map(|((branch, outline), &compression)| {
             let maxima = outline.maxima.iter().map(|maximum| {
-                if branch.counts { maximum.value.max(branch.maximum as i64) } else { maximum.value }
+                let holds_text = branch.shape.leaf.as_ref().is_some_and(|leaf| leaf.len.is_none());
+                if branch.counts || holds_text {
+                    maximum.value.max(branch.maximum as i64)
+                } else {
+                    maximum.value
+                }
             });
             Some(BranchChange {
                 compression,

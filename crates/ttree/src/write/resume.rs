@@ -77,9 +77,7 @@ fn can_grow(tree: &TTree, branch: &Branch) -> bool {
         Some(Storage::Counted { primitive, dims, .. }) => {
             branch.entry_offset_len != 0 && leaf_holds(leaf, primitive, &dims)
         }
-        // Text in a leaf is excluded: readers allocate for the longest string, whose length in the leaf
-        // cannot be changed.
-        Some(Storage::StdString | Storage::Vector(_)) => branch.entry_offset_len != 0,
+        Some(Storage::Text | Storage::StdString | Storage::Vector(_)) => branch.entry_offset_len != 0,
         _ => false,
     });
     let element = match &branch.kind {
