@@ -153,7 +153,7 @@ def test_a_type_that_differs(tmp_path: Path) -> None:
             file.mktree("t", {"x": dtype, "y": "i4"})
             file["t"].extend({"x": np.ones(3, dtype), "y": np.ones(3, "i4")})
     sources = [tmp_path / "a.root", tmp_path / "b.root"]
-    with pytest.raises(UnsupportedTypeError, match=r"x is .*F64.*, not .*F32"):
+    with pytest.raises(UnsupportedTypeError, match="x is double, not float "):
         sapwood.merge(sources, tmp_path / "out.root")
     sapwood.merge(sources, tmp_path / "out.root", schema="intersection")
     assert arrays(tmp_path / "out.root", "t").fields == ["y"]

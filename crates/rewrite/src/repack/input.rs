@@ -200,6 +200,12 @@ impl InputTree {
         }
     }
 
+    /// The type of a branch, as people name it.
+    pub fn typename(&self, branch: usize) -> Option<String> {
+        self.meta.branches.get(branch)?;
+        Some(interpret(&self.meta, branch, &self.compiler, &[]).typename)
+    }
+
     /// The branches at a split level of the object of a top-level branch.
     ///
     /// # Errors

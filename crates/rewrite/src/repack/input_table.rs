@@ -79,6 +79,14 @@ impl InputTable {
         }
     }
 
+    /// The type of a branch as people name it; `None` for a field, whose signature begins with it.
+    pub(super) fn typename(&self, place: usize) -> Option<String> {
+        match self {
+            InputTable::Tree(tree) => tree.typename(place),
+            InputTable::RNTuple(_) => None,
+        }
+    }
+
     /// The branches that cannot be written without another one.
     pub(super) fn dependents(&self, place: usize) -> Vec<usize> {
         let InputTable::Tree(tree) = self else { return Vec::new() };

@@ -409,7 +409,13 @@ impl TreePlan {
                     if let (Some(here), Some(there)) = (here, there)
                         && here != there
                     {
-                        differences.push((Some(place), format!("{path} is {there}, not {here}")));
+                        let types = (other.typename(branch), first.typename(place));
+                        // The same types may be stored in different ways.
+                        let text = match types {
+                            (Some(there), Some(here)) if there != here => format!("{there}, not {here}"),
+                            _ => format!("{there}, not {here}"),
+                        };
+                        differences.push((Some(place), format!("{path} is {text}")));
                     }
                 }
             }
