@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ SPLIT_LEVEL = 11
 """The place of the split level in a line."""
 
 
-def described(path: Path) -> dict[str, Described]:
+def described(path: Path, trees: Sequence[str] = TREES) -> dict[str, Described]:
     """What the record of each tree says of each object: one line for each branch, parents first.
 
     Left out is what depends on where the objects were in memory, on the sizes of baskets and on compression.
@@ -31,7 +32,7 @@ def described(path: Path) -> dict[str, Described]:
     with uproot.open(path) as file:
         return {
             f"{name}/{branch.name}": list(lines(branch, 0))
-            for name in TREES
+            for name in trees
             for branch in file[name].branches
             if branch.has_member("fClassName")
         }

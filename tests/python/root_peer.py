@@ -108,6 +108,16 @@ def compile_by_root(python: str, classes: Path, path: Path) -> None:
     _objects(python, classes, path)
 
 
+def dictionary_by_root(python: str, name: str, classes: Path) -> None:
+    """Compiles classes of `tests/conformance/objects`, by the name of their header, into a new folder."""
+    script = _SCRIPT.parents[1] / "conformance" / "objects" / "make.py"
+    command = [python, "-W", "ignore", str(script), name, "--classes", str(classes)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=300, env=_environment()
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 def objects_by_root(python: str, classes: Path, path: Path, trees: Sequence[str]) -> Digests | None:
     """The objects that ROOT reads in trees of a file; nothing if it complains, or does not survive them."""
     done = _objects(python, classes, path, *trees)

@@ -225,8 +225,8 @@ pub(crate) enum LayoutStep {
     Field { index: usize, node: Node },
     /// One integer, which counts others.
     Counter { index: Option<usize>, number: StoredNumber, register: usize },
-    /// A base class, whose fields begin at `first`.
-    Base { class: Arc<CompiledClass>, layout: usize, first: usize, register: usize },
+    /// A base class, whose fields begin at `first`. If it `is_framed`, it has a header even in columns.
+    Base { class: Arc<CompiledClass>, layout: usize, first: usize, register: usize, is_framed: bool },
     /// A member that is not wanted or not readable.
     Skip(Node),
     /// A number that has another type in the record.

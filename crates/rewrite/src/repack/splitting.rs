@@ -126,6 +126,11 @@ impl InputObject {
         InputObject::new(input, top)
     }
 
+    /// True if its entries may name process ids by number.
+    pub(super) fn names_process_ids(&self) -> bool {
+        self.branches.names_process_ids()
+    }
+
     /// Its branches that have entries.
     pub(super) fn with_entries(&self) -> impl Iterator<Item = usize> + '_ {
         let places = self.places.iter().enumerate();
@@ -164,7 +169,7 @@ impl OutputObject {
         (chosen, borders, times): (&EntryRanges, &ClusterBorders, &CodecTimes),
         ready: &mut Vec<(usize, OutputBasket)>,
     ) -> Result<()> {
-        let (places, entries) = self.cut(own, input, chosen)?;
+        let (places, entries) = self.cut(own, input, chosen, |_| Ok(()))?;
         for (place, (bytes, output)) in places.into_iter().zip(outputs).enumerate() {
             if entries == 0 || !self.branches.has_entries(place) {
                 continue;
@@ -179,11 +184,13 @@ impl OutputObject {
     }
 
     /// The bytes of the new branches for the entries that all branches of the input have, and the number of these entries.
+    /// Each whole object is given to `check`.
     fn cut(
         &mut self,
         own: &InputObject,
         input: &InputTree,
         chosen: &EntryRanges,
+        check: impl Fn(&[u8]) -> Result<()>,
     ) -> Result<(Vec<PartBytes>, usize)> {
         let compiler = input.compiler();
         let OutputObject { branches, waiting, next, .. } = self;
@@ -195,6 +202,7 @@ impl OutputObject {
                 let parts: Vec<&[u8]> = waiting.iter().map(|baskets| bytes_of(baskets, entry)).collect();
                 whole.clear();
                 joiner.join(&parts, &mut whole)?;
+                check(&whole)?;
                 cut.add(StreamInput::new(&whole, 0..whole.len(), 0)?)?;
                 entries += 1;
             }
@@ -242,7 +250,8 @@ pub(super) fn convertible(
             tried = tried.and_then(|()| object.add(own, branch, basket.first_entry, entries?));
         }
         let all = EntryRanges::new(None, input.meta.entries);
-        match tried.and_then(|()| object.cut(own, input, &all)) {
+        let check = |whole: &[u8]| own.branches.check(input.compiler(), whole);
+        match tried.and_then(|()| object.cut(own, input, &all, check)) {
             Ok(_) => found.push(object),
             Err(error) => notes.push(format!("'{}' keeps its split level: {}", object.path, error.message())),
         }

@@ -299,7 +299,7 @@ impl BasketStream<'_> {
                 copy_basket(basket, first, bytes, recompress, compression, self.times)?,
             ));
         }
-        self.check_process_ids(bytes, branch)?;
+        self.check_process_ids(bytes, branch.references.are_possible(), &branch.key.name)?;
         let entries = parse_entries(basket, bytes, &branch.references, self.times)?;
         Ok((part.target, self.single(branch, basket, &entries, first, narrow)?))
     }
@@ -401,7 +401,8 @@ impl BasketStream<'_> {
                     if cancelled.load(Ordering::Relaxed) {
                         return Err(Call::interrupted());
                     }
-                    parse_entries(basket, bytes, &References::None, self.times)
+                    self.check_process_ids(bytes, own.names_process_ids(), &object.path)
+                        .and_then(|()| parse_entries(basket, bytes, &References::None, self.times))
                         .and_then(|entries| object.add(own, part.branch, basket.first_entry, entries))
                         .map_err(|error| self.locate(error, part, basket))?;
                 }
@@ -429,7 +430,7 @@ impl BasketStream<'_> {
         narrow: bool,
         ready: &mut Vec<OutputBasket>,
     ) -> Result<()> {
-        self.check_process_ids(bytes, branch)?;
+        self.check_process_ids(bytes, branch.references.are_possible(), &branch.key.name)?;
         let (recompress, compression) = (branch.recompress, branch.compression);
         let cutter = branch.cutter.as_mut().ok_or_else(|| Error::corrupt("a branch has no cutter"))?;
         let (base, mut cuts) = (cutter.base, Vec::new());
@@ -468,15 +469,17 @@ impl BasketStream<'_> {
     }
 
     /// Fails for entries that may refer to process ids by number, if a new basket would lose the offset of the numbers.
-    fn check_process_ids(&self, basket: &[u8], branch: &OutputBranch) -> Result<()> {
-        if !branch.references.are_possible() || (pid_offset(basket) == 0 && self.pid_shift == 0) {
+    fn check_process_ids(&self, basket: &[u8], are_possible: bool, branch: &str) -> Result<()> {
+        if !are_possible || (pid_offset(basket) == 0 && self.pid_shift == 0) {
             return Ok(());
         }
         Err(Error::unsupported(
             "objects in this branch may refer to others by the process ids of a merged file",
         )
-        .branch(&branch.key.name)
-        .hint("such baskets can only be copied whole: set no basket size, cluster size or entries"))
+        .branch(branch)
+        .hint(
+            "such baskets can only be copied whole: set no basket size, cluster size, entries or split level",
+        ))
     }
 
     fn locate(&self, error: Error, part: &InputBasket, basket: &BasketRef) -> Error {

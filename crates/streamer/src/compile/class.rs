@@ -1,5 +1,6 @@
 //! Compiles a class: the record that is built, and the steps that turn each of its versions into it.
 
+use super::code;
 use super::descriptions::layout_of;
 use super::known;
 use super::member::ElementMeaning;
@@ -198,7 +199,9 @@ impl Session<'_> {
         }
         let described = self.descriptions.infos.base_of(element);
         let layout = described.map_or(0, |info| layout_of(&class, info));
-        draft.steps.push(LayoutStep::Base { class, layout, first, register });
+        // The streamer of `TNamed` writes one object after the other.
+        let is_framed = element.type_code == code::TNAMED;
+        draft.steps.push(LayoutStep::Base { class, layout, first, register, is_framed });
         Ok(())
     }
 }

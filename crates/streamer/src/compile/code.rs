@@ -15,6 +15,7 @@ pub(super) const FLOAT16: i32 = 19;
 pub(super) const OBJECT_INLINE: i32 = 63;
 pub(super) const TSTRING: i32 = 65;
 pub(super) const TOBJECT: i32 = 66;
+pub(super) const TNAMED: i32 = 67;
 pub(super) const ANY_INLINE: i32 = 68;
 pub(super) const ARRAY_OF_TOBJECTS: i32 = 86;
 pub(super) const ARRAY_OF_TNAMEDS: i32 = 87;

@@ -93,7 +93,10 @@ impl<'p> ObjectCutter<'p> {
         input: &mut StreamInput<'_>,
         gathers: bool,
     ) -> Result<()> {
-        let mut body = input.must_frame()?;
+        let Some(mut body) = header.open(input)? else {
+            header.read(input)?;
+            return self.members(parts, input, gathers);
+        };
         header.read(&mut body)?;
         self.members(parts, &mut body, gathers)?;
         body.finish(&header.name)
@@ -143,7 +146,7 @@ impl<'p> ObjectCutter<'p> {
                     let bytes = self.pass(node, count, input)?;
                     self.place(*place)?.data.extend_from_slice(bytes);
                 }
-                Part::Members { is_base: true, parts, .. } => self.columns(parts, count, input)?,
+                Part::Members { without_header: true, parts, .. } => self.columns(parts, count, input)?,
                 Part::Members { header, parts, .. } => {
                     if count > input.remaining() {
                         return Err(input.error(format!("there cannot be {count} items")));

@@ -43,10 +43,9 @@ impl<'p> Joiner<'p> {
             match part {
                 Part::Value { place, .. } => out.extend_from_slice(bytes_of(places, *place)?),
                 Part::Members { header, parts, .. } => {
-                    let at = open_frame(out);
-                    header.write(out);
+                    let at = header.begin(out);
                     self.members(parts, places, out)?;
-                    close_frame(out, at)?;
+                    header.end(out, at)?;
                 }
                 Part::Items { place, header, parts } => self.items((*place, header, parts), places, out)?,
             }
@@ -78,7 +77,9 @@ impl<'p> Joiner<'p> {
         for part in parts {
             match part {
                 Part::Value { place, .. } => out.extend_from_slice(bytes_of(places, *place)?),
-                Part::Members { is_base: true, parts, .. } => self.columns(parts, count, places, out)?,
+                Part::Members { without_header: true, parts, .. } => {
+                    self.columns(parts, count, places, out)?
+                }
                 Part::Members { header, parts, .. } => {
                     let mut columns = Vec::new();
                     begin_columns(parts, places, &mut columns)?;
@@ -106,8 +107,7 @@ impl<'p> Joiner<'p> {
         columns: &mut impl Iterator<Item = &'c mut (Node, Column<'a>)>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let at = open_frame(out);
-        header.write(out);
+        let at = header.begin(out);
         for part in parts {
             match part {
                 Part::Value { .. } => {
@@ -119,7 +119,7 @@ impl<'p> Joiner<'p> {
                 Part::Items { .. } => return Err(Error::corrupt("items of items are not split")),
             }
         }
-        close_frame(out, at)
+        header.end(out, at)
     }
 
     fn value(&mut self, node: &Node, column: &mut Column<'_>, out: &mut Vec<u8>) -> Result<()> {

@@ -9,9 +9,10 @@ mod movable;
 
 pub use cut::{ObjectCutter, PartBytes};
 pub use join::Joiner;
-pub use movable::immovable;
+pub use movable::names_process_ids;
 
 use crate::node::Collection;
+use crate::run::Runner;
 use crate::{Compiler, MemberSelection, Node, StreamInput};
 use sapwood_core::{Error, Result};
 use sapwood_tfile::StreamerInfo;
@@ -30,8 +31,9 @@ pub enum Part {
     Members {
         /// The header of the class.
         header: ClassHeader,
-        /// True for a base class, which has no header in columns.
-        is_base: bool,
+        /// True for what has no header in columns: base classes, but not `TObject` and `TNamed`, which their streamers
+        /// write one by one (Collections §4.2).
+        without_header: bool,
         /// The members.
         parts: Vec<Part>,
     },
@@ -54,6 +56,8 @@ pub struct ClassHeader {
     checksum: u32,
     /// A checksum follows a version of 0 or less (Buffer §4).
     has_checksum: bool,
+    /// There is no byte count: `TObject` (Buffer §7).
+    is_bare: bool,
 }
 
 /// Bit 14 of a collection's version: its content is written member by member (Collections §2).
@@ -64,6 +68,38 @@ const COLLECTION_VERSION: u16 = 9;
 const WITH_CLASS_VERSION: u16 = 8;
 
 impl ClassHeader {
+    /// The members of an object, which is behind this header.
+    fn open<'i>(&self, input: &mut StreamInput<'i>) -> Result<Option<StreamInput<'i>>> {
+        if self.is_bare { Ok(None) } else { input.must_frame().map(Some) }
+    }
+
+    /// Begins an object; returns where.
+    fn begin(&self, out: &mut Vec<u8>) -> usize {
+        let at = out.len();
+        if !self.is_bare {
+            // Room for the byte count.
+            out.extend([0; 4]);
+        }
+        self.write(out);
+        at
+    }
+
+    /// Ends the object that begins at a position.
+    fn end(&self, out: &mut [u8], at: usize) -> Result<()> {
+        if !self.is_bare {
+            return close_frame(out, at);
+        }
+        // The number of a referenced object has 24 bits here. Branches also have its process id in memory, which readers
+        // add to these bits once more (References §2).
+        if let Some([number, _, _, _, bits @ ..]) = out.get_mut(at + 2..at + 10)
+            && let Some(bits) = bits.first_chunk()
+            && u32::from_be_bytes(*bits) & sapwood_tfile::IS_REFERENCED != 0
+        {
+            *number = 0;
+        }
+        Ok(())
+    }
+
     fn read(&self, input: &mut StreamInput<'_>) -> Result<()> {
         let version = input.i16()?;
         let matches = if version <= 0 && self.has_checksum {
@@ -102,13 +138,25 @@ impl Compiler {
         Ok(node)
     }
 
+    /// Reads everything in the bytes of an object.
+    ///
+    /// # Errors
+    /// As those of reading: the object is not as described.
+    pub fn check_object(&self, node: &Node, object: &[u8]) -> Result<()> {
+        let input = StreamInput::new(object, 0..object.len(), 0)?;
+        // To collect positions, nothing is skipped by its byte count.
+        Runner::new(Some(self)).position_tags(node, input).map(drop)
+    }
+
     /// The header of the objects that a description is of.
     pub fn class_header(&self, info: &StreamerInfo) -> ClassHeader {
+        let is_of_root = matches!(info.name.as_str(), "TObject" | "TNamed");
         ClassHeader {
             name: info.name.clone(),
             version: i16::try_from(info.version).unwrap_or(i16::MAX),
             checksum: info.checksum,
-            has_checksum: self.streamers().has_checksum_after_version(&info.name),
+            has_checksum: !is_of_root && self.streamers().has_checksum_after_version(&info.name),
+            is_bare: info.name == "TObject",
         }
     }
 }
@@ -175,8 +223,11 @@ mod tests {
             node: compiler.element_node(described(name), index).unwrap(),
         };
         let header = |name| compiler.class_header(described(name));
-        let point =
-            Part::Members { header: header("Point"), is_base: false, parts: vec![value("Point", 0, 3)] };
+        let point = Part::Members {
+            header: header("Point"),
+            without_header: false,
+            parts: vec![value("Point", 0, 3)],
+        };
         let members = vec![value("Hit", 0, 1), value("Hit", 1, 2), point];
         vec![Part::Items { place: 0, header: header("Hit"), parts: members }]
     }
@@ -252,5 +303,76 @@ mod tests {
         whole[15] = 4;
         let error = cut(&compiler, &parts(&compiler), &whole).unwrap_err();
         assert!(error.to_string().contains("another version of the class than 3"), "{error}");
+    }
+
+    /// `struct Label : TNamed { int code; };` in a vector.
+    fn labels() -> (Compiler, Vec<Part>) {
+        let base = |name, code| {
+            StreamerElement::new(name, ElementKind::Base { version: 1, checksum: 0x1234_5678 }, code, "BASE")
+        };
+        let number = |name, code, class| StreamerElement::new(name, ElementKind::BasicType, code, class);
+        let text = |name| StreamerElement::new(name, ElementKind::String, 65, "TString");
+        let tobject = vec![number("fUniqueID", 13, "unsigned int"), number("fBits", 15, "unsigned int")];
+        let infos: StreamerInfos = [
+            info("TObject", 1, tobject),
+            info("TNamed", 1, vec![base("TObject", 66), text("fName"), text("fTitle")]),
+            info("Label", 2, vec![base("TNamed", 67), number("code", 3, "int")]),
+        ]
+        .into_iter()
+        .collect();
+        let compiler = Compiler::new(infos);
+        let described = |name| compiler.streamers().newest(name).unwrap();
+        let value = |name, index, place| Part::Value {
+            place,
+            node: compiler.element_node(described(name), index).unwrap(),
+        };
+        let members = |name, parts| Part::Members {
+            header: compiler.class_header(described(name)),
+            without_header: false,
+            parts,
+        };
+        let tobject = members("TObject", vec![value("TObject", 0, 1), value("TObject", 1, 2)]);
+        let named = members("TNamed", vec![tobject, value("TNamed", 1, 3), value("TNamed", 2, 3)]);
+        let parts = vec![named, value("Label", 1, 0)];
+        let header = compiler.class_header(described("Label"));
+        let parts = vec![Part::Items { place: 0, header, parts }];
+        (compiler, parts)
+    }
+
+    /// Two labels, member by member: the first is referred to by process 0.
+    fn labels_of_root() -> Vec<u8> {
+        let first = framed(&[&[0, 1, 0, 1, 0, 0, 0, 7, 0, 0, 0, 0x10, 0, 0][..], b"\x01a", b"\x00"].concat());
+        let second = framed(&[&[0, 1, 0, 1, 1, 0, 0, 8, 0, 0, 0, 0][..], b"\x00", b"\x02bc"].concat());
+        framed(&[&[0x40, 9, 0, 2, 0, 0, 0, 2][..], &first, &second, &[0, 0, 0, 5, 0, 0, 0, 6]].concat())
+    }
+
+    #[test]
+    fn bases_of_root_have_a_header_in_each_object_of_a_column() {
+        let (compiler, parts) = labels();
+        let whole = labels_of_root();
+        let columns = cut(&compiler, &parts, &whole).unwrap();
+        assert_eq!(columns[0], [0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 6]);
+        assert_eq!(columns[1], [0, 0, 0, 7, 1, 0, 0, 8]);
+        assert_eq!(columns[2], [0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(columns[3], *b"\x01a\x00\x00\x02bc");
+        let node = compiler.class_node("vector<Label>", &MemberSelection::all()).unwrap();
+        compiler.check_object(&node, &whole).unwrap();
+        assert!(names_process_ids(&node).unwrap());
+        for at in 0..whole.len() {
+            assert!(cut(&compiler, &parts, &whole[..at]).is_err());
+        }
+    }
+
+    #[test]
+    fn the_number_of_an_object_that_is_referred_to_has_24_bits() {
+        let (compiler, parts) = labels();
+        let [Part::Items { parts, .. }] = parts.as_slice() else { panic!() };
+        for (bits, number) in [(0x10, 0), (0, 3)] {
+            let bits = [&[0, 0, 0, bits][..], if bits == 0 { &[] } else { &[0, 0] }].concat();
+            let places: [&[u8]; 4] = [&[0, 0, 0, 5], &[3, 0, 0, 7], &bits, b"\x00"];
+            let mut joined = Vec::new();
+            Joiner::new(&compiler, parts).join(&places, &mut joined).unwrap();
+            assert_eq!(joined[6..12], [0, 1, number, 0, 0, 7]);
+        }
     }
 }

@@ -218,8 +218,12 @@ impl Runner<'_> {
                 LayoutStep::Field { index, node } => {
                     self.read_column(node, count, input, fields.get_mut(*index).ok_or_else(misfit)?)?;
                 }
-                // In columns a base has no header: its version is that of the description (Collections §4.2).
-                LayoutStep::Base { class, layout, first, register } => {
+                LayoutStep::Base { class, first, is_framed: true, .. } => {
+                    let fields = fields.get_mut(*first..*first + class.fields.len()).ok_or_else(misfit)?;
+                    self.each(count, input, |runner, _, input| runner.object(class, input, fields))?;
+                }
+                // In columns other bases have no header: their version is that of the description (Collections §4.2).
+                LayoutStep::Base { class, layout, first, register, .. } => {
                     let fields = fields.get_mut(*first..*first + class.fields.len()).ok_or_else(misfit)?;
                     let layout = class.layouts.get(*layout).ok_or_else(|| undescribed(class))?;
                     self.scope.window += register * count;
@@ -309,6 +313,9 @@ impl Runner<'_> {
                     input.take(bytes.saturating_mul(count))?;
                 }
                 LayoutStep::Field { node, .. } | LayoutStep::Skip(node) => self.skip(node, count, input)?,
+                LayoutStep::Base { class, is_framed: true, .. } => {
+                    self.each(count, input, |runner, _, input| runner.skip_object(class, input))?;
+                }
                 LayoutStep::Base { class, layout, register, .. } if in_columns => {
                     let layout = class.layouts.get(*layout).ok_or_else(|| undescribed(class))?;
                     self.scope.window += register * count;

@@ -7,7 +7,7 @@ use crate::interpret::described;
 use crate::write::{BranchShape, Element, LeafShape, shapes_record};
 use crate::{Branch, BranchKind, TTree, TreeOutline};
 use sapwood_core::Result;
-use sapwood_streamer::parts::{Part, immovable};
+use sapwood_streamer::parts::{Part, names_process_ids};
 use sapwood_streamer::{Compiler, Node};
 use sapwood_tfile::StreamerInfos;
 use splitter::{COLLECTION, Reason, SPLIT, Splitter, WHOLE};
@@ -18,6 +18,9 @@ pub struct ObjectBranches {
     /// Its branches: parents before their sub-branches.
     shapes: Vec<BranchShape>,
     parts: Vec<Part>,
+    /// The whole object.
+    whole: Node,
+    names_process_ids: bool,
 }
 
 impl ObjectBranches {
@@ -40,10 +43,9 @@ impl ObjectBranches {
         let class = element.class_name.as_str();
         let info = described(element, compiler.streamers());
         let whole = compiler.whole(class, info, &[]).map_err(|error| error.message().to_owned())?.node;
-        if let Some(why) = immovable(&whole) {
-            return Err(why);
-        }
+        let names_process_ids = names_process_ids(&whole)?;
         let mut splitter = Splitter::new(compiler);
+        let object = whole.clone();
         let (header, name) = (
             Element {
                 class_name: class.to_owned(),
@@ -75,7 +77,7 @@ impl ObjectBranches {
             }
             _ => vec![splitter.whole(name, Element { split_level: 0, ..header }, whole)],
         };
-        Ok(ObjectBranches { shapes: splitter.shapes, parts })
+        Ok(ObjectBranches { shapes: splitter.shapes, parts, whole: object, names_process_ids })
     }
 
     /// Number of branches.
@@ -86,6 +88,19 @@ impl ObjectBranches {
     /// True if there is no branch.
     pub fn is_empty(&self) -> bool {
         self.shapes.is_empty()
+    }
+
+    /// True if its bytes may name process ids by number: it may be referred to, or refer to others.
+    pub fn names_process_ids(&self) -> bool {
+        self.names_process_ids
+    }
+
+    /// Reads the bytes of a whole object.
+    ///
+    /// # Errors
+    /// If it is not as described.
+    pub fn check(&self, compiler: &Compiler, object: &[u8]) -> Result<()> {
+        compiler.check_object(&self.whole, object)
     }
 
     /// What the bytes of the object are; places are indices of branches.

@@ -2,9 +2,8 @@
 
 use crate::write::{BranchShape, Element, LeafShape};
 use sapwood_streamer::parts::{ClassHeader, Part};
-use sapwood_streamer::{CompiledClass, Compiler, Node};
+use sapwood_streamer::{Compiler, Node};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
-use std::sync::Arc;
 
 /// `TBranchElement::fType` (TBranchElement §3).
 const BASE: i32 = 1;
@@ -18,7 +17,12 @@ pub(super) const SPLIT: i32 = -2;
 const ALL_LEVELS: i32 = 99;
 /// Type codes from which on entries have offsets: those of arrays; also `char*` and `fBits`.
 const FIRST_ARRAY: i32 = 20;
-const WITHOUT_SIZE: [i32; 2] = [7, 15];
+const WITHOUT_SIZE: [i32; 2] = [7, BITS];
+/// Type codes of the members of `TObject`.
+const UNSIGNED: i32 = 13;
+const BITS: i32 = 15;
+/// Type codes of `TObject` and `TNamed`.
+const OF_ROOT: [i32; 2] = [66, 67];
 /// Type codes of `Double32_t` and `Float16_t`.
 const DOUBLE32: i32 = 9;
 const FLOAT16: i32 = 19;
@@ -144,6 +148,10 @@ impl<'a> Splitter<'a> {
         above: usize,
         items: Option<usize>,
     ) -> Result<Vec<Part>, Reason> {
+        // ROOT stores it where such an object is split, unless that is at the top of the tree.
+        if info.elements.iter().any(|element| element.name == "TObject" && is_absent(element)) {
+            return Err(format!("the class {} is stored without its TObject", info.name));
+        }
         let mut parts = Vec::new();
         for (index, element) in self.elements(info)? {
             let name = match prefix {
@@ -155,9 +163,9 @@ impl<'a> Splitter<'a> {
                 (ElementKind::Base { .. }, _) => match self.base(&member)? {
                     None => self.leaf(&name, &member, 0, above, items)?,
                     // The members become columns beside the others; a base without members has no branch.
-                    Some((base, class)) if items.is_some() || !class.has_fields() => Part::Members {
+                    Some((base, has_members)) if items.is_some() || !has_members => Part::Members {
                         header: self.header(base),
-                        is_base: true,
+                        without_header: !is_of_root(element),
                         parts: self.members(prefix, parent, base, level, above, items)?,
                     },
                     Some(_) => {
@@ -174,7 +182,7 @@ impl<'a> Splitter<'a> {
                     match self.class_of(&member)? {
                         Some(class) => Part::Members {
                             header: self.header(class),
-                            is_base: false,
+                            without_header: false,
                             parts: self.members(&name, parent, class, level - 1, above, items)?,
                         },
                         None => self.leaf(&name, &member, 0, above, items)?,
@@ -202,7 +210,7 @@ impl<'a> Splitter<'a> {
         };
         match &member.element.kind {
             ElementKind::Base { .. } => {
-                let base = self.base(&member)?.filter(|(_, class)| level > 0 && class.has_fields());
+                let base = self.base(&member)?.filter(|(_, has_members)| level > 0 && *has_members);
                 let Some((base, _)) = base else { return self.leaf(name, &member, 0, above, None) };
                 let header = self.header(base);
                 let place = self.add(name, element(BASE, ""), Some(above), None);
@@ -210,7 +218,7 @@ impl<'a> Splitter<'a> {
                     true => self.members("", &member.info.name, base, level, place, None)?,
                     false => self.members(name, &base.name, base, level, place, None)?,
                 };
-                Ok(Part::Members { header, is_base: true, parts })
+                Ok(Part::Members { header, without_header: !is_of_root(member.element), parts })
             }
             ElementKind::Stl { .. } if level > 0 => {
                 let node = self.node(&member)?;
@@ -220,16 +228,17 @@ impl<'a> Splitter<'a> {
                 let place = self.add(name, element(COLLECTION, &items.name), Some(above), None);
                 self.items(name, place, items, level)
             }
-            ElementKind::Object | ElementKind::ObjectAny if level > 0 => {
+            ElementKind::Object | ElementKind::ObjectAny if level > 0 && !is_of_root(member.element) => {
                 let Some(class) = self.class_of(&member)? else {
                     return self.leaf(name, &member, 0, above, None);
                 };
                 let place = self.add(name, element(OBJECT, ""), Some(above), None);
                 let header = self.header(class);
                 let parts = self.members(name, &class.name, class, level, place, None)?;
-                Ok(Part::Members { header, is_base: false, parts })
+                Ok(Part::Members { header, without_header: false, parts })
             }
             ElementKind::BasicType => self.leaf(name, &member, level, above, None),
+            ElementKind::Object if is_of_root(member.element) => self.leaf(name, &member, level, above, None),
             _ => self.leaf(name, &member, 0, above, None),
         }
     }
@@ -297,15 +306,23 @@ impl<'a> Splitter<'a> {
         self.described(class.name()).filter(|_| class.has_fields())
     }
 
-    /// The description of a base class; `None` if it stays whole.
-    fn base(
-        &self,
-        member: &Member<'a, '_>,
-    ) -> Result<Option<(&'a StreamerInfo, Arc<CompiledClass>)>, Reason> {
+    /// The description of a base class, and whether it has members; `None` if it stays whole.
+    fn base(&self, member: &Member<'a, '_>) -> Result<Option<(&'a StreamerInfo, bool)>, Reason> {
         Ok(match self.node(member)? {
-            Node::Object(class) => self.described(class.name()).map(|info| (info, class)),
+            Node::Object(class) => self.described(class.name()).map(|info| (info, class.has_fields())),
+            Node::TObject => Some((self.tobject()?, true)),
             _ => None,
         })
+    }
+
+    /// The description of `TObject`.
+    fn tobject(&self) -> Result<&'a StreamerInfo, Reason> {
+        let members = |info: &&StreamerInfo| {
+            let codes = info.elements.iter().map(|element| element.type_code);
+            codes.eq([UNSIGNED, BITS])
+        };
+        let info = self.described("TObject").filter(members);
+        info.ok_or_else(|| "the file does not describe the class TObject".to_owned())
     }
 
     /// The class of a member that is an object; `None` if it stays whole.
@@ -314,6 +331,7 @@ impl<'a> Splitter<'a> {
             Node::Object(class) if !is_kept_whole(member.element) && class.has_fields() => {
                 self.described(class.name())
             }
+            Node::TObject => Some(self.tobject()?),
             _ => None,
         })
     }
@@ -361,6 +379,11 @@ fn full_name(element: &StreamerElement) -> String {
 /// True if objects have no bytes of the element.
 fn is_absent(element: &StreamerElement) -> bool {
     element.kind == ElementKind::Artificial || element.type_code < 0
+}
+
+/// True for a `TObject` or `TNamed`, which its own streamer writes.
+fn is_of_root(element: &StreamerElement) -> bool {
+    OF_ROOT.contains(&element.type_code)
 }
 
 /// True if the comment of a member forbids splitting, or it is an array of objects.

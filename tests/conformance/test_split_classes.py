@@ -1,0 +1,130 @@
+"""Objects of classes that ROOT treats in its own ways, at other split levels, compared with those of ROOT."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from root_peer import dictionary_by_root, needs_root, objects_by_root
+from split_levels import LEVELS, Described, described
+
+import sapwood
+
+HERE = Path(__file__).resolve().parent / "objects"
+sys.path.insert(0, str(HERE))
+
+import make  # noqa: E402
+
+pytest.importorskip("awkward")
+pytest.importorskip("uproot")
+
+KEPT = {
+    "referable": {"holder.": "the class referable::Bare is stored without its TObject"},
+}
+"""The classes, and which of their objects stay as they are, and why."""
+CLASSES = sorted(KEPT)
+
+
+class Levels:
+    """The objects of some classes at each level, and what ROOT says of them."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        saved = json.loads(gzip.decompress((HERE / f"{name}_levels.json.gz").read_bytes()))
+        self.described: dict[str, dict[str, Described]] = saved["levels"]
+        self.bytes: dict[str, str] = saved["bytes"]
+        self.paths = {level: folder / f"{name}_{level}.root" for level in LEVELS}
+        for level, path in self.paths.items():
+            sapwood.repack(HERE / f"{name}.root", path, split=level)
+
+
+@pytest.fixture(scope="module", params=CLASSES)
+def levels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Levels:
+    return Levels(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def by_name(found: dict[str, dict[str, list[str]]] | None) -> dict[str, list[str]]:
+    """What ROOT reads of each object: split ones come behind the others."""
+    assert found is not None
+    return {branch.partition(" ")[2]: digests for branch, digests in found[make.TREE].items()}
+
+
+def values(path: Path) -> dict[str, Any]:
+    with sapwood.open(f"{path}:{make.TREE}") as tree:
+        return {name: tree[name].array().tolist() for name in tree}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_branches_are_those_of_root(levels: Levels, level: int) -> None:
+    found = described(levels.paths[level], [make.TREE])
+    expected = levels.described[str(level)]
+    assert found.keys() == expected.keys()
+    kept = {f"{make.TREE}/{name}" for name in KEPT[levels.name]}
+    for name in found.keys() - kept:
+        assert found[name] == expected[name], name
+
+
+def test_split_objects_have_the_bytes_that_root_writes(levels: Levels) -> None:
+    found = make.digests(levels.paths[99])
+    kept = tuple(f"/{name}" for name in KEPT[levels.name])
+    assert {path for path, digest in levels.bytes.items() if found.get(path) != digest} == {
+        path for path in levels.bytes if path.startswith(kept)
+    }
+
+
+@pytest.mark.parametrize(("before", "after"), list(itertools.permutations(LEVELS, 2)))
+def test_every_level_becomes_every_other(levels: Levels, before: int, after: int, tmp_path: Path) -> None:
+    report = sapwood.repack(levels.paths[before], tmp_path / "out.root", split=after)
+    notes = {f"'{name}' keeps its split level: {why}" for name, why in KEPT[levels.name].items()}
+    assert set(report.notes) <= notes
+    found, expected = (described(path, [make.TREE]) for path in (tmp_path / "out.root", levels.paths[after]))
+    assert found.keys() == expected.keys()
+    kept = tuple(KEPT[levels.name])
+    for name in found:
+        assert found[name] == expected[name] or name.endswith(kept), name
+    got, wanted = values(tmp_path / "out.root"), values(levels.paths[after])
+    assert {name: got.get(name) for name in wanted if not name.startswith(kept)} == {
+        name: value for name, value in wanted.items() if not name.startswith(kept)
+    }
+
+
+def test_what_stays_is_noted(levels: Levels, tmp_path: Path) -> None:
+    report = sapwood.repack(HERE / f"{levels.name}.root", tmp_path / "out.root", split=99)
+    notes = {f"'{name}' keeps its split level: {why}" for name, why in KEPT[levels.name].items()}
+    assert set(report.notes) == notes
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+def test_root_reads_the_same_objects(levels: Levels, tmp_path: Path) -> None:
+    python = needs_root()
+    folder = tmp_path / "classes"
+    dictionary_by_root(python, levels.name, folder)
+    back = tmp_path / "back.root"
+    sapwood.repack(levels.paths[99], back, split=0)
+    expected = by_name(objects_by_root(python, folder, HERE / f"{levels.name}.root", [make.TREE]))
+    assert len(expected) > 5
+    for path in (*levels.paths.values(), back):
+        assert by_name(objects_by_root(python, folder, path, [make.TREE])) == expected, path.name
+
+
+def test_references_of_several_processes_are_not_mixed_up(tmp_path: Path) -> None:
+    from sapwood.errors import UnsupportedTypeError
+
+    data = (HERE / "referable.root").read_bytes()
+    with sapwood.open({str(HERE / "referable.root"): None}) as file:
+        process = next(key.title for key in file.all_keys if key.path == "ProcessID0").encode()
+    one, other, out = (tmp_path / f"{name}.root" for name in ("one", "other", "out"))
+    one.write_bytes(data)
+    other.write_bytes(data.replace(process, process[::-1]))
+    sapwood.merge([one, one], out, split=99)
+    with sapwood.open(f"{out}:{make.TREE}") as merged:
+        assert merged["hit/channel"].array().tolist() == [*range(6)] * 2
+    with pytest.raises(UnsupportedTypeError, match="by the process ids of a merged file"):
+        sapwood.merge([one, other], tmp_path / "both.root", split=99)
+    sapwood.merge([one, other], tmp_path / "whole.root")
