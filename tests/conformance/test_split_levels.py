@@ -29,7 +29,6 @@ pytest.importorskip("uproot")
 KEPT = {
     "recoJetTagInfos_pfInclusiveTagInfos__PAT.": "it holds pointers",
     "recoCandidatesOwned_compositeDaughters__PAT.": "it holds pointers",
-    "DetectorStatus_dcsStatus__PAT.": "it holds an array that another member counts",
 }
 """Objects that cannot be taken apart, and why."""
 SINGLE = {"Events/BranchListIndexes"}

@@ -68,7 +68,13 @@ impl<'p> ObjectCutter<'p> {
     fn members(&mut self, parts: &[Part], input: &mut StreamInput<'_>, gathers: bool) -> Result<()> {
         for part in parts {
             match part {
-                Part::Value { place, node } => {
+                Part::Value { place, node, counter } => {
+                    if let Some(items) = self.count(*counter, 1)?
+                        && !gathers
+                    {
+                        let counts = self.place(counter.unwrap_or(*place))?;
+                        counts.maximum = counts.maximum.max(items);
+                    }
                     let bytes = self.pass(node, 1, input)?;
                     self.place(*place)?.add(node, bytes, gathers)?;
                 }
@@ -77,6 +83,16 @@ impl<'p> ObjectCutter<'p> {
             }
         }
         Ok(())
+    }
+
+    /// Tells the runner how many items a member of the last objects has; returns the number of the last.
+    fn count(&mut self, counter: Option<usize>, objects: usize) -> Result<Option<u32>> {
+        let Some(counter) = counter else { return Ok(None) };
+        let data = self.places.get(counter).map_or(&[][..], |place| &place.data);
+        let counts = objects.checked_mul(4).and_then(|len| data.len().checked_sub(len));
+        let counts = counts.and_then(|from| data.get(from..)).unwrap_or_default().as_chunks().0;
+        self.runner.set_counts(counts);
+        Ok(counts.last().map(|count| u32::from_be_bytes(*count)))
     }
 
     /// Passes over the values of `count` objects; returns their bytes.
@@ -142,7 +158,8 @@ impl<'p> ObjectCutter<'p> {
     fn columns(&mut self, parts: &[Part], count: usize, input: &mut StreamInput<'_>) -> Result<()> {
         for part in parts {
             match part {
-                Part::Value { place, node } => {
+                Part::Value { place, node, counter } => {
+                    self.count(*counter, count)?;
                     let bytes = self.pass(node, count, input)?;
                     self.place(*place)?.data.extend_from_slice(bytes);
                 }

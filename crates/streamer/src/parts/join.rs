@@ -13,6 +13,8 @@ const LONGEST: usize = 1 << 30;
 pub struct Joiner<'p> {
     parts: &'p [Part],
     runner: Runner<'p>,
+    /// The last value of each place, if it may count others.
+    counts: Vec<[u8; 4]>,
 }
 
 /// A column whose values go to one object after the other.
@@ -20,12 +22,14 @@ struct Column<'a> {
     values: StreamInput<'a>,
     /// What stands before each value, in place of the frame around all of them.
     head: Option<&'a [u8]>,
+    place: usize,
+    counter: Option<usize>,
 }
 
 impl<'p> Joiner<'p> {
     /// Joins objects of these parts.
     pub fn new(compiler: &'p Compiler, parts: &'p [Part]) -> Joiner<'p> {
-        Joiner { parts, runner: Runner::new(Some(compiler)) }
+        Joiner { parts, runner: Runner::new(Some(compiler)), counts: Vec::new() }
     }
 
     /// Appends the object of which each place has these bytes.
@@ -34,6 +38,7 @@ impl<'p> Joiner<'p> {
     /// `Corrupt` if the bytes break the format.
     pub fn join(&mut self, places: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
         self.runner.begin(places.iter().map(|bytes| bytes.len()).sum());
+        self.counts.resize(places.len(), [0; 4]);
         let parts = self.parts;
         self.members(parts, places, out)
     }
@@ -124,9 +129,16 @@ impl<'p> Joiner<'p> {
 
     fn value(&mut self, node: &Node, column: &mut Column<'_>, out: &mut Vec<u8>) -> Result<()> {
         let mut begin = column.values.clone();
+        if let Some(count) = column.counter.and_then(|counter| self.counts.get(counter)) {
+            self.runner.set_counts(&[*count]);
+        }
         let Some(head) = column.head else {
             self.runner.skip(node, 1, &mut column.values)?;
-            out.extend_from_slice(begin.take(begin.remaining() - column.values.remaining())?);
+            let value = begin.take(begin.remaining() - column.values.remaining())?;
+            if let (Some(last), Ok(value)) = (self.counts.get_mut(column.place), value.try_into()) {
+                *last = value;
+            }
+            out.extend_from_slice(value);
             return Ok(());
         };
         let at = open_frame(out);
@@ -145,7 +157,7 @@ fn begin_columns<'a>(
 ) -> Result<()> {
     for part in parts {
         match part {
-            Part::Value { place, node } => {
+            Part::Value { place, node, counter } => {
                 let bytes = bytes_of(places, *place)?;
                 let mut values = StreamInput::new(bytes, 0..bytes.len(), 0)?;
                 let head = match shared_head(node, bytes) {
@@ -158,7 +170,7 @@ fn begin_columns<'a>(
                     }
                     None => None,
                 };
-                columns.push((node.clone(), Column { values, head }));
+                columns.push((node.clone(), Column { values, head, place: *place, counter: *counter }));
             }
             Part::Members { parts, .. } => begin_columns(parts, places, columns)?,
             Part::Items { .. } => {}

@@ -26,6 +26,8 @@ pub enum Part {
         place: usize,
         /// How it is stored.
         node: Node,
+        /// Where the numbers of its items go, if another member counts them: 32 bits each.
+        counter: Option<usize>,
     },
     /// The members of a base class or of an object.
     Members {
@@ -195,7 +197,7 @@ fn close_frame(out: &mut [u8], at: usize) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
+    use sapwood_tfile::{Count, ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 
     fn info(name: &str, version: i32, elements: Vec<StreamerElement>) -> StreamerInfo {
         let (name, checksum, format) = (name.to_owned(), 0x1234_5678, 9);
@@ -221,6 +223,7 @@ mod tests {
         let value = |name, index, place| Part::Value {
             place,
             node: compiler.element_node(described(name), index).unwrap(),
+            counter: None,
         };
         let header = |name| compiler.class_header(described(name));
         let point = Part::Members {
@@ -325,6 +328,7 @@ mod tests {
         let value = |name, index, place| Part::Value {
             place,
             node: compiler.element_node(described(name), index).unwrap(),
+            counter: None,
         };
         let members = |name, parts| Part::Members {
             header: compiler.class_header(described(name)),
@@ -373,6 +377,50 @@ mod tests {
             let mut joined = Vec::new();
             Joiner::new(&compiler, parts).join(&places, &mut joined).unwrap();
             assert_eq!(joined[6..12], [0, 1, number, 0, 0, 7]);
+        }
+    }
+
+    /// `struct Wave { int n; short *x; //[n] };` in a vector.
+    fn waves() -> (Compiler, Vec<Part>) {
+        let count = Count { name: "n".to_owned(), class_name: "Wave".to_owned(), version: 1 };
+        let members = vec![
+            StreamerElement::new("n", ElementKind::BasicType, 6, "int"),
+            StreamerElement::new("x", ElementKind::BasicPointer(count), 42, "short*"),
+        ];
+        let compiler = Compiler::new([info("Wave", 2, members)].into_iter().collect());
+        let wave = compiler.streamers().newest("Wave").unwrap();
+        let value = |index, counter| Part::Value {
+            place: index + 1,
+            node: compiler.element_node(wave, index).unwrap(),
+            counter,
+        };
+        let parts = vec![value(0, None), value(1, Some(1))];
+        let parts = vec![Part::Items { place: 0, header: compiler.class_header(wave), parts }];
+        (compiler, parts)
+    }
+
+    #[test]
+    fn arrays_have_as_many_items_as_another_place_says() {
+        let (compiler, parts) = waves();
+        let head = [0x40, 9, 0, 2, 0, 0, 0, 3];
+        let counts = [0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1];
+        // A flag says whether there is an array.
+        let arrays = [1, 0, 7, 0, 8, 0, 1, 0, 9];
+        let whole = framed(&[&head[..], &counts, &arrays].concat());
+        let columns = cut(&compiler, &parts, &whole).unwrap();
+        assert_eq!(columns[..3], [vec![0, 0, 0, 3], counts.to_vec(), arrays.to_vec()]);
+        let places: Vec<&[u8]> = columns.iter().map(Vec::as_slice).collect();
+        let mut joined = Vec::new();
+        Joiner::new(&compiler, &parts).join(&places, &mut joined).unwrap();
+        assert_eq!(joined, whole);
+        let object_wise = |counts: [u8; 2]| {
+            let item = |count: u8, array: &[u8]| framed(&[&[0, 2, 0, 0, 0, count][..], array].concat());
+            let items = [item(counts[0], &arrays[..5]), item(counts[1], &arrays[6..])].concat();
+            framed(&[&[0, 9, 0, 0, 0, 2][..], &items].concat())
+        };
+        assert_eq!(cut(&compiler, &parts, &object_wise([2, 1])).unwrap()[2].len(), 8);
+        for counts in [[1, 1], [3, 1], [2, 0], [255, 1]] {
+            assert!(cut(&compiler, &parts, &object_wise(counts)).is_err());
         }
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// True if values name process ids by number, as references and objects that are referred to do.
 ///
 /// # Errors
-/// Why values cannot be cut from an object, or put into one: they hold references by position, are counted by another
-/// member, or nothing describes them.
+/// Why values cannot be cut from an object, or put into one: they hold references by position, or nothing
+/// describes them.
 pub fn names_process_ids(node: &Node) -> Result<bool, String> {
     let mut search = Search::default();
     search.node(node).map_or(Ok(search.names_process_ids), Err)
@@ -28,7 +28,10 @@ impl Search {
     fn node(&mut self, node: &Node) -> Option<String> {
         match node {
             Node::Number(_) | Node::Text | Node::LongText | Node::Nothing => None,
-            Node::Fixed { content, .. } | Node::Framed(content) | Node::List(content) => self.node(content),
+            Node::Fixed { content, .. }
+            | Node::Framed(content)
+            | Node::List(content)
+            | Node::Counted { content, .. } => self.node(content),
             Node::Collection(collection) | Node::Unframed(collection) => self
                 .node(&collection.item)
                 .or_else(|| collection.class.as_ref().and_then(|class| self.class(class))),
@@ -40,9 +43,6 @@ impl Search {
             Node::TObject | Node::Bits | Node::Ref | Node::RefArray => {
                 self.names_process_ids = true;
                 None
-            }
-            Node::Counted { .. } | Node::CountedEach(_) | Node::FlaggedToEnd(_) | Node::ToEnd(_) => {
-                Some("it holds an array that another member counts".to_owned())
             }
             Node::Opaque(class) | Node::Missing(class) => Some(crate::node::undescribed(class)),
             _ => Some("its type cannot be moved".to_owned()),

@@ -120,6 +120,13 @@ impl<'c> Runner<'c> {
         self.budget = self.budget.saturating_add(more);
     }
 
+    /// Sets how many items the counted member of some objects has, whose values come next.
+    pub(crate) fn set_counts(&mut self, counts: &[[u8; 4]]) {
+        self.registers.clear();
+        self.registers.extend(counts.iter().map(|count| i64::from(i32::from_be_bytes(*count))));
+        self.scope = Scope { window: 0, items: counts.len(), item: 0 };
+    }
+
     fn spend(&mut self, bytes: usize) -> Result<()> {
         match self.budget.checked_sub(bytes) {
             Some(left) => {

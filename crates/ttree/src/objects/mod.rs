@@ -155,6 +155,7 @@ impl ObjectBranches {
             shapes.extend(object.shapes.iter().cloned().map(|shape| BranchShape {
                 above: moved(shape.above),
                 counter: moved(shape.counter),
+                counter_of_items: moved(shape.counter_of_items),
                 leaf: shape.leaf.map(|leaf| LeafShape { counter: moved(leaf.counter), ..leaf }),
                 ..shape
             }));

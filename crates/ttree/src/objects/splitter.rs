@@ -18,6 +18,9 @@ const ALL_LEVELS: i32 = 99;
 /// Type codes from which on entries have offsets: those of arrays; also `char*` and `fBits`.
 const FIRST_ARRAY: i32 = 20;
 const WITHOUT_SIZE: [i32; 2] = [7, BITS];
+/// Type codes of integers that count others, or may.
+const COUNTER: i32 = 6;
+const INT: i32 = 3;
 /// Type codes of the members of `TObject`.
 const UNSIGNED: i32 = 13;
 const BITS: i32 = 15;
@@ -103,6 +106,7 @@ impl<'a> Splitter<'a> {
             offset: 0,
             element: Some(element),
             counter,
+            counter_of_items: None,
             leaf,
         });
         place
@@ -111,7 +115,7 @@ impl<'a> Splitter<'a> {
     /// An object that is not split.
     pub(super) fn whole(&mut self, name: &str, element: Element, node: Node) -> Part {
         let place = self.add(name, element, None, None);
-        self.value(place, node)
+        self.value(place, node, None)
     }
 
     /// The members of a split top-level object.
@@ -237,7 +241,9 @@ impl<'a> Splitter<'a> {
                 let parts = self.members(name, &class.name, class, level, place, None)?;
                 Ok(Part::Members { header, without_header: false, parts })
             }
-            ElementKind::BasicType => self.leaf(name, &member, level, above, None),
+            ElementKind::BasicType | ElementKind::BasicPointer(_) => {
+                self.leaf(name, &member, level, above, None)
+            }
             ElementKind::Object if is_of_root(member.element) => self.leaf(name, &member, level, above, None),
             _ => self.leaf(name, &member, 0, above, None),
         }
@@ -254,28 +260,73 @@ impl<'a> Splitter<'a> {
     ) -> Result<Part, Reason> {
         let node = self.node(member)?;
         let kind = items.map_or(0, |_| ITEM_MEMBER);
-        let numbers = node.numbers().map(|(number, _)| number.primitive());
+        let content = if let Node::Counted { content, .. } = &node { content } else { &node };
+        let numbers = content.numbers().map(|(number, _)| number.primitive());
+        let counter = self.counter(name, &member.element.kind)?;
         let element = Element { kind, ..member.element(level) };
         let place = self.add(name, element, Some(above), items);
+        if let Some((counter, count)) = counter {
+            self.counted(place, name, (counter, count));
+        }
         let leaf = self.shapes.get_mut(place).and_then(|shape| shape.leaf.as_mut());
         if let (Some(leaf), Some(primitive)) = (leaf, numbers) {
             leaf.len = Some(member.element.array_length.max(1) as usize);
             leaf.len_type = match member.element.type_code % FIRST_ARRAY {
+                COUNTER if member.element.type_code == COUNTER => 0,
                 DOUBLE32 => 4,
                 FLOAT16 => 2,
                 _ => primitive.size(),
             };
             leaf.unsigned = primitive.is_unsigned();
         }
-        Ok(self.value(place, node))
+        Ok(self.value(place, node, counter.map(|(counter, _)| counter)))
+    }
+
+    /// The branch that counts the items of a member, and the name of the member that it holds.
+    fn counter<'e>(&self, name: &str, kind: &'e ElementKind) -> Result<Option<(usize, &'e str)>, Reason> {
+        let count = match kind {
+            ElementKind::BasicPointer(count) => count.name.as_str(),
+            ElementKind::Loop(_) => return Err("it holds objects that another member counts".to_owned()),
+            _ => return Ok(None),
+        };
+        let holder = name.rsplit_once('.').map_or("", |(holder, _)| holder);
+        let counts = |shape: &BranchShape| {
+            let (above, own) = shape.name.rsplit_once('.').unwrap_or(("", &shape.name));
+            let code = shape.element.as_ref().map(|element| element.streamer_type);
+            (above, own) == (holder, count) && matches!(code, Some(COUNTER | INT))
+        };
+        let place = self.shapes.iter().rposition(counts);
+        let place = place.ok_or_else(|| format!("no branch has the number of items of '{name}'"))?;
+        Ok(Some((place, count)))
+    }
+
+    /// Says in a branch that another counts its items.
+    fn counted(&mut self, place: usize, name: &str, (counter, count): (usize, &str)) {
+        let Some(shape) = self.shapes.get_mut(place) else { return };
+        let title = format!("{name}[{count}]");
+        if shape.counter.is_some() {
+            shape.counter_of_items = Some(counter);
+        } else {
+            (shape.counter, shape.title) = (Some(counter), title.clone());
+        }
+        let is_of_items = shape.counter_of_items.is_some();
+        if let Some(leaf) = &mut shape.leaf {
+            if !is_of_items {
+                (leaf.counter, leaf.title) = (Some(counter), title.clone());
+            }
+            // ROOT looks for a leaf that has only the name of the member.
+            if name.contains('.') {
+                leaf.name = title;
+            }
+        }
     }
 
     /// The value that a branch holds.
-    fn value(&mut self, place: usize, node: Node) -> Part {
+    fn value(&mut self, place: usize, node: Node, counter: Option<usize>) -> Part {
         if let Some(shape) = self.shapes.get_mut(place) {
             shape.uses_map = !node.is_plain();
         }
-        Part::Value { place, node }
+        Part::Value { place, node, counter }
     }
 
     /// The items of a split collection, whose branch is at `place`.

@@ -178,11 +178,13 @@ fn branch_slot(
             buffer.i32(element.kind);
             buffer.i32(element.streamer_type);
             buffer.u32(if branch.counts { branch.maximum as u32 } else { 0 }); // fMaximum
-            match branch.shape.counter.and_then(|counter| known.branches.get(counter)) {
-                Some(branch) => buffer.reference(*branch), // fBranchCount
-                None => buffer.null(),
+            // fBranchCount, fBranchCount2
+            for counter in [branch.shape.counter, branch.shape.counter_of_items] {
+                match counter.and_then(|counter| known.branches.get(counter)) {
+                    Some(branch) => buffer.reference(*branch),
+                    None => buffer.null(),
+                }
             }
-            buffer.null(); // fBranchCount2
         });
     });
 }

@@ -25,8 +25,11 @@ pub(crate) struct BranchShape {
     pub(crate) offset: usize,
     /// What is only in a `TBranchElement`.
     pub(crate) element: Option<Element>,
-    /// The index of the branch that counts the objects, for a member of objects in a collection.
+    /// The index of the branch that counts the objects, for a member of objects in a collection; for another member, that
+    /// which counts its items.
     pub(crate) counter: Option<usize>,
+    /// The index of the branch that counts the items of each object, for a member of objects in a collection.
+    pub(crate) counter_of_items: Option<usize>,
     pub(crate) leaf: Option<LeafShape>,
 }
 
@@ -72,6 +75,7 @@ impl BranchShape {
             offset: part.offset(),
             element,
             counter: part.counter,
+            counter_of_items: None,
             leaf: has_leaf.then(|| LeafShape::of(part, names)),
         })
     }
