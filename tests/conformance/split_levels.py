@@ -34,7 +34,7 @@ def described(path: Path, trees: Sequence[str] = TREES) -> dict[str, Described]:
             f"{name}/{branch.name}": list(lines(branch, 0))
             for name in trees
             for branch in file[name].branches
-            if branch.has_member("fClassName")
+            if branch.has_member("fStreamerType")
         }
 
 

@@ -6,6 +6,7 @@ use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
 use sapwood_ttree::{
     Branch, BranchKind, Layout, LeafKind, Meaning, ObjectBranches, References, TTree, TreeOutline, interpret,
+    is_whole_clones,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub struct InputTree {
     /// Positions of the numbers in its record that an edit may change.
     pub outline: Arc<TreeOutline>,
     compiler: Compiler,
+    /// The class of the items of each `TClonesArray` that is not split, by the index of its branch.
+    items: HashMap<usize, String>,
 }
 
 impl InputTree {
@@ -87,6 +90,7 @@ impl InputTree {
             meta,
             outline: Arc::new(outline),
             compiler: Compiler::new(streamers.clone()),
+            items: HashMap::new(),
         })
     }
 
@@ -211,7 +215,19 @@ impl InputTree {
     /// # Errors
     /// Why there are none.
     pub fn object(&self, branch: usize, level: i32) -> std::result::Result<ObjectBranches, String> {
-        ObjectBranches::new(&self.meta, branch, &self.compiler, level)
+        let items = self.items.get(&branch).map(String::as_str);
+        ObjectBranches::new(&self.meta, branch, &self.compiler, items, level)
+    }
+
+    /// The branches that hold each a `TClonesArray` that is not split: their entries say what its items are.
+    pub fn clones(&self) -> Vec<usize> {
+        let branches = self.meta.branches.iter().enumerate();
+        branches.filter(|(_, branch)| is_whole_clones(branch)).map(|(index, _)| index).collect()
+    }
+
+    /// Remembers the class of the items of a `TClonesArray`.
+    pub fn set_items(&mut self, branch: usize, class: String) {
+        self.items.insert(branch, class);
     }
 
     /// The compiler of its classes.

@@ -8,7 +8,7 @@ use super::input::InputTree;
 use super::output_branch::OutputBranch;
 use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_streamer::StreamInput;
-use sapwood_streamer::parts::{Joiner, ObjectCutter, PartBytes};
+use sapwood_streamer::parts::{Joiner, ObjectCutter, PartBytes, class_of_clones};
 use sapwood_table::pool::wait;
 use sapwood_ttree::{BranchKind, Entries, ObjectBranches, References};
 use std::collections::{HashSet, VecDeque};
@@ -221,10 +221,51 @@ pub(super) fn convertible(
     call: &mut Call<'_>,
 ) -> Result<Vec<OutputObject>> {
     let own: Vec<_> = objects.iter().filter_map(|object| InputObject::at(input, &object.path).ok()).collect();
-    input.find_baskets(own.iter().flat_map(InputObject::with_entries), &mut call.step())?;
+    let branches: Vec<usize> = own.iter().flat_map(InputObject::with_entries).collect();
+    let mut baskets = first_baskets(input, &branches, call)?.into_iter().peekable();
+    let mut found = Vec::with_capacity(objects.len());
+    for (mut object, own) in objects.into_iter().zip(&own) {
+        let mut tried = Ok(());
+        object.begin(own, own.with_entries().next().map_or(0, |branch| input.extent(branch).0));
+        for branch in own.with_entries() {
+            let Some((_, first, entries)) = baskets.next_if(|(of, ..)| *of == branch) else { continue };
+            tried = tried.and_then(|()| object.add(own, branch, first, entries?));
+        }
+        let all = EntryRanges::new(None, input.meta.entries);
+        let check = |whole: &[u8]| own.branches.check(input.compiler(), whole);
+        match tried.and_then(|()| object.cut(own, input, &all, check)) {
+            Ok(_) => found.push(object),
+            Err(error) => notes.push(format!("'{}' keeps its split level: {}", object.path, error.message())),
+        }
+    }
+    Ok(found)
+}
+
+/// Finds out what the items of each `TClonesArray` are, which only entries say where it is not split. One without entries
+/// keeps its branch.
+pub(super) fn find_items(input: &mut InputTree, call: &mut Call<'_>) -> Result<()> {
+    let branches = input.clones();
+    if branches.is_empty() {
+        return Ok(());
+    }
+    for (branch, _, entries) in first_baskets(input, &branches, call)? {
+        let class = entries.and_then(|entries| class_of_clones(entries.entry(0)));
+        if let Ok(class) = class {
+            input.set_items(branch, class);
+        }
+    }
+    Ok(())
+}
+
+/// A branch, the first entry of its first basket, and its entries.
+type FirstBasket = (usize, u64, Result<Entries>);
+
+/// The first baskets of some branches, as far as they are in the file and not too large together.
+fn first_baskets(input: &mut InputTree, branches: &[usize], call: &mut Call<'_>) -> Result<Vec<FirstBasket>> {
+    input.find_baskets(branches.iter().copied(), &mut call.step())?;
     let mut bytes = 0;
     let mut baskets = Vec::new();
-    for branch in own.iter().flat_map(InputObject::with_entries) {
+    for &branch in branches {
         let described = input.branch(branch).filter(|branch| branch.file_name.is_empty());
         if let Some(basket) = described.and_then(|branch| branch.baskets.first()) {
             bytes += basket.len;
@@ -235,28 +276,15 @@ pub(super) fn convertible(
     let ranges =
         ranges.map(|(_, basket)| ByteRange { start: basket.offset, len: basket.len }).collect::<Vec<_>>();
     let fetcher = input.file.fetcher().clone();
-    let fetched = wait(fetcher.fetch(&ranges, call.deadline()), call)?;
-    let (mut fetched, mut baskets) = (fetched.into_iter(), baskets.into_iter().peekable());
-    let mut found = Vec::with_capacity(objects.len());
-    for (mut object, own) in objects.into_iter().zip(&own) {
-        let mut tried = Ok(());
-        object.begin(own, own.with_entries().next().map_or(0, |branch| input.extent(branch).0));
-        for branch in own.with_entries() {
-            let Some((_, basket)) = baskets.next_if(|(of, _)| *of == branch) else { continue };
-            let bytes = basket.embedded.clone().or_else(|| fetched.next());
-            let entries = bytes
-                .ok_or_else(|| Error::corrupt("a basket was not fetched"))
-                .and_then(|bytes| parse_entries(basket, &bytes, &References::None, &CodecTimes::default()));
-            tried = tried.and_then(|()| object.add(own, branch, basket.first_entry, entries?));
-        }
-        let all = EntryRanges::new(None, input.meta.entries);
-        let check = |whole: &[u8]| own.branches.check(input.compiler(), whole);
-        match tried.and_then(|()| object.cut(own, input, &all, check)) {
-            Ok(_) => found.push(object),
-            Err(error) => notes.push(format!("'{}' keeps its split level: {}", object.path, error.message())),
-        }
-    }
-    Ok(found)
+    let mut fetched = wait(fetcher.fetch(&ranges, call.deadline()), call)?.into_iter();
+    let parsed = baskets.into_iter().map(|(branch, basket)| {
+        let bytes = basket.embedded.clone().or_else(|| fetched.next());
+        let entries = bytes
+            .ok_or_else(|| Error::corrupt("a basket was not fetched"))
+            .and_then(|bytes| parse_entries(basket, &bytes, &References::None, &CodecTimes::default()));
+        (branch, basket.first_entry, entries)
+    });
+    Ok(parsed.collect())
 }
 
 /// Most bytes of baskets whose entries are converted in advance.

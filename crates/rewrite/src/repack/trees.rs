@@ -111,6 +111,7 @@ impl TreeCopier<'_> {
         input.find_baskets(wanted.map(|(branch, _)| branch), &mut call.step())?;
         let mut target = OutputTree::new(input, directory, &tree.wanted, may_split, self.options);
         if let Some(level) = self.options.split {
+            splitting::find_items(input, call)?;
             let objects = splitting::objects(input, &tree.wanted, level, &mut report.notes);
             let objects = splitting::convertible(objects, input, &mut report.notes, call)?;
             target.split(objects, input, self.options)?;
@@ -139,6 +140,9 @@ impl TreeCopier<'_> {
         let used = places.iter().enumerate().filter(|(_, place)| place.is_some()).map(|(branch, _)| branch);
         input.find_baskets(used, &mut call.step())?;
         target.begin(input, &places, &chosen, tree.resplit)?;
+        if !target.objects.is_empty() {
+            splitting::find_items(input, call)?;
+        }
         let objects = target.begin_objects(input, &chosen)?;
         input.find_baskets(objects.iter().flat_map(InputObject::with_entries), &mut call.step())?;
         let index = tree.inputs.get(position).map_or(0, |input| input.index);

@@ -80,6 +80,7 @@ impl<'p> ObjectCutter<'p> {
                 }
                 Part::Members { header, parts, .. } => self.object(header, parts, input, gathers)?,
                 Part::Items { place, header, parts } => self.items(*place, header, parts, input)?,
+                Part::Clones { place, header, parts } => self.clones(*place, header, parts, input)?,
             }
         }
         Ok(())
@@ -102,7 +103,15 @@ impl<'p> ObjectCutter<'p> {
         begin.take(begin.remaining() - input.remaining())
     }
 
-    fn object(
+    /// Adds the number of items of a collection.
+    pub(super) fn number(&mut self, place: usize, number: u32) -> Result<()> {
+        let counts = self.place(place)?;
+        counts.data.extend(number.to_be_bytes());
+        counts.maximum = counts.maximum.max(number);
+        Ok(())
+    }
+
+    pub(super) fn object(
         &mut self,
         header: &ClassHeader,
         parts: &[Part],
@@ -136,9 +145,7 @@ impl<'p> ObjectCutter<'p> {
             header.read(&mut body)?;
         }
         let number = body.u32()?;
-        let counts = self.place(place)?;
-        counts.data.extend(number.to_be_bytes());
-        counts.maximum = counts.maximum.max(number);
+        self.number(place, number)?;
         let count = number as usize;
         if !in_columns {
             // Each has a header, so there cannot be more than bytes.
@@ -155,7 +162,12 @@ impl<'p> ObjectCutter<'p> {
     }
 
     /// The members of `count` objects, each a column.
-    fn columns(&mut self, parts: &[Part], count: usize, input: &mut StreamInput<'_>) -> Result<()> {
+    pub(super) fn columns(
+        &mut self,
+        parts: &[Part],
+        count: usize,
+        input: &mut StreamInput<'_>,
+    ) -> Result<()> {
         for part in parts {
             match part {
                 Part::Value { place, node, counter } => {
@@ -172,7 +184,9 @@ impl<'p> ObjectCutter<'p> {
                         self.object(header, parts, input, true)?;
                     }
                 }
-                Part::Items { .. } => return Err(Error::corrupt("items of items are not split")),
+                Part::Items { .. } | Part::Clones { .. } => {
+                    return Err(Error::corrupt("items of items are not split"));
+                }
             }
         }
         Ok(())

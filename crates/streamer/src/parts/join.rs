@@ -53,6 +53,7 @@ impl<'p> Joiner<'p> {
                     header.end(out, at)?;
                 }
                 Part::Items { place, header, parts } => self.items((*place, header, parts), places, out)?,
+                Part::Clones { place, header, parts } => self.clones((*place, header, parts), places, out)?,
             }
         }
         Ok(())
@@ -65,20 +66,25 @@ impl<'p> Joiner<'p> {
         places: &[&[u8]],
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let wrong = || Error::corrupt("the number of items is not a number");
-        let number: [u8; 4] = bytes_of(places, place)?.try_into().map_err(|_| wrong())?;
+        let number = number_of(places, place)?;
         let at = open_frame(out);
         out.extend((COLLECTION_VERSION | MEMBER_WISE).to_be_bytes());
         header.write(out);
-        out.extend(number);
-        match u32::from_be_bytes(number) as usize {
+        out.extend(number.to_be_bytes());
+        match number as usize {
             0 => {}
             count => self.columns(parts, count, places, out)?,
         }
         close_frame(out, at)
     }
 
-    fn columns(&mut self, parts: &[Part], count: usize, places: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn columns(
+        &mut self,
+        parts: &[Part],
+        count: usize,
+        places: &[&[u8]],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         for part in parts {
             match part {
                 Part::Value { place, .. } => out.extend_from_slice(bytes_of(places, *place)?),
@@ -99,7 +105,9 @@ impl<'p> Joiner<'p> {
                         column.values.finish("a column")?;
                     }
                 }
-                Part::Items { .. } => return Err(Error::corrupt("items of items are not split")),
+                Part::Items { .. } | Part::Clones { .. } => {
+                    return Err(Error::corrupt("items of items are not split"));
+                }
             }
         }
         Ok(())
@@ -121,7 +129,9 @@ impl<'p> Joiner<'p> {
                     self.value(node, column, out)?;
                 }
                 Part::Members { header, parts, .. } => self.scatter((header, parts), columns, out)?,
-                Part::Items { .. } => return Err(Error::corrupt("items of items are not split")),
+                Part::Items { .. } | Part::Clones { .. } => {
+                    return Err(Error::corrupt("items of items are not split"));
+                }
             }
         }
         header.end(out, at)
@@ -173,18 +183,24 @@ fn begin_columns<'a>(
                 columns.push((node.clone(), Column { values, head, place: *place, counter: *counter }));
             }
             Part::Members { parts, .. } => begin_columns(parts, places, columns)?,
-            Part::Items { .. } => {}
+            Part::Items { .. } | Part::Clones { .. } => {}
         }
     }
     Ok(())
 }
 
-fn bytes_of<'a>(places: &[&'a [u8]], place: usize) -> Result<&'a [u8]> {
+/// The number of items that a place counts.
+pub(super) fn number_of(places: &[&[u8]], place: usize) -> Result<u32> {
+    let number = bytes_of(places, place)?.try_into();
+    number.map(u32::from_be_bytes).map_err(|_| Error::corrupt("the number of items is not a number"))
+}
+
+pub(super) fn bytes_of<'a>(places: &[&'a [u8]], place: usize) -> Result<&'a [u8]> {
     places.get(place).copied().ok_or_else(|| Error::corrupt("a part has no place"))
 }
 
 /// Leaves room for a byte count.
-fn open_frame(out: &mut Vec<u8>) -> usize {
+pub(super) fn open_frame(out: &mut Vec<u8>) -> usize {
     out.extend([0; 4]);
     out.len() - 4
 }

@@ -3,10 +3,12 @@
 //! A [`Part`] says which bytes of an object go to which place: one for each branch of a split object. [`ObjectCutter`] takes
 //! objects apart, a [`Joiner`] builds them; both follow what ROOT stores (root-io-spec ReadingEntries §3, Collections §4).
 
+mod clones;
 mod cut;
 mod join;
 mod movable;
 
+pub use clones::class_of_clones;
 pub use cut::{ObjectCutter, PartBytes};
 pub use join::Joiner;
 pub use movable::names_process_ids;
@@ -41,6 +43,15 @@ pub enum Part {
     },
     /// The items of a collection, whose members become columns.
     Items {
+        /// Where the number of items goes: four bytes.
+        place: usize,
+        /// The header of the items' class.
+        header: ClassHeader,
+        /// The members of an item.
+        parts: Vec<Part>,
+    },
+    /// A `TClonesArray` behind its name, whose items' members become columns.
+    Clones {
         /// Where the number of items goes: four bytes.
         place: usize,
         /// The header of the items' class.
@@ -421,6 +432,41 @@ mod tests {
         assert_eq!(cut(&compiler, &parts, &object_wise([2, 1])).unwrap()[2].len(), 8);
         for counts in [[1, 1], [3, 1], [2, 0], [255, 1]] {
             assert!(cut(&compiler, &parts, &object_wise(counts)).is_err());
+        }
+    }
+
+    /// A `TClonesArray` of waves; `bits` say how it is stored.
+    fn clones(bits: u8, count: u8, items: &[u8]) -> Vec<u8> {
+        let head = [&[0, 4, 0, 1, 0, 0, 0, 0, 0, 0, bits, 0][..], b"\x05Waves", b"\x06Wave;2"].concat();
+        let array = framed(&[&head[..], &[0, 0, 0, count, 0, 0, 0, 0], items].concat());
+        [&b"\x0cTClonesArray\0"[..], &array].concat()
+    }
+
+    #[test]
+    fn a_clones_array_is_cut_into_columns_and_joined() {
+        let (compiler, parts) = waves();
+        let [Part::Items { place, header, parts }] = parts.as_slice() else { panic!() };
+        let parts = vec![Part::Clones { place: *place, header: header.clone(), parts: parts.clone() }];
+        let transposed = clones(0x10, 2, &[0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 7, 0]);
+        assert_eq!(class_of_clones(&transposed).unwrap(), "Wave");
+        let columns = cut(&compiler, &parts, &transposed).unwrap();
+        assert_eq!(columns[..3], [vec![0, 0, 0, 2], vec![0, 0, 0, 1, 0, 0, 0, 0], vec![1, 0, 7, 0]]);
+        let places: Vec<&[u8]> = columns.iter().map(Vec::as_slice).collect();
+        let mut joined = Vec::new();
+        Joiner::new(&compiler, &parts).join(&places, &mut joined).unwrap();
+        assert_eq!(joined, transposed);
+        let item = |count, array: &[u8]| framed(&[&[0, 2, 0, 0, 0, count][..], array].concat());
+        let one_by_one = [&[1][..], &item(1, &[1, 0, 7]), &[1], &item(0, &[0])].concat();
+        assert_eq!(cut(&compiler, &parts, &clones(0, 2, &one_by_one)).unwrap(), columns);
+        // A gap.
+        assert!(cut(&compiler, &parts, &clones(0, 1, &[0])).is_err());
+        for at in 0..transposed.len() {
+            assert!(cut(&compiler, &parts, &transposed[..at]).is_err());
+            let mut damaged = transposed.clone();
+            damaged[at] ^= 0xff;
+            let Ok(columns) = cut(&compiler, &parts, &damaged) else { continue };
+            let places: Vec<&[u8]> = columns.iter().map(Vec::as_slice).collect();
+            Joiner::new(&compiler, &parts).join(&places, &mut Vec::new()).unwrap();
         }
     }
 }

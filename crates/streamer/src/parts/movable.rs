@@ -37,9 +37,10 @@ impl Search {
                 .or_else(|| collection.class.as_ref().and_then(|class| self.class(class))),
             Node::Tuple(nodes) => nodes.iter().find_map(|node| self.node(node)),
             Node::Object(class) | Node::Members(class, _) => self.class(class),
-            Node::Pointer(_) | Node::PointerOrObject(..) | Node::Pointers(..) | Node::Clones(_) => {
+            Node::Pointer(_) | Node::PointerOrObject(..) | Node::Pointers(..) => {
                 Some("it holds pointers".to_owned())
             }
+            Node::Clones(_) => Some("it holds a TClonesArray".to_owned()),
             Node::TObject | Node::Bits | Node::Ref | Node::RefArray => {
                 self.names_process_ids = true;
                 None

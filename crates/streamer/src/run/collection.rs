@@ -229,15 +229,18 @@ impl Runner<'_> {
 }
 
 /// The header before the items of a `TClonesArray` (Collections §12).
-struct ClonesHead<'a> {
-    class: &'a str,
-    version: i16,
-    count: usize,
-    is_transposed: bool,
+pub(crate) struct ClonesHead<'a> {
+    pub(crate) class: &'a str,
+    /// The version of that class.
+    pub(crate) version: i16,
+    pub(crate) count: usize,
+    pub(crate) lower_bound: u32,
+    /// True if the members are columns.
+    pub(crate) is_transposed: bool,
 }
 
 impl<'a> ClonesHead<'a> {
-    fn read(body: &mut StreamInput<'a>) -> Result<Self> {
+    pub(crate) fn read(body: &mut StreamInput<'a>) -> Result<Self> {
         let version = body.i16()?;
         let bits = if version > 2 { object_base(body)? } else { 0 };
         if version > 1 {
@@ -246,11 +249,12 @@ impl<'a> ClonesHead<'a> {
         let text = std::str::from_utf8(body.text()?).unwrap_or_default();
         let (class, class_version) = text.rsplit_once(';').unwrap_or((text, ""));
         let count = body.u32()? as usize;
-        body.take(4)?; // fLowerBound
+        let lower_bound = body.u32()?;
         let is_transposed = bits & if version == 3 { BYPASS_OF_VERSION_3 } else { BYPASS } != 0;
         if !is_transposed && count > body.remaining() {
             return Err(body.error(format!("a count of {count} items is too large for the bytes left")));
         }
-        Ok(ClonesHead { class, version: class_version.parse().unwrap_or(0), count, is_transposed })
+        let version = class_version.parse().unwrap_or(0);
+        Ok(ClonesHead { class, version, count, lower_bound, is_transposed })
     }
 }

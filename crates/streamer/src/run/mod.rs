@@ -1,6 +1,6 @@
 //! Runs a program: bytes to columns, item by item or, in columns, many at once.
 
-mod collection;
+pub(crate) mod collection;
 mod object_base;
 mod pointer;
 mod record;

@@ -10,7 +10,10 @@ use sapwood_core::Result;
 use sapwood_streamer::parts::{Part, names_process_ids};
 use sapwood_streamer::{Compiler, Node};
 use sapwood_tfile::StreamerInfos;
-use splitter::{COLLECTION, Reason, SPLIT, Splitter, WHOLE};
+use splitter::{CLONES, COLLECTION, Reason, SPLIT, Splitter, WHOLE};
+
+/// The checksum and the version of `TClonesArray`.
+const CLONES_CLASS: (u32, i32) = (0xb6c0_ca63, 4);
 
 /// An object at a split level.
 #[derive(Debug, Clone)]
@@ -24,7 +27,8 @@ pub struct ObjectBranches {
 }
 
 impl ObjectBranches {
-    /// The branches at a split `level` of the object that a top-level branch (by its index) and its sub-branches hold.
+    /// The branches at a split `level` of the object that a top-level branch (by its index) and its sub-branches hold;
+    /// `items` is the class of the items of an unsplit `TClonesArray`, which only its entries name.
     ///
     /// # Errors
     /// Why the object cannot be split, or put together.
@@ -32,10 +36,17 @@ impl ObjectBranches {
         tree: &TTree,
         branch: usize,
         compiler: &Compiler,
+        items: Option<&str>,
         level: i32,
     ) -> Result<ObjectBranches, Reason> {
         let unknown = || "it is not an object that ROOT splits".to_owned();
         let top = tree.branches.get(branch).ok_or_else(unknown)?;
+        if let Some(items) = clones_class(top, items) {
+            return ObjectBranches::of_clones(top, items, compiler, level);
+        }
+        if is_whole_clones(top) {
+            return Err("no entry says what its items are".to_owned());
+        }
         let BranchKind::Element(element) = &top.kind else { return Err(unknown()) };
         if !matches!((element.element_type, element.id), (0, WHOLE | SPLIT) | (COLLECTION, WHOLE)) {
             return Err(unknown());
@@ -78,6 +89,44 @@ impl ObjectBranches {
             _ => vec![splitter.whole(name, Element { split_level: 0, ..header }, whole)],
         };
         Ok(ObjectBranches { shapes: splitter.shapes, parts, whole: object, names_process_ids })
+    }
+
+    /// The branches of a `TClonesArray`.
+    fn of_clones(
+        top: &Branch,
+        items: &str,
+        compiler: &Compiler,
+        level: i32,
+    ) -> Result<ObjectBranches, Reason> {
+        let mut splitter = Splitter::new(compiler);
+        let info = splitter.described(items);
+        let info = info.ok_or_else(|| format!("the file does not describe one version of {items}"))?;
+        let item = compiler.whole(items, Some(info), &[]).map_err(|error| error.message().to_owned())?;
+        let names_process_ids = names_process_ids(&item.node)?;
+        let whole = compiler.named_object("TClonesArray", &[]).map_err(|error| error.message().to_owned())?;
+        let (checksum, version) = match &top.kind {
+            BranchKind::Element(element) => (element.checksum, element.class_version),
+            _ => CLONES_CLASS,
+        };
+        let element = Element {
+            class_name: "TClonesArray".to_owned(),
+            parent_name: String::new(),
+            clones_name: items.to_owned(),
+            checksum,
+            version: i16::try_from(version).unwrap_or_default(),
+            id: 0,
+            kind: CLONES,
+            streamer_type: -1,
+            split_level: level,
+        };
+        let (name, node) = (top.name.as_str(), whole.node);
+        let part = if level > 0 {
+            let place = splitter.add(name, element, None, None);
+            splitter.clones(name, place, info, level)?
+        } else {
+            splitter.whole_clones(name, element, node.clone())
+        };
+        Ok(ObjectBranches { shapes: splitter.shapes, parts: vec![part], whole: node, names_process_ids })
     }
 
     /// Number of branches.
@@ -175,7 +224,25 @@ fn below(tree: &TTree, branch: usize, found: &mut Vec<usize>) {
     }
 }
 
+/// The class of the items of a branch that holds a `TClonesArray`.
+fn clones_class<'b>(top: &'b Branch, items: Option<&'b str>) -> Option<&'b str> {
+    match &top.kind {
+        BranchKind::Element(element) if (element.element_type, element.id) == (CLONES, 0) => {
+            Some(&element.clones_name)
+        }
+        _ => items.filter(|_| is_whole_clones(top)),
+    }
+}
+
+/// True for a branch of a `TClonesArray` that is not split.
+pub fn is_whole_clones(branch: &Branch) -> bool {
+    matches!(&branch.kind, BranchKind::Object { class_name } if class_name == "TClonesArray")
+}
+
 fn is_like(branch: &Branch, shape: &BranchShape) -> bool {
+    if let (BranchKind::Object { class_name }, Some(class)) = (&branch.kind, &shape.object_class) {
+        return branch.name == shape.name && class_name == class;
+    }
     let (BranchKind::Element(own), Some(other)) = (&branch.kind, &shape.element) else { return false };
     branch.name == shape.name
         && own.class_name == other.class_name
@@ -237,8 +304,8 @@ mod tests {
             branches: vec![branch],
             hidden: Vec::new(),
         };
-        let why = ObjectBranches::new(&tree, 0, &compiler, 99).unwrap_err();
+        let why = ObjectBranches::new(&tree, 0, &compiler, None, 99).unwrap_err();
         assert_eq!(why, "its classes have too many members and bases");
-        assert_eq!(ObjectBranches::new(&tree, 0, &compiler, 0).unwrap().len(), 1);
+        assert_eq!(ObjectBranches::new(&tree, 0, &compiler, None, 0).unwrap().len(), 1);
     }
 }

@@ -8,7 +8,10 @@ use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 /// `TBranchElement::fType` (TBranchElement §3).
 const BASE: i32 = 1;
 const OBJECT: i32 = 2;
+pub(super) const CLONES: i32 = 3;
 pub(super) const COLLECTION: i32 = 4;
+/// A member of an item of a `TClonesArray`, and of another collection.
+const CLONES_MEMBER: i32 = 31;
 const ITEM_MEMBER: i32 = 41;
 /// `fID` of a top-level branch: unsplit or of a collection, and of a split object.
 pub(super) const WHOLE: i32 = -1;
@@ -70,7 +73,7 @@ impl<'a> Splitter<'a> {
         let place = self.shapes.len();
         let bare = name.split('[').next().unwrap_or_default();
         let title = match (element.kind, counter) {
-            (COLLECTION, _) => format!("{name}_"),
+            (COLLECTION | CLONES, _) => format!("{name}_"),
             (_, Some(counter)) => {
                 let member = bare.rsplit('.').next().unwrap_or_default();
                 let counts = self.shapes.get(counter).map_or("", |shape| shape.name.as_str());
@@ -78,7 +81,8 @@ impl<'a> Splitter<'a> {
             }
             _ => name.to_owned(),
         };
-        let leaf_name = if element.kind == COLLECTION { title.clone() } else { bare.to_owned() };
+        let leaf_name =
+            if matches!(element.kind, COLLECTION | CLONES) { title.clone() } else { bare.to_owned() };
         let has_leaf = !matches!(element.kind, BASE | OBJECT);
         let is_fixed = counter.is_none()
             && element.kind == 0
@@ -105,6 +109,7 @@ impl<'a> Splitter<'a> {
             uses_map: false,
             offset: 0,
             element: Some(element),
+            object_class: None,
             counter,
             counter_of_items: None,
             leaf,
@@ -116,6 +121,39 @@ impl<'a> Splitter<'a> {
     pub(super) fn whole(&mut self, name: &str, element: Element, node: Node) -> Part {
         let place = self.add(name, element, None, None);
         self.value(place, node, None)
+    }
+
+    /// A `TClonesArray` that is not split: its branch names the class in each entry.
+    pub(super) fn whole_clones(&mut self, name: &str, element: Element, node: Node) -> Part {
+        let class = element.class_name.clone();
+        let place = self.add(name, element, None, None);
+        if let Some(shape) = self.shapes.get_mut(place) {
+            (shape.element, shape.title) = (None, name.to_owned());
+            shape.leaf = Some(LeafShape {
+                class: "TLeafObject",
+                letter: None,
+                name: name.to_owned(),
+                title: class.clone(),
+                len: Some(1),
+                len_type: 4,
+                unsigned: false,
+                counter: None,
+            });
+            shape.object_class = Some(class);
+        }
+        self.value(place, node, None)
+    }
+
+    /// The items of a split `TClonesArray`, whose branch is at `place`.
+    pub(super) fn clones(
+        &mut self,
+        name: &str,
+        place: usize,
+        info: &'a StreamerInfo,
+        level: i32,
+    ) -> Result<Part, Reason> {
+        let parts = self.members(name, &info.name, info, level, place, Some(place))?;
+        Ok(Part::Clones { place, header: self.header(info), parts })
     }
 
     /// The members of a split top-level object.
@@ -259,7 +297,11 @@ impl<'a> Splitter<'a> {
         items: Option<usize>,
     ) -> Result<Part, Reason> {
         let node = self.node(member)?;
-        let kind = items.map_or(0, |_| ITEM_MEMBER);
+        let collection = items.and_then(|items| self.shapes.get(items)?.element.as_ref());
+        let kind = collection.map_or(0, |element| match element.kind {
+            CLONES => CLONES_MEMBER,
+            _ => ITEM_MEMBER,
+        });
         let content = if let Node::Counted { content, .. } = &node { content } else { &node };
         let numbers = content.numbers().map(|(number, _)| number.primitive());
         let counter = self.counter(name, &member.element.kind)?;
@@ -388,7 +430,7 @@ impl<'a> Splitter<'a> {
     }
 
     /// The only description of a class.
-    fn described(&self, class: &str) -> Option<&'a StreamerInfo> {
+    pub(super) fn described(&self, class: &str) -> Option<&'a StreamerInfo> {
         match self.compiler.streamers().versions(class) {
             [only] => Some(only),
             _ => None,

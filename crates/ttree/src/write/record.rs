@@ -159,6 +159,15 @@ fn branch_slot(
     (place, branch): (usize, &BranchState<'_>),
     known: &mut ObjectIds,
 ) {
+    if let Some(class) = &branch.shape.object_class {
+        buffer.slot("TBranchObject", |buffer| {
+            buffer.object(1, |buffer| {
+                plain_branch(buffer, tree, (place, branch), known);
+                buffer.tstring(class);
+            });
+        });
+        return;
+    }
     let Some(element) = &branch.shape.element else {
         buffer.slot("TBranch", |buffer| plain_branch(buffer, tree, (place, branch), known));
         return;
@@ -246,7 +255,8 @@ fn leaf(buffer: &mut RecordBuffer, tree: &TreeState<'_>, place: usize, known: &m
     let Some(branch) = tree.branches.get(place) else { return buffer.null() };
     let Some(shape) = &branch.shape.leaf else { return buffer.null() };
     let id = buffer.slot(shape.class, |buffer| {
-        buffer.object(1, |buffer| {
+        let is_of_object = branch.shape.object_class.is_some();
+        buffer.object(if is_of_object { 4 } else { 1 }, |buffer| {
             buffer.object(2, |buffer| {
                 buffer.tnamed(&shape.name, &shape.title, 0);
                 buffer.count(shape.len.unwrap_or(branch.maximum.max(1) as usize));
@@ -264,6 +274,8 @@ fn leaf(buffer: &mut RecordBuffer, tree: &TreeState<'_>, place: usize, known: &m
             });
             match shape.letter {
                 Some(letter) => extremes(buffer, branch, letter),
+                // The class of the object is in each entry: fVirtual.
+                None if is_of_object => buffer.bool(true),
                 None => {
                     let element = branch.shape.element.as_ref();
                     buffer.i32(element.map_or(-1, |element| element.id));

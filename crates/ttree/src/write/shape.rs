@@ -25,6 +25,8 @@ pub(crate) struct BranchShape {
     pub(crate) offset: usize,
     /// What is only in a `TBranchElement`.
     pub(crate) element: Option<Element>,
+    /// The class of the object in a `TBranchObject`.
+    pub(crate) object_class: Option<String>,
     /// The index of the branch that counts the objects, for a member of objects in a collection; for another member, that
     /// which counts its items.
     pub(crate) counter: Option<usize>,
@@ -74,6 +76,7 @@ impl BranchShape {
             uses_map: false,
             offset: part.offset(),
             element,
+            object_class: None,
             counter: part.counter,
             counter_of_items: None,
             leaf: has_leaf.then(|| LeafShape::of(part, names)),
