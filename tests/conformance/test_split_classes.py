@@ -25,7 +25,7 @@ pytest.importorskip("awkward")
 pytest.importorskip("uproot")
 
 KEPT = {
-    "clones": {("event.", level): "it holds a TClonesArray" for level in LEVELS},
+    "clones": {("holder.", 99): "it holds a TClonesArray in another object"},
     "counted": {("spectrum", 1): "no branch has the number of items of 'bins'"},
     "referable": {("holder.", 99): "the class referable::Bare is stored without its TObject"},
 }

@@ -21,7 +21,7 @@ pub use decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 pub use edit::{BranchChange, ClusterChange, TreeChange};
 pub use interpret::{BranchType, Meaning, interpret};
 pub use meta::{BasketRef, Baskets, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, TTree};
-pub use objects::{ObjectBranches, is_whole_clones};
+pub use objects::{ItemClasses, ObjectBranches, clones_members, is_whole_clones};
 pub use record::{BranchOutline, Maximum, TreeOutline};
 pub use recut::{Cutter, Entries, NewBasket, References, serialized};
 pub use table::{BasketStorage, TreeTable, integers};

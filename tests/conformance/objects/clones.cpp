@@ -33,15 +33,19 @@ void Write(const char *path, int level)
    TFile file(path, "RECREATE");
    TTree tree("T", "");
    auto event = new Event;
+   auto holder = new Holder;
    auto hits = new TClonesArray("clones::Hit");
    auto tracks = new TClonesArray("clones::Track");
    tree.Branch("event.", &event, 32000, level);
+   tree.Branch("holder.", &holder, 32000, level);
    tree.Branch("hits", &hits, 32000, level);
    tree.Branch("tracks", &tracks, 32000, level);
    for (int i = 0; i < 6; ++i) {
       event->number = i;
       Set<Hit>(event->hits, i % 4, i);
       Set<Track>(*event->tracks, i % 3, i);
+      holder->code = i;
+      Set<Hit>(holder->event.hits, i % 2, i);
       Set<Hit>(*hits, (i + 1) % 3, i);
       Set<Track>(*tracks, (i + 2) % 4, i);
       tree.Fill();

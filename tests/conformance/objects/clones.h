@@ -32,4 +32,8 @@ struct Event : public TObject {
    ~Event() { delete tracks; }
    ClassDef(Event, 1)
 };
+struct Holder {
+   Event event;
+   Int_t code = 0;
+};
 } // namespace clones

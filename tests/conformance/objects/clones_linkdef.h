@@ -8,4 +8,5 @@
 #pragma link C++ class clones::Hit+;
 #pragma link C++ class clones::Track+;
 #pragma link C++ class clones::Event+;
+#pragma link C++ class clones::Holder+;
 #endif

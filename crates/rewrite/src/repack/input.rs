@@ -5,8 +5,8 @@ use sapwood_root::{File, KeyRecord, RNTUPLES, RootFile, TreeRecord, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
 use sapwood_ttree::{
-    Branch, BranchKind, Layout, LeafKind, Meaning, ObjectBranches, References, TTree, TreeOutline, interpret,
-    is_whole_clones,
+    Branch, BranchKind, ItemClasses, Layout, LeafKind, Meaning, ObjectBranches, References, TTree, TreeOutline,
+    interpret,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub struct InputTree {
     /// Positions of the numbers in its record that an edit may change.
     pub outline: Arc<TreeOutline>,
     compiler: Compiler,
-    /// The class of the items of each `TClonesArray` that is not split, by the index of its branch.
-    items: HashMap<usize, String>,
+    /// What is in the `TClonesArray`s of objects, by the index of the top-level branch.
+    items: HashMap<usize, ItemClasses>,
 }
 
 impl InputTree {
@@ -215,19 +215,14 @@ impl InputTree {
     /// # Errors
     /// Why there are none.
     pub fn object(&self, branch: usize, level: i32) -> std::result::Result<ObjectBranches, String> {
-        let items = self.items.get(&branch).map(String::as_str);
+        let unknown = ItemClasses::new();
+        let items = self.items.get(&branch).unwrap_or(&unknown);
         ObjectBranches::new(&self.meta, branch, &self.compiler, items, level)
     }
 
-    /// The branches that hold each a `TClonesArray` that is not split: their entries say what its items are.
-    pub fn clones(&self) -> Vec<usize> {
-        let branches = self.meta.branches.iter().enumerate();
-        branches.filter(|(_, branch)| is_whole_clones(branch)).map(|(index, _)| index).collect()
-    }
-
-    /// Remembers the class of the items of a `TClonesArray`.
-    pub fn set_items(&mut self, branch: usize, class: String) {
-        self.items.insert(branch, class);
+    /// Remembers the class of the items of a `TClonesArray` in an object.
+    pub fn set_items(&mut self, branch: usize, member: String, class: String) {
+        self.items.entry(branch).or_default().insert(member, class);
     }
 
     /// The compiler of its classes.

@@ -10,12 +10,14 @@ use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_streamer::StreamInput;
 use sapwood_streamer::parts::{Joiner, ObjectCutter, PartBytes, class_of_clones};
 use sapwood_table::pool::wait;
-use sapwood_ttree::{BranchKind, Entries, ObjectBranches, References};
-use std::collections::{HashSet, VecDeque};
+use sapwood_ttree::{BranchKind, Entries, ObjectBranches, References, clones_members, is_whole_clones};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::ops::Range;
 
 /// `fID` of a split object (root-io-spec TBranchElement §4).
 const SPLIT: i32 = -2;
+/// `fType` of a split `TClonesArray`.
+const CLONES: i32 = 3;
 
 /// An object of the new tree whose split level changes.
 #[derive(Debug)]
@@ -169,7 +171,12 @@ impl OutputObject {
         (chosen, borders, times): (&EntryRanges, &ClusterBorders, &CodecTimes),
         ready: &mut Vec<(usize, OutputBasket)>,
     ) -> Result<()> {
-        let (places, entries) = self.cut(own, input, chosen, |_| Ok(()))?;
+        // What a `TClonesArray` holds can change from entry to entry.
+        let check = |whole: &[u8]| match own.branches.has_clones() {
+            true => own.branches.check(input.compiler(), whole),
+            false => Ok(()),
+        };
+        let (places, entries) = self.cut(own, input, chosen, check)?;
         for (place, (bytes, output)) in places.into_iter().zip(outputs).enumerate() {
             if entries == 0 || !self.branches.has_entries(place) {
                 continue;
@@ -241,20 +248,82 @@ pub(super) fn convertible(
     Ok(found)
 }
 
+/// A `TClonesArray` in an object: where it is.
+struct ClonesPlace {
+    /// The top-level branch of the object.
+    top: usize,
+    /// The branch that holds it.
+    branch: usize,
+    /// The name of the member; none if it is itself the object.
+    member: String,
+    /// The class of its items, if the branch says so.
+    items: Option<String>,
+}
+
 /// Finds out what the items of each `TClonesArray` are, which only entries say where it is not split. One without entries
 /// keeps its branch.
 pub(super) fn find_items(input: &mut InputTree, call: &mut Call<'_>) -> Result<()> {
-    let branches = input.clones();
-    if branches.is_empty() {
+    let mut unknown = Vec::new();
+    for place in clones_places(input) {
+        match place.items {
+            Some(class) => input.set_items(place.top, place.member, class),
+            None => unknown.push(place),
+        }
+    }
+    if unknown.is_empty() {
         return Ok(());
     }
+    let branches: BTreeSet<usize> = unknown.iter().map(|place| place.branch).collect();
+    let branches: Vec<usize> = branches.into_iter().collect();
     for (branch, _, entries) in first_baskets(input, &branches, call)? {
-        let class = entries.and_then(|entries| class_of_clones(entries.entry(0)));
-        if let Ok(class) = class {
-            input.set_items(branch, class);
+        let Ok(entries) = entries else { continue };
+        for place in unknown.iter().filter(|place| place.branch == branch) {
+            if let Ok(class) = class_in(input, place, entries.entry(0)) {
+                input.set_items(place.top, place.member.clone(), class);
+            }
         }
     }
     Ok(())
+}
+
+/// Each `TClonesArray` that is an object of the tree, or a member of one.
+fn clones_places(input: &InputTree) -> Vec<ClonesPlace> {
+    let mut found = Vec::new();
+    for (top, branch) in input.meta.branches.iter().enumerate().filter(|(_, one)| one.parent.is_none()) {
+        if is_whole_clones(branch) {
+            found.push(ClonesPlace { top, branch: top, member: String::new(), items: None });
+        }
+        for (index, member) in clones_members(branch, input.compiler()) {
+            let of_member = branch.children.iter().find_map(|child| {
+                let BranchKind::Element(element) = &input.branch(*child)?.kind else { return None };
+                (element.id == index).then_some((*child, element))
+            });
+            let (branch, items) = match of_member {
+                Some((child, element)) if element.element_type == CLONES => {
+                    (child, Some(element.clones_name.clone()))
+                }
+                Some((child, _)) => (child, None),
+                None => (top, None),
+            };
+            found.push(ClonesPlace { top, branch, member, items });
+        }
+    }
+    found
+}
+
+/// The class of the items of a `TClonesArray`, as an entry says.
+fn class_in(input: &InputTree, place: &ClonesPlace, entry: &[u8]) -> Result<String> {
+    if place.member.is_empty() || place.branch != place.top {
+        return class_of_clones(entry, place.member.is_empty());
+    }
+    // At level 1, each member has its own bytes.
+    let branches = input.object(place.top, 1).map_err(Error::unsupported)?;
+    let is_member = |name: &str| name.rsplit('.').next() == Some(&place.member);
+    let own = branches.names().position(is_member);
+    let mut cut = ObjectCutter::new(input.compiler(), branches.parts(), branches.len());
+    cut.add(StreamInput::new(entry, 0..entry.len(), 0)?)?;
+    let bytes = own.and_then(|own| cut.finish().into_iter().nth(own));
+    class_of_clones(&bytes.unwrap_or_default().data, false)
 }
 
 /// A branch, the first entry of its first basket, and its entries.

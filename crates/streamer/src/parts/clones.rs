@@ -12,13 +12,15 @@ const VERSION: u16 = 4;
 /// The version of `TObject`, its number, and its bits: `TClonesArray::kBypassStreamer`.
 const OBJECT: [u8; 10] = [0, 1, 0, 0, 0, 0, 0, 0, 0x10, 0];
 
-/// The class of the items of the `TClonesArray` in an entry of its own.
+/// The class of the items of a `TClonesArray`; the name of the array's class comes first if it `is_named`.
 ///
 /// # Errors
 /// `Corrupt` or `Unsupported` if there is none.
-pub fn class_of_clones(entry: &[u8]) -> Result<String> {
-    let mut input = StreamInput::new(entry, 0..entry.len(), 0)?;
-    read_name(&mut input)?;
+pub fn class_of_clones(array: &[u8], is_named: bool) -> Result<String> {
+    let mut input = StreamInput::new(array, 0..array.len(), 0)?;
+    if is_named {
+        read_name(&mut input)?;
+    }
     ClonesHead::read(&mut input.must_frame()?).map(|head| head.class.to_owned())
 }
 
@@ -35,12 +37,14 @@ impl ObjectCutter<'_> {
     /// The items of a `TClonesArray`.
     pub(super) fn clones(
         &mut self,
-        place: usize,
+        (is_named, place): (bool, usize),
         header: &ClassHeader,
         parts: &[Part],
         input: &mut StreamInput<'_>,
     ) -> Result<()> {
-        read_name(input)?;
+        if is_named {
+            read_name(input)?;
+        }
         let mut body = input.must_frame()?;
         let head = ClonesHead::read(&mut body)?;
         if head.class != header.name || head.version != header.version {
@@ -75,13 +79,17 @@ impl Joiner<'_> {
     /// A `TClonesArray`. Its name is the one that its constructor gives.
     pub(super) fn clones(
         &mut self,
-        (place, header, parts): (usize, &ClassHeader, &[Part]),
+        (is_named, place): (bool, usize),
+        header: &ClassHeader,
+        parts: &[Part],
         places: &[&[u8]],
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let number = super::join::number_of(places, place)?;
-        put_text(out, CLASS)?;
-        out.push(0);
+        if is_named {
+            put_text(out, CLASS)?;
+            out.push(0);
+        }
         let at = open_frame(out);
         out.extend(VERSION.to_be_bytes());
         out.extend(OBJECT);

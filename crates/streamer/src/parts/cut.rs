@@ -80,7 +80,9 @@ impl<'p> ObjectCutter<'p> {
                 }
                 Part::Members { header, parts, .. } => self.object(header, parts, input, gathers)?,
                 Part::Items { place, header, parts } => self.items(*place, header, parts, input)?,
-                Part::Clones { place, header, parts } => self.clones(*place, header, parts, input)?,
+                Part::Clones { is_named, place, header, parts } => {
+                    self.clones((*is_named, *place), header, parts, input)?;
+                }
             }
         }
         Ok(())

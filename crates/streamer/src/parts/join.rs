@@ -53,7 +53,9 @@ impl<'p> Joiner<'p> {
                     header.end(out, at)?;
                 }
                 Part::Items { place, header, parts } => self.items((*place, header, parts), places, out)?,
-                Part::Clones { place, header, parts } => self.clones((*place, header, parts), places, out)?,
+                Part::Clones { is_named, place, header, parts } => {
+                    self.clones((*is_named, *place), header, parts, places, out)?;
+                }
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ mod movable;
 pub use clones::class_of_clones;
 pub use cut::{ObjectCutter, PartBytes};
 pub use join::Joiner;
-pub use movable::names_process_ids;
+pub use movable::{MovableContent, movable_content};
 
 use crate::node::Collection;
 use crate::run::Runner;
@@ -50,8 +50,10 @@ pub enum Part {
         /// The members of an item.
         parts: Vec<Part>,
     },
-    /// A `TClonesArray` behind its name, whose items' members become columns.
+    /// A `TClonesArray`, whose items' members become columns.
     Clones {
+        /// True if the name of the class comes first.
+        is_named: bool,
         /// Where the number of items goes: four bytes.
         place: usize,
         /// The header of the items' class.
@@ -154,11 +156,14 @@ impl Compiler {
     /// Reads everything in the bytes of an object.
     ///
     /// # Errors
-    /// As those of reading: the object is not as described.
+    /// As those of reading: the object is not as described. `Unsupported` if it holds references by position.
     pub fn check_object(&self, node: &Node, object: &[u8]) -> Result<()> {
         let input = StreamInput::new(object, 0..object.len(), 0)?;
         // To collect positions, nothing is skipped by its byte count.
-        Runner::new(Some(self)).position_tags(node, input).map(drop)
+        match Runner::new(Some(self)).position_tags(node, input)?.as_slice() {
+            [] => Ok(()),
+            _ => Err(Error::unsupported("it holds pointers")),
+        }
     }
 
     /// The header of the objects that a description is of.
@@ -372,7 +377,8 @@ mod tests {
         assert_eq!(columns[3], *b"\x01a\x00\x00\x02bc");
         let node = compiler.class_node("vector<Label>", &MemberSelection::all()).unwrap();
         compiler.check_object(&node, &whole).unwrap();
-        assert!(names_process_ids(&node).unwrap());
+        let content = movable_content(&node).unwrap();
+        assert_eq!(content, MovableContent { process_ids: true, clones: false });
         for at in 0..whole.len() {
             assert!(cut(&compiler, &parts, &whole[..at]).is_err());
         }
@@ -446,9 +452,14 @@ mod tests {
     fn a_clones_array_is_cut_into_columns_and_joined() {
         let (compiler, parts) = waves();
         let [Part::Items { place, header, parts }] = parts.as_slice() else { panic!() };
-        let parts = vec![Part::Clones { place: *place, header: header.clone(), parts: parts.clone() }];
+        let parts = vec![Part::Clones {
+            is_named: true,
+            place: *place,
+            header: header.clone(),
+            parts: parts.clone(),
+        }];
         let transposed = clones(0x10, 2, &[0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 7, 0]);
-        assert_eq!(class_of_clones(&transposed).unwrap(), "Wave");
+        assert_eq!(class_of_clones(&transposed, true).unwrap(), "Wave");
         let columns = cut(&compiler, &parts, &transposed).unwrap();
         assert_eq!(columns[..3], [vec![0, 0, 0, 2], vec![0, 0, 0, 1, 0, 0, 0, 0], vec![1, 0, 7, 0]]);
         let places: Vec<&[u8]> = columns.iter().map(Vec::as_slice).collect();

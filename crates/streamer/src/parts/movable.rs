@@ -5,14 +5,23 @@ use crate::node::{CompiledClass, LayoutStep};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// True if values name process ids by number, as references and objects that are referred to do.
+/// What is in values that can be moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MovableContent {
+    /// They name process ids by number, as references and objects that are referred to do.
+    pub process_ids: bool,
+    /// They hold a `TClonesArray`: only the values say of what, and that may have references by position.
+    pub clones: bool,
+}
+
+/// What is in values.
 ///
 /// # Errors
 /// Why values cannot be cut from an object, or put into one: they hold references by position, or nothing
 /// describes them.
-pub fn names_process_ids(node: &Node) -> Result<bool, String> {
+pub fn movable_content(node: &Node) -> Result<MovableContent, String> {
     let mut search = Search::default();
-    search.node(node).map_or(Ok(search.names_process_ids), Err)
+    search.node(node).map_or(Ok(search.found), Err)
 }
 
 /// A search for what cannot be moved.
@@ -20,7 +29,7 @@ pub fn names_process_ids(node: &Node) -> Result<bool, String> {
 struct Search {
     /// The classes that were examined: bases can multiply each other without end.
     met: HashSet<*const CompiledClass>,
-    names_process_ids: bool,
+    found: MovableContent,
 }
 
 impl Search {
@@ -40,9 +49,12 @@ impl Search {
             Node::Pointer(_) | Node::PointerOrObject(..) | Node::Pointers(..) => {
                 Some("it holds pointers".to_owned())
             }
-            Node::Clones(_) => Some("it holds a TClonesArray".to_owned()),
+            Node::Clones(_) => {
+                self.found = MovableContent { process_ids: true, clones: true };
+                None
+            }
             Node::TObject | Node::Bits | Node::Ref | Node::RefArray => {
-                self.names_process_ids = true;
+                self.found.process_ids = true;
                 None
             }
             Node::Opaque(class) | Node::Missing(class) => Some(crate::node::undescribed(class)),

@@ -7,10 +7,11 @@ use crate::interpret::described;
 use crate::write::{BranchShape, Element, LeafShape, shapes_record};
 use crate::{Branch, BranchKind, TTree, TreeOutline};
 use sapwood_core::Result;
-use sapwood_streamer::parts::{Part, names_process_ids};
+use sapwood_streamer::parts::{MovableContent, Part, movable_content};
 use sapwood_streamer::{Compiler, Node};
 use sapwood_tfile::StreamerInfos;
 use splitter::{CLONES, COLLECTION, Reason, SPLIT, Splitter, WHOLE};
+use std::collections::HashMap;
 
 /// The checksum and the version of `TClonesArray`.
 const CLONES_CLASS: (u32, i32) = (0xb6c0_ca63, 4);
@@ -23,12 +24,16 @@ pub struct ObjectBranches {
     parts: Vec<Part>,
     /// The whole object.
     whole: Node,
-    names_process_ids: bool,
+    content: MovableContent,
 }
+
+/// The classes of the items of each `TClonesArray` in an object, by the name of the member; that of one that is itself the
+/// object has no name.
+pub type ItemClasses = HashMap<String, String>;
 
 impl ObjectBranches {
     /// The branches at a split `level` of the object that a top-level branch (by its index) and its sub-branches hold;
-    /// `items` is the class of the items of an unsplit `TClonesArray`, which only its entries name.
+    /// `items` are the classes that only the entries of an unsplit object name.
     ///
     /// # Errors
     /// Why the object cannot be split, or put together.
@@ -36,12 +41,12 @@ impl ObjectBranches {
         tree: &TTree,
         branch: usize,
         compiler: &Compiler,
-        items: Option<&str>,
+        items: &ItemClasses,
         level: i32,
     ) -> Result<ObjectBranches, Reason> {
         let unknown = || "it is not an object that ROOT splits".to_owned();
         let top = tree.branches.get(branch).ok_or_else(unknown)?;
-        if let Some(items) = clones_class(top, items) {
+        if let Some(items) = clones_class(top, items.get("").map(String::as_str)) {
             return ObjectBranches::of_clones(top, items, compiler, level);
         }
         if is_whole_clones(top) {
@@ -54,8 +59,8 @@ impl ObjectBranches {
         let class = element.class_name.as_str();
         let info = described(element, compiler.streamers());
         let whole = compiler.whole(class, info, &[]).map_err(|error| error.message().to_owned())?.node;
-        let names_process_ids = names_process_ids(&whole)?;
-        let mut splitter = Splitter::new(compiler);
+        let content = movable_content(&whole)?;
+        let mut splitter = Splitter::new(compiler, items);
         let object = whole.clone();
         let (header, name) = (
             Element {
@@ -88,7 +93,7 @@ impl ObjectBranches {
             }
             _ => vec![splitter.whole(name, Element { split_level: 0, ..header }, whole)],
         };
-        Ok(ObjectBranches { shapes: splitter.shapes, parts, whole: object, names_process_ids })
+        Ok(ObjectBranches { shapes: splitter.shapes, parts, whole: object, content })
     }
 
     /// The branches of a `TClonesArray`.
@@ -98,11 +103,12 @@ impl ObjectBranches {
         compiler: &Compiler,
         level: i32,
     ) -> Result<ObjectBranches, Reason> {
-        let mut splitter = Splitter::new(compiler);
+        let no_items = ItemClasses::new();
+        let mut splitter = Splitter::new(compiler, &no_items);
         let info = splitter.described(items);
         let info = info.ok_or_else(|| format!("the file does not describe one version of {items}"))?;
         let item = compiler.whole(items, Some(info), &[]).map_err(|error| error.message().to_owned())?;
-        let names_process_ids = names_process_ids(&item.node)?;
+        let content = MovableContent { clones: true, ..movable_content(&item.node)? };
         let whole = compiler.named_object("TClonesArray", &[]).map_err(|error| error.message().to_owned())?;
         let (checksum, version) = match &top.kind {
             BranchKind::Element(element) => (element.checksum, element.class_version),
@@ -122,11 +128,11 @@ impl ObjectBranches {
         let (name, node) = (top.name.as_str(), whole.node);
         let part = if level > 0 {
             let place = splitter.add(name, element, None, None);
-            splitter.clones(name, place, info, level)?
+            splitter.clones(name, (true, place), info, level)?
         } else {
             splitter.whole_clones(name, element, node.clone())
         };
-        Ok(ObjectBranches { shapes: splitter.shapes, parts: vec![part], whole: node, names_process_ids })
+        Ok(ObjectBranches { shapes: splitter.shapes, parts: vec![part], whole: node, content })
     }
 
     /// Number of branches.
@@ -141,7 +147,12 @@ impl ObjectBranches {
 
     /// True if its bytes may name process ids by number: it may be referred to, or refer to others.
     pub fn names_process_ids(&self) -> bool {
-        self.names_process_ids
+        self.content.process_ids
+    }
+
+    /// True if it holds a `TClonesArray`, so that every object must be checked.
+    pub fn has_clones(&self) -> bool {
+        self.content.clones
     }
 
     /// Reads the bytes of a whole object.
@@ -234,6 +245,15 @@ fn clones_class<'b>(top: &'b Branch, items: Option<&'b str>) -> Option<&'b str> 
     }
 }
 
+/// The members of a top-level object that are each a `TClonesArray`: their indices in its class, and their names.
+pub fn clones_members(branch: &Branch, compiler: &Compiler) -> Vec<(i32, String)> {
+    let BranchKind::Element(element) = &branch.kind else { return Vec::new() };
+    let info = described(element, compiler.streamers()).filter(|info| info.name == element.class_name);
+    let elements = info.filter(|_| element.element_type == 0).into_iter().flat_map(|info| &info.elements);
+    let members = elements.enumerate().filter(|(_, member)| splitter::is_clones(member));
+    members.filter_map(|(index, member)| Some((i32::try_from(index).ok()?, member.name.clone()))).collect()
+}
+
 /// True for a branch of a `TClonesArray` that is not split.
 pub fn is_whole_clones(branch: &Branch) -> bool {
     matches!(&branch.kind, BranchKind::Object { class_name } if class_name == "TClonesArray")
@@ -304,8 +324,8 @@ mod tests {
             branches: vec![branch],
             hidden: Vec::new(),
         };
-        let why = ObjectBranches::new(&tree, 0, &compiler, None, 99).unwrap_err();
+        let why = ObjectBranches::new(&tree, 0, &compiler, &ItemClasses::new(), 99).unwrap_err();
         assert_eq!(why, "its classes have too many members and bases");
-        assert_eq!(ObjectBranches::new(&tree, 0, &compiler, None, 0).unwrap().len(), 1);
+        assert_eq!(ObjectBranches::new(&tree, 0, &compiler, &ItemClasses::new(), 0).unwrap().len(), 1);
     }
 }

@@ -1,7 +1,8 @@
 //! Which branches `TTree::Branch` makes for an object at a split level, and which bytes of the object each of them holds.
 
+use super::ItemClasses;
 use crate::write::{BranchShape, Element, LeafShape};
-use sapwood_streamer::parts::{ClassHeader, Part};
+use sapwood_streamer::parts::{ClassHeader, Part, movable_content};
 use sapwood_streamer::{Compiler, Node};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
@@ -27,6 +28,8 @@ const INT: i32 = 3;
 /// Type codes of the members of `TObject`.
 const UNSIGNED: i32 = 13;
 const BITS: i32 = 15;
+/// The type code of pointers that are never null.
+const INLINE: i32 = 63;
 /// Type codes of `TObject` and `TNamed`.
 const OF_ROOT: [i32; 2] = [66, 67];
 /// Type codes of `Double32_t` and `Float16_t`.
@@ -39,6 +42,7 @@ pub(super) type Reason = String;
 /// Makes the branches of one object.
 pub(super) struct Splitter<'a> {
     compiler: &'a Compiler,
+    items: &'a ItemClasses,
     pub(super) shapes: Vec<BranchShape>,
     /// Elements of classes that may still be visited.
     left: usize,
@@ -48,8 +52,8 @@ pub(super) struct Splitter<'a> {
 const MOST_ELEMENTS: usize = 100_000;
 
 impl<'a> Splitter<'a> {
-    pub(super) fn new(compiler: &'a Compiler) -> Self {
-        Splitter { compiler, shapes: Vec::new(), left: MOST_ELEMENTS }
+    pub(super) fn new(compiler: &'a Compiler, items: &'a ItemClasses) -> Self {
+        Splitter { compiler, items, shapes: Vec::new(), left: MOST_ELEMENTS }
     }
 
     /// The elements of a class of which objects have bytes, with their indices.
@@ -148,12 +152,12 @@ impl<'a> Splitter<'a> {
     pub(super) fn clones(
         &mut self,
         name: &str,
-        place: usize,
+        (items_are_named, place): (bool, usize),
         info: &'a StreamerInfo,
         level: i32,
     ) -> Result<Part, Reason> {
         let parts = self.members(name, &info.name, info, level, place, Some(place))?;
-        Ok(Part::Clones { place, header: self.header(info), parts })
+        Ok(Part::Clones { is_named: items_are_named, place, header: self.header(info), parts })
     }
 
     /// The members of a split top-level object.
@@ -201,6 +205,9 @@ impl<'a> Splitter<'a> {
                 prefix => format!("{prefix}.{}", full_name(element)),
             };
             let member = Member { info, index, element, parent };
+            if is_clones(element) {
+                return Err("it holds a TClonesArray in another object".to_owned());
+            }
             let part = match (&element.kind, items) {
                 (ElementKind::Base { .. }, _) => match self.base(&member)? {
                     None => self.leaf(&name, &member, 0, above, items)?,
@@ -269,6 +276,17 @@ impl<'a> Splitter<'a> {
                 };
                 let place = self.add(name, element(COLLECTION, &items.name), Some(above), None);
                 self.items(name, place, items, level)
+            }
+            _ if level > 0 && is_clones(member.element) => {
+                let info = self.items.get(&member.element.name).and_then(|class| self.described(class));
+                let info = info.ok_or("nothing describes what is in a TClonesArray")?;
+                let item = self.compiler.whole(&info.name, Some(info), &[]);
+                movable_content(&item.map_err(|error| error.message().to_owned())?.node)?;
+                let place = self.add(name, element(CLONES, &info.name), Some(above), None);
+                if let Some(shape) = self.shapes.get_mut(place) {
+                    shape.is_fixed = true;
+                }
+                self.clones(name, (false, place), info, level)
             }
             ElementKind::Object | ElementKind::ObjectAny if level > 0 && !is_of_root(member.element) => {
                 let Some(class) = self.class_of(&member)? else {
@@ -477,6 +495,16 @@ fn is_absent(element: &StreamerElement) -> bool {
 /// True for a `TObject` or `TNamed`, which its own streamer writes.
 fn is_of_root(element: &StreamerElement) -> bool {
     OF_ROOT.contains(&element.type_code)
+}
+
+/// True for a `TClonesArray`, and for a pointer to one that is never null.
+pub(super) fn is_clones(element: &StreamerElement) -> bool {
+    let is_object = match element.kind {
+        ElementKind::Object => true,
+        ElementKind::ObjectPointer => element.type_code == INLINE,
+        _ => false,
+    };
+    is_object && element.type_name.trim_end_matches('*') == "TClonesArray" && element.array_dims.is_empty()
 }
 
 /// True if the comment of a member forbids splitting, or it is an array of objects.
