@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 LIBRARIES = (
-    "Core RIO Tree TreePlayer ROOTDataFrame ROOTVecOps ROOTNTuple ROOTNTupleUtil Hist MathCore Thread Imt"
+    "Core RIO Tree TreePlayer ROOTDataFrame ROOTVecOps ROOTNTuple ROOTNTupleUtil Hist MathCore Physics Thread Imt"
 )
 
 

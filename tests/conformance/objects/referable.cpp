@@ -9,7 +9,7 @@ void Set(Digi &s, int i) { Set(static_cast<Hit &>(s), i); s.charges.assign(i % 3
 void Set(TNamed &n, int i) { n.SetNameTitle(i % 3 ? Form("name%d", i) : "", i % 5 == 4 ? std::string(300, 't').c_str() : Form("title %d", i)); if (i % 4 == 3) n.SetBit(1 << 15); }
 void Set(Label &l, int i) { Set(static_cast<TNamed &>(l), i); l.code = -i; }
 void Set(Pad &p, int i) { p.x = i; p.y = -i; p.row = i; p.SetUniqueID(i + 7); }
-void Set(Cell &c, int i) { Set(c.hit, i); Set(c.label, i + 1); Set(c.named, i + 2); Set(c.pad, i + 3); c.mark.SetUniqueID(i + 4); c.time = 0.125 * i; c.seed = &c.hit; }
+void Set(Cell &c, int i) { Set(c.hit, i); Set(c.label, i + 1); Set(c.named, i + 2); Set(c.pad, i + 3); c.mark.SetUniqueID(i + 4); c.time = 0.125 * i; c.momentum.SetXYZT(i, 2 * i, 3 * i, 4 * i); c.seed = &c.hit; }
 template <class T> void Set(std::vector<T> &v, int n, int i) { v.clear(); v.resize(n); for (int k = 0; k < n; ++k) Set(v[k], i + k); }
 template <class T> TBranch* AddBranch(TTree &tree, const char *name, T &object, int level) { return tree.Branch(name, &object, 32000, level); }
 void Write(const char *path, int level)
@@ -37,6 +37,8 @@ void Write(const char *path, int level)
       event->SetUniqueID(i); bare->value = i * 3; holder->bare = *bare; holder->code = i; 
       Set(event->hits, i % 4, i); Set(event->digis, 1 + i % 2, i); Set(event->labels, (i + 1) % 4, i); Set(event->pads, i % 2, i);
       Set(event->cells, i % 3, i); Set(event->names, i % 3, i);
+      event->sum.SetXYZT(1, i, 2, 3 * i);
+      event->points.assign(i % 3, TVector3(i, 1, 2));
       event->leading = event->hits.empty() ? nullptr : &event->hits.back();
       for (auto &hit : event->hits) event->all.Add(&hit);
       Set(*run, i); run->number = i; Set(run->labels, i % 3, i);

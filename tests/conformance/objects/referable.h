@@ -7,6 +7,8 @@
 #include <TObject.h>
 #include <TRef.h>
 #include <TRefArray.h>
+#include <TVector3.h>
+#include <TLorentzVector.h>
 
 namespace referable {
 struct Hit : public TObject {
@@ -43,6 +45,7 @@ struct Cell {
    TRef seed;
    TObject mark;
    Double32_t time = 0;
+   TLorentzVector momentum;
 };
 struct Holder {
    Bare bare;
@@ -60,6 +63,8 @@ struct Event : public TObject {
    std::vector<Pad> pads;
    std::vector<Cell> cells;
    std::vector<TNamed> names;
+   TLorentzVector sum;
+   std::vector<TVector3> points;
    TRef leading;
    TRefArray all;
    ClassDef(Event, 4)

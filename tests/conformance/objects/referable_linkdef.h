@@ -20,4 +20,5 @@
 #pragma link C++ class std::vector<referable::Pad>+;
 #pragma link C++ class std::vector<referable::Cell>+;
 #pragma link C++ class std::vector<TNamed>+;
+#pragma link C++ class std::vector<TVector3>+;
 #endif

@@ -36,6 +36,9 @@ const OF_ROOT: [i32; 2] = [66, 67];
 const DOUBLE32: i32 = 9;
 const FLOAT16: i32 = 19;
 
+/// Classes that ROOT never splits, because their streamers are written by hand. They write what is described.
+const NEVER_SPLIT: [&str; 3] = ["TVector2", "TVector3", "TLorentzVector"];
+
 /// Why an object stays as it is.
 pub(super) type Reason = String;
 
@@ -414,7 +417,7 @@ impl<'a> Splitter<'a> {
     pub(super) fn items_of(&self, node: &Node) -> Option<&'a StreamerInfo> {
         let Node::Collection(collection) = node else { return None };
         let class = collection.items_class()?;
-        self.described(class.name()).filter(|_| class.has_fields())
+        self.described(class.name()).filter(|_| class.has_fields() && can_split(class.name()))
     }
 
     /// The description of a base class, and whether it has members; `None` if it stays whole.
@@ -439,7 +442,9 @@ impl<'a> Splitter<'a> {
     /// The class of a member that is an object; `None` if it stays whole.
     fn class_of(&self, member: &Member<'a, '_>) -> Result<Option<&'a StreamerInfo>, Reason> {
         Ok(match self.node(member)? {
-            Node::Object(class) if !is_kept_whole(member.element) && class.has_fields() => {
+            Node::Object(class)
+                if !is_kept_whole(member.element) && class.has_fields() && can_split(class.name()) =>
+            {
                 self.described(class.name())
             }
             Node::TObject => Some(self.tobject()?),
@@ -495,6 +500,11 @@ fn is_absent(element: &StreamerElement) -> bool {
 /// True for a `TObject` or `TNamed`, which its own streamer writes.
 fn is_of_root(element: &StreamerElement) -> bool {
     OF_ROOT.contains(&element.type_code)
+}
+
+/// False for classes that ROOT never splits.
+pub(super) fn can_split(class: &str) -> bool {
+    !NEVER_SPLIT.contains(&class)
 }
 
 /// True for a `TClonesArray`, and for a pointer to one that is never null.
