@@ -3,6 +3,7 @@
 use super::shape::BranchShape;
 use sapwood_core::Result;
 use sapwood_tfile::write::RecordBuffer;
+use std::collections::{HashMap, HashSet};
 
 /// `TObject::kMustCleanup`, which trees have.
 const MUST_CLEANUP: u32 = 1 << 3;
@@ -53,6 +54,8 @@ pub(super) struct TreeState<'a> {
 struct ObjectIds {
     branches: Vec<u32>,
     leaves: Vec<Option<u32>>,
+    /// The branches directly under each, and at the top.
+    below: HashMap<Option<usize>, Vec<usize>>,
 }
 
 /// Writes the payload of the tree's record.
@@ -89,7 +92,11 @@ pub(super) fn put(buffer: &mut RecordBuffer, tree: &TreeState<'_>) {
         buffer.u8(0); // fClusterSize
         io_features(buffer);
         let count = tree.branches.len();
-        let mut known = ObjectIds { branches: vec![0; count], leaves: vec![None; count] };
+        let mut below: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
+        for (place, branch) in tree.branches.iter().enumerate() {
+            below.entry(branch.shape.above).or_default().push(place);
+        }
+        let mut known = ObjectIds { branches: vec![0; count], leaves: vec![None; count], below };
         branch_slots(buffer, tree, None, &mut known);
         let leaves: Vec<u32> = known.leaves.into_iter().flatten().collect();
         buffer.tobjarray(leaves.len(), |buffer| leaves.iter().for_each(|leaf| buffer.reference(*leaf)));
@@ -105,7 +112,7 @@ pub(super) fn put(buffer: &mut RecordBuffer, tree: &TreeState<'_>) {
 /// # Errors
 /// `Limit` if it is too long.
 pub(crate) fn shapes_record(shapes: Vec<BranchShape>) -> Result<Vec<u8>> {
-    let counts: Vec<usize> = shapes.iter().filter_map(|shape| shape.counter).collect();
+    let counts: HashSet<usize> = shapes.iter().filter_map(|shape| shape.counter).collect();
     let branches = shapes.into_iter().enumerate().map(|(place, shape)| BranchState {
         shape,
         baskets: &[],
@@ -143,11 +150,12 @@ fn branch_slots(
     above: Option<usize>,
     known: &mut ObjectIds,
 ) {
-    let branches = tree.branches.iter().enumerate();
-    let below: Vec<_> = branches.filter(|(_, branch)| branch.shape.above == above).collect();
+    let below = known.below.remove(&above).unwrap_or_default();
     buffer.tobjarray(below.len(), |buffer| {
-        for (place, branch) in below {
-            branch_slot(buffer, tree, (place, branch), known);
+        for place in below {
+            if let Some(branch) = tree.branches.get(place) {
+                branch_slot(buffer, tree, (place, branch), known);
+            }
         }
     });
 }
