@@ -9,7 +9,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 LIBRARIES = (
-    "Core RIO Tree TreePlayer ROOTDataFrame ROOTVecOps ROOTNTuple ROOTNTupleUtil Hist MathCore Physics Thread Imt"
+    "Core RIO Tree TreePlayer ROOTDataFrame ROOTVecOps ROOTNTuple ROOTNTupleUtil Hist MathCore Physics "
+    "Thread Imt"
 )
 
 

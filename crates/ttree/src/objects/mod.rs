@@ -1,7 +1,10 @@
 //! The branches of an object at a split level, as `TTree::Branch` makes them (root-io-spec Splitting §1-4), and which
 //! bytes of the object each of them holds.
 
+mod elements;
 mod splitter;
+
+pub use splitter::ItemClasses;
 
 use crate::interpret::described;
 use crate::write::{BranchShape, Element, LeafShape, shapes_record};
@@ -11,7 +14,6 @@ use sapwood_streamer::parts::{MovableContent, Part, movable_content};
 use sapwood_streamer::{Compiler, Node};
 use sapwood_tfile::StreamerInfos;
 use splitter::{CLONES, COLLECTION, Reason, SPLIT, Splitter, WHOLE};
-use std::collections::HashMap;
 
 /// The checksum and the version of `TClonesArray`.
 const CLONES_CLASS: (u32, i32) = (0xb6c0_ca63, 4);
@@ -26,10 +28,6 @@ pub struct ObjectBranches {
     whole: Node,
     content: MovableContent,
 }
-
-/// The classes of the items of each `TClonesArray` in an object, by the name of the member; that of one that is itself the
-/// object has no name.
-pub type ItemClasses = HashMap<String, String>;
 
 impl ObjectBranches {
     /// The branches at a split `level` of the object that a top-level branch (by its index) and its sub-branches hold;
@@ -250,7 +248,7 @@ pub fn clones_members(branch: &Branch, compiler: &Compiler) -> Vec<(i32, String)
     let BranchKind::Element(element) = &branch.kind else { return Vec::new() };
     let info = described(element, compiler.streamers()).filter(|info| info.name == element.class_name);
     let elements = info.filter(|_| element.element_type == 0).into_iter().flat_map(|info| &info.elements);
-    let members = elements.enumerate().filter(|(_, member)| splitter::is_clones(member));
+    let members = elements.enumerate().filter(|(_, member)| elements::is_clones(member));
     members.filter_map(|(index, member)| Some((i32::try_from(index).ok()?, member.name.clone()))).collect()
 }
 

@@ -1,10 +1,11 @@
 //! Which branches `TTree::Branch` makes for an object at a split level, and which bytes of the object each of them holds.
 
-use super::ItemClasses;
+use super::elements::{can_split, full_name, is_absent, is_clones, is_kept_whole, is_of_root};
 use crate::write::{BranchShape, Element, LeafShape};
 use sapwood_streamer::parts::{ClassHeader, Part, movable_content};
 use sapwood_streamer::{Compiler, Node};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
+use std::collections::HashMap;
 
 /// `TBranchElement::fType` (TBranchElement §3).
 const BASE: i32 = 1;
@@ -28,16 +29,13 @@ const INT: i32 = 3;
 /// Type codes of the members of `TObject`.
 const UNSIGNED: i32 = 13;
 const BITS: i32 = 15;
-/// The type code of pointers that are never null.
-const INLINE: i32 = 63;
-/// Type codes of `TObject` and `TNamed`.
-const OF_ROOT: [i32; 2] = [66, 67];
 /// Type codes of `Double32_t` and `Float16_t`.
 const DOUBLE32: i32 = 9;
 const FLOAT16: i32 = 19;
 
-/// Classes that ROOT never splits, because their streamers are written by hand. They write what is described.
-const NEVER_SPLIT: [&str; 3] = ["TVector2", "TVector3", "TLorentzVector"];
+/// The classes of the items of each `TClonesArray` in an object, by the name of the member; that of one that is itself the
+/// object has no name.
+pub type ItemClasses = HashMap<String, String>;
 
 /// Why an object stays as it is.
 pub(super) type Reason = String;
@@ -484,40 +482,4 @@ impl Member<'_, '_> {
             split_level: level.clamp(0, ALL_LEVELS),
         }
     }
-}
-
-/// The member's name with its dimensions.
-fn full_name(element: &StreamerElement) -> String {
-    let dims: String = element.array_dims.iter().map(|size| format!("[{size}]")).collect();
-    format!("{}{dims}", element.name)
-}
-
-/// True if objects have no bytes of the element.
-fn is_absent(element: &StreamerElement) -> bool {
-    element.kind == ElementKind::Artificial || element.type_code < 0
-}
-
-/// True for a `TObject` or `TNamed`, which its own streamer writes.
-fn is_of_root(element: &StreamerElement) -> bool {
-    OF_ROOT.contains(&element.type_code)
-}
-
-/// False for classes that ROOT never splits.
-pub(super) fn can_split(class: &str) -> bool {
-    !NEVER_SPLIT.contains(&class)
-}
-
-/// True for a `TClonesArray`, and for a pointer to one that is never null.
-pub(super) fn is_clones(element: &StreamerElement) -> bool {
-    let is_object = match element.kind {
-        ElementKind::Object => true,
-        ElementKind::ObjectPointer => element.type_code == INLINE,
-        _ => false,
-    };
-    is_object && element.type_name.trim_end_matches('*') == "TClonesArray" && element.array_dims.is_empty()
-}
-
-/// True if the comment of a member forbids splitting, or it is an array of objects.
-fn is_kept_whole(element: &StreamerElement) -> bool {
-    element.title.starts_with("||") || !element.array_dims.is_empty()
 }
