@@ -140,3 +140,16 @@ def test_references_of_several_processes_are_not_mixed_up(tmp_path: Path) -> Non
     with pytest.raises(UnsupportedTypeError, match="by the process ids of a merged file"):
         sapwood.merge([one, other], tmp_path / "both.root", split=99)
     sapwood.merge([one, other], tmp_path / "whole.root")
+
+
+def test_selected_entries_of_several_files_are_converted(levels: Levels, tmp_path: Path) -> None:
+    for before, after in ((0, 99), (99, 0)):
+        out, whole = tmp_path / f"{before}.root", values(levels.paths[after])
+        sapwood.merge([levels.paths[before]] * 2, out, split=after, cluster_entries=4)
+        merged = values(out)
+        sapwood.repack(levels.paths[before], out, split=after, entry_start=2, entry_stop=5, overwrite=True)
+        selected = values(out)
+        for name, value in whole.items():
+            if not name.startswith(kept(levels, after)):
+                assert merged[name] == value * 2, name
+                assert selected[name] == value[2:5], name
