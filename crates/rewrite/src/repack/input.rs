@@ -5,8 +5,8 @@ use sapwood_root::{File, KeyRecord, RNTUPLES, RootFile, TreeRecord, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
 use sapwood_ttree::{
-    Branch, BranchKind, ItemClasses, Layout, LeafKind, Meaning, ObjectBranches, References, TTree, TreeOutline,
-    interpret,
+    Branch, BranchKind, ItemClasses, Layout, LeafKind, Meaning, ObjectBranches, References, TTree,
+    TreeOutline, interpret,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
