@@ -409,13 +409,11 @@ impl TreePlan {
                     if let (Some(here), Some(there)) = (here, there)
                         && here != there
                     {
-                        let types = (other.typename(branch), first.typename(place));
                         // The same types may be stored in different ways.
-                        let text = match types {
-                            (Some(there), Some(here)) if there != here => format!("{there}, not {here}"),
-                            _ => format!("{there}, not {here}"),
-                        };
-                        differences.push((Some(place), format!("{path} is {text}")));
+                        let types = first.typename(place).zip(other.typename(branch));
+                        let types = types.filter(|(here, there)| here != there);
+                        let (here, there) = types.unwrap_or_else(|| (here.clone(), there.clone()));
+                        differences.push((Some(place), format!("{path} is {there}, not {here}")));
                     }
                 }
             }

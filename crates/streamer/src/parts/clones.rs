@@ -5,6 +5,7 @@ use super::{COLLECTION_VERSION, ClassHeader, ObjectCutter, Part, close_frame, sh
 use crate::StreamInput;
 use crate::run::collection::ClonesHead;
 use sapwood_core::{Error, Result};
+use sapwood_tfile::write::RecordBuffer;
 
 /// The class and its version.
 const CLASS: &str = "TClonesArray";
@@ -87,16 +88,20 @@ impl Joiner<'_> {
     ) -> Result<()> {
         let number = super::join::number_of(places, place)?;
         if is_named {
-            put_text(out, CLASS)?;
-            out.push(0);
+            let mut name = RecordBuffer::new(0);
+            name.tstring(CLASS);
+            name.u8(0);
+            out.extend(name.finish()?);
         }
         let at = open_frame(out);
-        out.extend(VERSION.to_be_bytes());
-        out.extend(OBJECT);
-        put_text(out, &format!("{}s", header.name))?;
-        put_text(out, &format!("{};{}", header.name, header.version))?;
-        out.extend(number.to_be_bytes());
-        out.extend([0; 4]); // fLowerBound
+        let mut head = RecordBuffer::new(0);
+        head.u16(VERSION);
+        head.bytes(&OBJECT);
+        head.tstring(&format!("{}s", header.name));
+        head.tstring(&format!("{};{}", header.name, header.version));
+        head.u32(number);
+        head.u32(0); // fLowerBound
+        out.extend(head.finish()?);
         match number {
             0 => no_items(parts, places, out)?,
             _ => self.columns(parts, number as usize, places, out)?,
@@ -124,19 +129,5 @@ fn no_items(parts: &[Part], places: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
             }
         }
     }
-    Ok(())
-}
-
-/// A counted string (Conventions §5.1).
-fn put_text(out: &mut Vec<u8>, text: &str) -> Result<()> {
-    let too_long = |_| Error::unsupported("the name of a class is too long");
-    match u8::try_from(text.len()) {
-        Ok(len) if len < 255 => out.push(len),
-        _ => {
-            out.push(255);
-            out.extend(u32::try_from(text.len()).map_err(too_long)?.to_be_bytes());
-        }
-    }
-    out.extend_from_slice(text.as_bytes());
     Ok(())
 }
