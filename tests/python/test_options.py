@@ -42,6 +42,27 @@ def test_the_core_refuses_unknown_options(options: Any) -> None:
         options(1)
 
 
+@pytest.mark.parametrize(
+    ("call", "option", "meant"),
+    [
+        (sapwood.repack, "filter_name", "; did you mean 'keep'?"),
+        (sapwood.merge, "filter_name", ""),
+        (sapwood.merge, "level", "; did you mean 'compression'?"),
+        (sapwood.iterate, "columns", "; did you mean 'expressions'?"),
+        (sapwood.concatenate, "entrystop", "; did you mean 'entry_stop'?"),
+        (sapwood.open, "heders", "; did you mean 'headers'?"),
+    ],
+)
+def test_an_unknown_option_names_the_function_and_what_may_be_meant(
+    call: Any, option: str, meant: str, tmp_path: Path
+) -> None:
+    writes = call in (sapwood.repack, sapwood.merge)
+    arguments = ["in.root", tmp_path / "out.root"] if writes else ["in.root:t"]
+    with pytest.raises(TypeError) as caught:
+        list(call(*arguments, **{option: "x"}))
+    assert str(caught.value) == f"{call.__name__} has no option {option!r}{meant}"
+
+
 def test_the_core_refuses_options_of_other_types() -> None:
     untyped: Any = _core
     with pytest.raises(TypeError):

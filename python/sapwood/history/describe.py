@@ -47,7 +47,7 @@ def describe(
         KeyInFileError: the version does not exist, or has expired.
     """
     named = f"v{version}" if isinstance(version, int) else version
-    settings, place = open_options(deadline, None, options), place_of(url)
+    settings, place = open_options(deadline, None, options, describe), place_of(url)
     database = log_of(log, place, settings)
     with core_errors():
         text = _core.describe_dataset(place, named, sizes, settings.deadline, settings.for_core(), database)
@@ -76,7 +76,7 @@ def log(
     Raises:
         FileNotFoundError: there is no dataset at this URL.
     """
-    settings, place = open_options(deadline, None, options), place_of(url)
+    settings, place = open_options(deadline, None, options, log), place_of(url)
     database = log_of(log, place, settings)
     with core_errors():
         text = _core.dataset_log(place, after, settings.deadline, settings.for_core(), database)

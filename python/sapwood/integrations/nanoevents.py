@@ -91,7 +91,7 @@ def nanoevents(
         raise UsageError("'entry_start' and 'entry_stop' apply to one tree; for files, use 'steps'")
     use = CarriedUse("nanoevents", lazy_options(columns, profile, caching, None, None), ALL)
     loop = LoopOptions(allow_missing, on_error, resume, progress)
-    touched = TouchedFiles(files, open_options(deadline, threads, options), loop, use)
+    touched = TouchedFiles(files, open_options(deadline, threads, options, nanoevents), loop, use)
 
     def read(file: OpeningFile) -> Iterator[Any]:
         for reader in touched.readers(file):

@@ -77,7 +77,7 @@ def iterate(
         ``report=True``, pairs of arrays and a :class:`sapwood.Report`. Its ``report()`` is a
         :class:`sapwood.LoopReport`, and ``state`` is a dict that a checkpoint keeps.
     """
-    settings = open_options(deadline, threads, options)
+    settings = open_options(deadline, threads, options, iterate)
     loop = LoopOptions(allow_missing, on_error, resume, progress)
     chosen = library_named(library)
     filters = Filters(filter_name, filter_typename, filter_branch)
@@ -149,7 +149,7 @@ def concatenate(
     Raises:
         UsageError: no file has the requested tree and branches.
     """
-    settings = open_options(deadline, threads, options)
+    settings = open_options(deadline, threads, options, concatenate)
     specs = specs_of(files, settings)
     chosen = library_named(library)
     filters = Filters(filter_name, filter_typename, filter_branch)
@@ -195,7 +195,7 @@ def num_entries(
         deadline: seconds that opening a file may take.
         options: as in :func:`sapwood.open`.
     """
-    settings = open_options(deadline, None, options)
+    settings = open_options(deadline, None, options, num_entries)
     for file in opened_files(specs_of(files, settings), settings, False):
         source = file.source
         yield source.file.file_path, source.object_path, source.tree.num_entries

@@ -87,7 +87,7 @@ def events(
         Filters(filter_name, filter_typename, filter_branch),
     )
     loop = LoopOptions(allow_missing, on_error, resume, progress)
-    return FileEvents(TouchedFiles(files, open_options(deadline, threads, options), loop, use))
+    return FileEvents(TouchedFiles(files, open_options(deadline, threads, options, events), loop, use))
 
 
 def lazy(
@@ -128,7 +128,7 @@ def lazy(
         Filters(filter_name, filter_typename, filter_branch),
     )
     loop = LoopOptions(allow_missing, on_error, resume, progress)
-    touched = TouchedFiles(files, open_options(deadline, threads, options), loop, use)
+    touched = TouchedFiles(files, open_options(deadline, threads, options, lazy), loop, use)
     known: dict[tuple[str, str], VirtualRecords] = {}
 
     def read(file: OpeningFile) -> Iterator[Any]:

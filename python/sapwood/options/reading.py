@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -61,6 +62,20 @@ WITHOUT_SECRETS = (
 """Why an object that would send secrets to another process is not pickled, and what to do."""
 
 _OTHER_NAMES = {"bases": "storage_rules"}
+
+# What other functions and libraries call an option, and what it may be called here.
+_MEANT = {
+    **dict.fromkeys(
+        ("columns", "branches", "fields", "filter_name", "filter_branch"), ("keep", "expressions")
+    ),
+    **dict.fromkeys(("algorithm", "codec", "compression_level", "level"), ("compression",)),
+    **dict.fromkeys(("selection", "where"), ("cut",)),
+    **dict.fromkeys(("entries", "entrystart", "start"), ("entry_start",)),
+    **dict.fromkeys(("entrystop", "stop", "max_events", "nentries"), ("entry_stop",)),
+    **dict.fromkeys(("batch_size", "chunk_size", "chunksize", "chunks", "entrysteps"), ("step_size",)),
+    **dict.fromkeys(("treename", "tree_name", "treepath"), ("tree", "trees")),
+    "mode": ("overwrite",),
+}
 
 
 @dataclass(frozen=True)
@@ -164,8 +179,13 @@ class OpenOptions:
         return self.threads if threads is None else check_threads(threads)
 
 
-def open_options(deadline: float | None, threads: int | None, options: Mapping[str, Any]) -> OpenOptions:
-    """Checks the arguments of :func:`sapwood.open`."""
+def open_options(
+    deadline: float | None,
+    threads: int | None,
+    options: Mapping[str, Any],
+    function: Callable[..., Any] | None = None,
+) -> OpenOptions:
+    """Checks the arguments of :func:`sapwood.open`, which ``function`` takes beside its own."""
     checked: dict[str, Any] = {}
     storage: dict[str, Any] = {}
     blocks: dict[str, Any] = {}
@@ -181,7 +201,7 @@ def open_options(deadline: float | None, threads: int | None, options: Mapping[s
         elif name in STORAGE_NAMES:
             storage[name] = value
         elif name not in _WITHOUT_EFFECT:
-            raise _unknown(name)
+            raise _unknown(name, function)
     if threads is None and os.environ.get("SAPWOOD_THREADS"):
         threads = _environment_threads(os.environ["SAPWOOD_THREADS"])
     if "page_cache" not in checked and os.environ.get("SAPWOOD_PAGE_CACHE"):
@@ -231,10 +251,12 @@ def _positive_seconds(name: str, seconds: Any) -> float:
     return float(seconds)
 
 
-def _unknown(name: str) -> ArgumentTypeError:
-    near = nearest(name, sorted(["deadline", "threads", *OpenKeywords.__annotations__]))
+def _unknown(name: str, function: Callable[..., Any] | None) -> ArgumentTypeError:
+    own = [] if function is None else list(inspect.signature(function).parameters)
+    known = sorted({"deadline", "threads", *OpenKeywords.__annotations__, *own})
+    near = [meant for meant in _MEANT.get(name, ()) if meant in known] or nearest(name, known, cutoff=0.6)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return ArgumentTypeError(f"open has no option {name!r}{hint}")
+    return ArgumentTypeError(f"{getattr(function, '__name__', 'open')} has no option {name!r}{hint}")
 
 
 def _page_cache(name: str, value: Any) -> str:

@@ -116,7 +116,7 @@ def replay(
     links = None if source is not None else _links(recording["links"], default, servers or {})
     urls = _urls(recording, source)
     replica_links = [_figures(replica, Link(), {}) for replica in replicas]
-    opened = open_options(deadline, None, options)
+    opened = open_options(deadline, None, options, replay)
     reached = opened.for_core()
     with core_errors():
         costs = [

@@ -223,7 +223,7 @@ def verify(
     ...     print(finding.what, finding.entries)
     t;1 x basket 0 (0, 1000)
     """
-    settings = open_options(deadline, threads, options)
+    settings = open_options(deadline, threads, options, verify)
     specs = several_files(files, settings.deadline, settings.for_core())
     named = None if trees is None else check_texts("trees", trees)
     most_findings = check_whole_number("most_findings", most_findings)

@@ -468,7 +468,7 @@ def create(
         UsageError: if there already is a dataset with entries, or no tree is named.
         UnsupportedTypeError: if the trees differ or cannot be split, or the store cannot hold a dataset.
     """
-    opening, place = open_options(deadline, threads, options), place_of(check_dataset(url))
+    opening, place = open_options(deadline, threads, options, create), place_of(check_dataset(url))
     opened = Sources(sources, opening)
     path = tree or opened.tree or opened.first().dataset_tree
     if not isinstance(path, str):

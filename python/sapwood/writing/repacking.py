@@ -153,7 +153,7 @@ def repack(
             hold.
         DeadlineError: the deadline passed.
     """
-    opened = open_options(deadline, threads, options)
+    opened = open_options(deadline, threads, options, repack)
     target = _check_target(target, [source, options.get("replicas")], overwrite, opened)
     with _open_file(source, opened) as file:
         _refuse_sources(target, [file])
@@ -219,7 +219,7 @@ def merge(
     """
     if schema not in ("strict", "intersection"):
         raise UsageError(f"schema must be 'strict' or 'intersection', not {schema!r}")
-    opened = open_options(deadline, threads, options)
+    opened = open_options(deadline, threads, options, merge)
     specs = several_files(sources, opened.deadline, opened.for_core())
     target = _check_target(
         target, [*(spec.file for spec in specs), options.get("replicas")], overwrite, opened

@@ -203,7 +203,7 @@ def plan(
     **options: Unpack[OpenKeywords],
 ) -> Plan:
     """Checks the arguments of a job on many machines; see :func:`sapwood.dask.from_files`."""
-    settings = open_options(deadline, threads, options)
+    settings = open_options(deadline, threads, options, plan)
     # Local globs and directories of servers are listed here; files are not looked at.
     specs = several_files(files, settings.deadline, settings.for_core())
     if tree is not None:

@@ -78,7 +78,7 @@ def arrow_dataset(
         FileNotFoundError: no file matches.
         KeyInFileError: the first file lacks the tree or a column.
     """
-    settings = open_options(deadline, threads, options)
+    settings = open_options(deadline, threads, options, arrow_dataset)
     specs = several_files(files, settings.deadline, settings.for_core())
     if tree is not None:
         specs = [one if one.object_path else replace(one, object_path=tree) for one in specs]

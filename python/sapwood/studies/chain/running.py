@@ -115,7 +115,7 @@ def run(
             ``overwrite``, or a dataset.
         UnsupportedTypeError: the output cannot hold a type of the source.
     """
-    opened = open_options(deadline, threads, options)
+    opened = open_options(deadline, threads, options, run)
     kind, place = check_place(output, [source, options.get("replicas")], overwrite, opened.deadline)
     if chain not in ("read", "full"):
         raise UsageError(f"chain must be 'read' or 'full', not {chain!r}")

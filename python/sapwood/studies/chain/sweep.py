@@ -136,7 +136,7 @@ def measure(
     points = _distinct(itertools.starmap(ChainPoint, every))
     if not points:
         raise UsageError("there is nothing to measure: give at least one value of each setting")
-    open_options(deadline, None, options)
+    open_options(deadline, None, options, measure)
     for output in dict.fromkeys(point.output for point in points):
         check_place(output, [*sources, options.get("replicas")], overwrite, deadline)
     if repeats < 1:
