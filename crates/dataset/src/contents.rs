@@ -125,8 +125,9 @@ impl FileContents for DatasetContents {
         let (tree, origins) = self.view.tree()?;
         let compiler_of = origins.iter().map(|origin| origin.schema).collect();
         let storage = StripeBaskets::new(Arc::clone(&self.view), file.fetcher().clone(), origins);
-        let compilers = self.view.compilers();
-        Ok(TreeTable::new(&found.path, tree, Box::new(storage), compilers, compiler_of))
+        let table = TreeTable::new(&found.path, tree, Box::new(storage), self.view.compilers(), compiler_of);
+        table.branch_types(); // Readers may ask for them at any time.
+        Ok(table)
     }
 
     fn tree_record(&self, call: &mut Call<'_>) -> Result<(TreeRecord, Vec<u64>)> {

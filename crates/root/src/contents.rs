@@ -135,7 +135,9 @@ pub(crate) fn tree_table(
     streamers: &StreamerInfos,
 ) -> Result<TreeTable> {
     let tree = TTree::parse(&key.class_name, &record.payload, record.key_len, file.size(), streamers)?;
-    Ok(file_table(file, path, tree, streamers))
+    let table = file_table(file, path, tree, streamers);
+    table.branch_types(); // Readers may ask for them at any time.
+    Ok(table)
 }
 
 /// A parsed tree of a file, as a table of columns.

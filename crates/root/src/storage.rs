@@ -36,7 +36,7 @@ impl BasketStorage for FileBaskets {
 
     /// Opens the files that hold the baskets, with the options that the tree's own file was opened with.
     fn locate(&self, tree: &TTree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
-        for branch in branches.iter().filter_map(|index| tree.branches.get(*index)) {
+        for branch in branches.iter().filter_map(|index| tree.stored_branch(*index)) {
             let name = &branch.file_name;
             if name.is_empty() || self.position(name).is_some() {
                 continue;
@@ -54,11 +54,11 @@ impl BasketStorage for FileBaskets {
     }
 
     fn baskets<'a>(&'a self, tree: &'a TTree, branch: usize) -> &'a [BasketRef] {
-        tree.branches.get(branch).map(|branch| &*branch.baskets).unwrap_or_default()
+        tree.stored_branch(branch).map(|branch| &*branch.baskets).unwrap_or_default()
     }
 
     fn file(&self, tree: &TTree, branch: usize) -> Result<FileIndex> {
-        match tree.branches.get(branch).map(|branch| branch.file_name.as_str()) {
+        match tree.stored_branch(branch).map(|branch| branch.file_name.as_str()) {
             None | Some("") => Ok(0),
             Some(name) => self
                 .position(name)

@@ -263,6 +263,11 @@ impl BasketRef {
     pub fn end(&self) -> u64 {
         self.first_entry.saturating_add(self.entries)
     }
+
+    /// Bytes that it takes in the file or in the tree's record.
+    pub fn size(&self) -> u64 {
+        self.embedded.as_ref().map_or(self.len, |embedded| embedded.len() as u64)
+    }
 }
 
 impl TTree {

@@ -6,7 +6,8 @@ use sapwood_fetch::Fetcher;
 use sapwood_table::{EntryStatistics, FileIndex};
 use std::fmt::Debug;
 
-/// Where the baskets of a tree are stored: in the file of its record, in others, or in a dataset.
+/// Where the baskets of a tree are stored: in the file of its record, in others, or in a dataset. Branches are those of
+/// [`TTree::stored_branch`].
 pub trait BasketStorage: Debug + Send + Sync {
     /// The URL of the file with the tree's record, without secrets.
     fn url(&self) -> &str;
@@ -17,7 +18,7 @@ pub trait BasketStorage: Debug + Send + Sync {
     /// Those of reading.
     fn locate(&self, tree: &TTree, branches: &[usize], call: &mut Call<'_>) -> Result<()>;
 
-    /// The baskets of a branch that was [located](BasketStorage::locate).
+    /// The baskets that hold entries of a branch that was [located](BasketStorage::locate), in the order of these.
     fn baskets<'a>(&'a self, tree: &'a TTree, branch: usize) -> &'a [BasketRef];
 
     /// The file that contains them.

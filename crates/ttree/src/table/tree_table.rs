@@ -14,7 +14,7 @@ use sapwood_table::{
 };
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Maximum number of columns of all branches: branches that share a large class could have any number.
 const MOST_COLUMNS: usize = 1 << 19;
@@ -29,7 +29,7 @@ pub struct TreeTable {
     compilers: Vec<Compiler>,
     /// The index of the compiler for each branch; 0 beyond its length.
     compiler_of: Vec<usize>,
-    branch_types: Vec<Arc<BranchType>>,
+    branch_types: OnceLock<Vec<Arc<BranchType>>>,
     /// The types of selections of members; `None` for the whole branch.
     selected: Mutex<HashMap<Selection, Option<Arc<BranchType>>>>,
 }
@@ -44,22 +44,15 @@ impl TreeTable {
         compilers: Vec<Compiler>,
         compiler_of: Vec<usize>,
     ) -> TreeTable {
-        let mut table = TreeTable {
+        TreeTable {
             path: path.to_owned(),
             tree,
             storage,
             compilers,
             compiler_of,
-            branch_types: Vec::new(),
+            branch_types: OnceLock::new(),
             selected: Mutex::default(),
-        };
-        let mut left = MOST_COLUMNS;
-        let branches = 0..table.tree.branches.len();
-        let branch_types =
-            branches.filter_map(|index| Some(interpret(&table.tree, index, table.compiler(index)?, &[])));
-        table.branch_types =
-            branch_types.map(|branch_type| Arc::new(limited(branch_type, &mut left))).collect();
-        table
+        }
     }
 
     /// The metadata in the tree's record: name, title, clusters, aliases and more.
@@ -72,12 +65,19 @@ impl TreeTable {
         &self.tree().branches
     }
 
-    /// The type of each branch, in the order of [`TTree::branches`].
+    /// The type of each branch, in the order of [`TTree::branches`]; found out on first use.
     pub fn branch_types(&self) -> &[Arc<BranchType>] {
-        &self.branch_types
+        self.branch_types.get_or_init(|| {
+            let mut left = MOST_COLUMNS;
+            let branches = 0..self.tree.branches.len();
+            let branch_types =
+                branches.filter_map(|index| Some(interpret(&self.tree, index, self.compiler(index)?, &[])));
+            branch_types.map(|branch_type| Arc::new(limited(branch_type, &mut left))).collect()
+        })
     }
 
-    /// The baskets of a branch that was [located](Table::locate).
+    /// The baskets of a branch that was [located](Table::locate). The [chunks](Table::chunks) with all entries of the
+    /// tree are the first of them, in the same order; only a damaged branch has baskets beyond these.
     pub fn baskets(&self, branch: usize) -> &[BasketRef] {
         self.storage.baskets(&self.tree, branch)
     }
@@ -105,11 +105,11 @@ impl TreeTable {
     }
 
     fn branch(&self, index: usize) -> Result<&Branch> {
-        self.tree.branches.get(index).ok_or_else(|| no_branch(index))
+        self.tree.stored_branch(index).ok_or_else(|| no_branch(index))
     }
 
     fn whole(&self, index: usize) -> Result<Arc<BranchType>> {
-        self.branch_types.get(index).map(Arc::clone).ok_or_else(|| no_branch(index))
+        self.branch_types().get(index).map(Arc::clone).ok_or_else(|| no_branch(index))
     }
 
     /// The compiler of the classes of a branch.
@@ -167,7 +167,7 @@ impl Table for TreeTable {
     }
 
     fn schema(&self, column: usize) -> Option<ColumnSchema<'_>> {
-        let (branch, branch_type) = self.tree.branches.get(column).zip(self.branch_types.get(column))?;
+        let (branch, branch_type) = self.tree.branches.get(column).zip(self.branch_types().get(column))?;
         let (content, count_column) = match (&branch_type.meaning, &branch.broken) {
             (_, Some(why)) => (ColumnContent::Unreadable(why), None),
             (Meaning::Column(one), None) => (ColumnContent::Values(&one.form), one.count_branch),
@@ -205,7 +205,7 @@ impl Table for TreeTable {
         Ok(Box::new(BranchRead::new(self.stored(selection.column)?, branch_type, entries, counts)?))
     }
 
-    /// Baskets can be copied even if they cannot be decoded: these are those of any branch.
+    /// Baskets can be copied even if they cannot be decoded: these are those of any branch, the hidden one included.
     fn chunks(&self, selection: &Selection, entries: &Range<u64>) -> Result<Vec<Chunk>> {
         Ok(self.stored(selection.column)?.chunks_of(entries))
     }
