@@ -1,23 +1,22 @@
 //! A dataset as the contents of a file: its tree is in stripes, everything else in auxiliary files.
 
 use super::options::default_compression;
-use super::schema::BranchOrigin;
 use super::storage::StripeBaskets;
 use super::view::DatasetView;
-use sapwood_core::{Call, Error, Result, Segments};
-use sapwood_root::{File, FileContents, KeyEntry, KeyRecord, OpenOptions, RootFile, TreeRecord, VirtualFile};
+use sapwood_core::{Call, Result, Segments};
+use sapwood_root::{
+    File, FileContents, KeyEntry, KeyRecord, OpenOptions, RootFile, VirtualFile, VirtualTree,
+};
 use sapwood_source::{Trace, TracedSource};
 use sapwood_tfile::{FileHeader, Record};
-use sapwood_ttree::{BasketRef, TreeTable};
+use sapwood_ttree::TreeTable;
 use std::any::Any;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A version of a dataset, read as a file.
 #[derive(Debug)]
 pub(crate) struct DatasetContents {
     view: Arc<DatasetView>,
-    /// The origins of the branches in the tree's record, once that was made.
-    origins: OnceLock<Vec<BranchOrigin>>,
 }
 
 /// Opens a version of a dataset as a file with its tree.
@@ -53,7 +52,7 @@ fn root_of(
         streamers: view.streamers(),
     };
     let root = RootFile::from_virtual(file, trace, origin, call)?;
-    let contents = DatasetContents { view: Arc::new(view), origins: OnceLock::new() };
+    let contents = DatasetContents { view: Arc::new(view) };
     Ok((root, Arc::new(contents)))
 }
 
@@ -130,20 +129,9 @@ impl FileContents for DatasetContents {
         Ok(table)
     }
 
-    fn tree_record(&self, call: &mut Call<'_>) -> Result<(TreeRecord, Vec<u64>)> {
+    fn tree_record(&self, file: &RootFile, call: &mut Call<'_>) -> Result<VirtualTree> {
         let (record, origins, cluster_starts) = self.view.record(call)?;
-        self.origins.get_or_init(|| origins);
-        Ok((record, cluster_starts))
-    }
-
-    fn baskets(&self, branches: &[usize], count: usize, call: &mut Call<'_>) -> Result<Vec<Vec<BasketRef>>> {
-        let all = self.origins.get().map(Vec::as_slice).unwrap_or_default();
-        let origins: Option<Vec<BranchOrigin>> =
-            branches.iter().map(|branch| all.get(*branch).copied()).collect();
-        match origins.filter(|_| all.len() == count) {
-            Some(origins) => self.view.baskets_of(&origins, call),
-            None => Err(Error::corrupt("the branches of the products differ from those of their schemas")
-                .url(self.view.url())),
-        }
+        let storage = StripeBaskets::new(Arc::clone(&self.view), file.fetcher().clone(), origins);
+        Ok((record, cluster_starts, Box::new(storage)))
     }
 }

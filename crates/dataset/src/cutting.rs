@@ -9,6 +9,7 @@ use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_fetch::{Ahead, FileIndex, Job};
 use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, parse_entries};
 use sapwood_rewrite::repack::input::InputTree;
+use sapwood_table::Table;
 use sapwood_table::pool::{compute, read_ahead};
 use sapwood_tfile::write::{FileStamp, pid_offset};
 use sapwood_ttree::{BasketRef, Entries};
@@ -88,7 +89,6 @@ pub struct CutBatch {
 pub(crate) struct SegmentCutter<'a> {
     input: &'a InputTree,
     plan: Arc<Plan>,
-    files: Vec<String>,
     compression: Compression,
     pool: &'a ThreadPool,
     pub times: CodecTimes,
@@ -109,28 +109,22 @@ impl<'a> SegmentCutter<'a> {
         compression: Compression,
         pool: &'a ThreadPool,
     ) -> Result<SegmentCutter<'a>> {
-        let (mut slots, mut files) = (Vec::with_capacity(branches.len()), Vec::new());
+        let mut slots = Vec::with_capacity(branches.len());
         let datime = FileStamp::now().time;
         for &(branch, stripe) in branches {
-            let Some(outline) = input.branch(branch) else {
-                return Err(Error::corrupt("a branch is missing"));
-            };
+            let baskets = input.baskets(branch).to_vec();
             let (first, end) = input.extent(branch);
-            if !outline.baskets.is_empty() && (first, end) != (0, input.meta.entries) {
+            if !baskets.is_empty() && (first, end) != (0, input.tree().entries) {
                 let message =
-                    format!("the branch has only the entries {first} to {end} of {}", input.meta.entries);
+                    format!("the branch has only the entries {first} to {end} of {}", input.tree().entries);
                 return Err(Error::unsupported(message).branch(input.path(branch)).url(input.file.url()));
             }
-            let known = files.iter().position(|name| *name == outline.file_name);
-            let file = known.unwrap_or_else(|| {
-                files.push(outline.file_name.clone());
-                files.len() - 1
-            });
+            let file = input.table.file(branch)?;
             let form = BasketForm::of(input, branch, datime)?;
-            slots.push(Slot { branch, baskets: outline.baskets.to_vec(), file, stripe, form });
+            slots.push(Slot { branch, baskets, file, stripe, form });
         }
         let plan = Arc::new(Plan { slots, order, entries, batch: batch.max(1) });
-        Ok(SegmentCutter { input, plan, files, compression, pool, times: CodecTimes::default() })
+        Ok(SegmentCutter { input, plan, compression, pool, times: CodecTimes::default() })
     }
 
     /// Computes no statistics of the values.
@@ -148,10 +142,9 @@ impl<'a> SegmentCutter<'a> {
         let batches = self.plan.entries.div_ceil(self.plan.batch);
         let plan = Arc::clone(&self.plan);
         let jobs = (0..batches).map(move |batch| plan.job(batch));
-        let fetchers = self.files.iter().map(|name| self.input.file_of(name).fetcher().clone());
-        let (fetchers, own): (Vec<_>, _) = (fetchers.collect(), self.input.file.fetcher().clone());
-        let fetcher = move |file: FileIndex| fetchers.get(file).unwrap_or(&own).clone();
-        let mut reader = read_ahead(jobs, fetcher, Ahead { jobs: 2, bytes: AHEAD })?;
+        let table = Arc::clone(&self.input.table);
+        let ahead = Ahead { jobs: 2, bytes: AHEAD };
+        let mut reader = read_ahead(jobs, move |file| table.fetcher(file), ahead)?;
         // For each branch, the basket that was used last.
         let mut kept: Vec<LastBasket> = self.plan.slots.iter().map(|_| None).collect();
         for batch in 0..batches {

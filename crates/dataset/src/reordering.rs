@@ -33,13 +33,13 @@ pub(super) fn check(input: &InputTree, parts: &[InputProduct], order: &[u64], ba
 fn baskets(input: &InputTree, parts: &[InputProduct]) -> Vec<Baskets> {
     let mut alike: HashMap<Vec<u64>, Vec<u64>> = HashMap::new();
     for &branch in parts.iter().flat_map(|part| &part.branches) {
-        let Some(outline) = input.branch(branch) else { continue };
-        let stored: u64 = outline.baskets.iter().map(|basket| basket.len).sum();
-        let whole = input.meta.branches.get(branch).map_or(0, |branch| branch.total_bytes);
+        let baskets = input.baskets(branch);
+        let stored: u64 = baskets.iter().map(|basket| basket.len).sum();
+        let whole = input.tree().branches.get(branch).map_or(0, |branch| branch.total_bytes);
         let grows = 1.0 + whole.max(stored) as f64 / stored.max(1) as f64;
-        let firsts = outline.baskets.iter().map(|basket| basket.first_entry).collect::<Vec<_>>();
-        let sums = alike.entry(firsts).or_insert_with(|| vec![0; outline.baskets.len()]);
-        for (sum, basket) in sums.iter_mut().zip(outline.baskets.iter()) {
+        let firsts = baskets.iter().map(|basket| basket.first_entry).collect::<Vec<_>>();
+        let sums = alike.entry(firsts).or_insert_with(|| vec![0; baskets.len()]);
+        for (sum, basket) in sums.iter_mut().zip(baskets) {
             *sum = sum.saturating_add((basket.len as f64 * grows) as u64);
         }
     }

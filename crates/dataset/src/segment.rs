@@ -12,6 +12,7 @@ use sapwood_stripe::{
     Id, Ids, ListBuilder, ObjectBuilder, ObjectName, ObjectRef, SegmentLayout, StripeList, StripeListRef,
     checksum, keys,
 };
+use sapwood_ttree::BasketRef;
 
 /// A product to write, and its branches in the input tree.
 #[derive(Debug, Clone)]
@@ -41,14 +42,8 @@ pub(crate) fn find_baskets(
 
 /// Bytes per entry of each branch of each product, as stored in the tree.
 pub(crate) fn sizes(input: &InputTree, products: &[InputProduct]) -> Vec<Vec<f64>> {
-    let entries = input.meta.entries.max(1) as f64;
-    let bytes = |&branch: &usize| -> u64 {
-        let baskets = input.branch(branch).map_or(&[][..], |branch| &branch.baskets);
-        baskets
-            .iter()
-            .map(|basket| basket.embedded.as_ref().map_or(basket.len, |bytes| bytes.len() as u64))
-            .sum()
-    };
+    let entries = input.tree().entries.max(1) as f64;
+    let bytes = |&branch: &usize| -> u64 { input.baskets(branch).iter().map(BasketRef::size).sum() };
     let of_product = |product: &InputProduct| {
         product.branches.iter().map(|branch| bytes(branch) as f64 / entries).collect()
     };

@@ -2,7 +2,7 @@
 
 use super::schema::BranchOrigin;
 use super::view::DatasetView;
-use sapwood_core::{Call, Result};
+use sapwood_core::{Call, Error, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_table::pool::wait;
 use sapwood_table::{EntryStatistics, FileIndex};
@@ -32,7 +32,11 @@ impl BasketStorage for StripeBaskets {
         self.view.url()
     }
 
-    fn locate(&self, _: &TTree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
+    fn locate(&self, tree: &TTree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
+        if self.origins.len() != tree.branches.len() {
+            let message = "the branches of the products differ from those of their schemas";
+            return Err(Error::corrupt(message).url(self.url()));
+        }
         let all =
             branches.iter().filter_map(|branch| self.baskets.get(*branch).zip(self.origins.get(*branch)));
         let unknown: Vec<_> = all.filter(|(baskets, _)| baskets.get().is_none()).collect();

@@ -15,7 +15,6 @@ use sapwood_store::Store;
 use sapwood_streamer::Compiler;
 use sapwood_stripe::{Dataset, ListIndex, ListSections, Snapshot, StripeList, read_lists};
 use sapwood_table::EntryStatistics;
-use sapwood_table::pool::wait;
 use sapwood_tfile::{FileHeader, Record, StreamerInfos};
 use sapwood_ttree::BasketRef;
 use std::collections::{BTreeMap, BTreeSet};
@@ -197,13 +196,7 @@ impl DatasetView {
         self.snapshot.products.get(origin.product).map(|product| product.name.as_str())
     }
 
-    /// The baskets of some branches.
-    pub fn baskets_of(&self, origins: &[BranchOrigin], call: &mut Call<'_>) -> Result<Vec<Vec<BasketRef>>> {
-        wait(self.find_stripes_of(origins, call.deadline()), call)?;
-        Ok(origins.iter().map(|origin| self.baskets(*origin)).collect())
-    }
-
-    /// The baskets of a branch, whose stripes are located.
+    /// The baskets with entries of a branch, whose stripes are located.
     pub(super) fn baskets(&self, origin: BranchOrigin) -> Vec<BasketRef> {
         let known = self.stripes.get(origin.product).and_then(OnceLock::get);
         let known = known.into_iter().flatten();
@@ -212,7 +205,7 @@ impl DatasetView {
                 addresses.iter().enumerate().filter_map(move |(number, address)| {
                     let start = stripes.list.start(origin.branch, number)?;
                     let basket = stripes.list.basket(origin.branch, number)?;
-                    (basket.len > 0).then_some(BasketRef {
+                    (basket.len > 0 && basket.entries > 0).then_some(BasketRef {
                         first_entry: stripes.first_entry + basket.first_entry,
                         entries: basket.entries,
                         offset: address + u64::from(start),

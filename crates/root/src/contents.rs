@@ -6,7 +6,7 @@ use bytes::Bytes;
 use sapwood_core::{Call, Error, Result};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Key, Record, StreamerInfos};
-use sapwood_ttree::{BasketRef, TTree, TreeTable};
+use sapwood_ttree::{BasketStorage, TTree, TreeTable};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -103,22 +103,13 @@ pub trait FileContents: Debug + Send + Sync {
             .map_err(|error| record.locate(&key.name, &error).url(file.url()))
     }
 
-    /// The [virtual tree](FileContents::virtual_tree) as its record in a file, without baskets, and the starts of its
-    /// clusters.
+    /// The [virtual tree](FileContents::virtual_tree) as its record in a file, without baskets; the starts of its
+    /// clusters; and the storage of its baskets.
     ///
     /// # Errors
     /// Those of reading; `Usage` if there is no such tree.
-    fn tree_record(&self, call: &mut Call<'_>) -> Result<(TreeRecord, Vec<u64>)> {
-        let _ = call;
-        Err(Error::usage("the file has no virtual tree"))
-    }
-
-    /// The baskets of some of the `count` branches of that record, by index.
-    ///
-    /// # Errors
-    /// Those of reading; `Usage` if there is no such tree; `Corrupt` if it has another number of branches.
-    fn baskets(&self, branches: &[usize], count: usize, call: &mut Call<'_>) -> Result<Vec<Vec<BasketRef>>> {
-        let _ = (branches, count, call);
+    fn tree_record(&self, file: &RootFile, call: &mut Call<'_>) -> Result<VirtualTree> {
+        let _ = (file, call);
         Err(Error::usage("the file has no virtual tree"))
     }
 }
@@ -155,6 +146,9 @@ impl FileContents for RootContents {
         self
     }
 }
+
+/// The record of a virtual tree, the starts of its clusters, and the storage of its baskets.
+pub type VirtualTree = (TreeRecord, Vec<u64>, Box<dyn BasketStorage>);
 
 /// A tree as stored in a file: its key and its record.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ mod sibling;
 mod storage;
 mod tree;
 
-pub use contents::{FileContents, TreeRecord, file_table};
+pub use contents::{FileContents, TreeRecord, VirtualTree, file_table};
 pub use file::File;
 pub use item::{FileItem, is_tree};
 pub use listing::list_directory;

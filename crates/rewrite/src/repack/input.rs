@@ -1,12 +1,13 @@
 //! A tree of an input: its record, and where its baskets are.
 
 use sapwood_core::{Call, Error, ErrorKind, Result};
-use sapwood_root::{File, KeyRecord, RNTUPLES, RootFile, TreeRecord, is_tree};
+use sapwood_root::{File, KeyRecord, RNTUPLES, TreeRecord, file_table, is_tree};
 use sapwood_streamer::Compiler;
+use sapwood_table::Table;
 use sapwood_tfile::StreamerInfos;
 use sapwood_ttree::{
-    Branch, BranchKind, ItemClasses, Layout, LeafKind, Meaning, ObjectBranches, References, TTree,
-    TreeOutline, interpret,
+    BasketRef, Branch, BranchKind, ItemClasses, Layout, LeafKind, Meaning, ObjectBranches, References, TTree,
+    TreeOutline, TreeTable, interpret,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,18 +17,14 @@ use std::sync::Arc;
 pub struct InputTree {
     /// The file that contains the tree.
     pub file: File,
-    /// Other files with baskets of the tree, by the names that branches have for them.
-    elsewhere: HashMap<String, RootFile>,
-    /// Names of such files that do not exist; none if that is an error.
+    /// Its branches, and where their baskets are.
+    pub table: Arc<TreeTable>,
+    /// Names of other files with baskets that do not exist; none if that is an error.
     absent: Option<HashSet<String>>,
-    /// True for the tree of a dataset, whose baskets are located on demand.
-    is_virtual: bool,
     /// Name of its key.
     pub name: String,
     /// Title of its key.
     pub title: String,
-    /// Its branches, and where their baskets are.
-    pub meta: TTree,
     /// Positions of the numbers in its record that an edit may change.
     pub outline: Arc<TreeOutline>,
     compiler: Compiler,
@@ -42,7 +39,7 @@ impl InputTree {
     /// `Missing` if there is none; errors of reading; `Corrupt` or `Unsupported` if its record is broken.
     pub fn open(file: &File, path: &str, cycle: u16, call: &mut Call<'_>) -> Result<InputTree> {
         if file.dataset_tree() == Some(path) {
-            return InputTree::of_dataset(file, call);
+            return InputTree::of_dataset(file, path, call);
         }
         let (file, cycle) = file.holder(path, Some(cycle), call)?;
         let KeyRecord { key, record, streamers, .. } = file.root().find(path, cycle, call)?;
@@ -62,32 +59,37 @@ impl InputTree {
             key_len: record.key_len,
             payload: record.payload.clone(),
         };
-        InputTree::parse(&file, described, &streamers)
+        let table = |tree| file_table(file.root(), path, tree, &streamers);
+        InputTree::parse(&file, described, &streamers, table)
             .map_err(|error| record.locate(&key.name, &error).url(file.url()))
     }
 
     /// The tree of a dataset, without its baskets.
-    fn of_dataset(file: &File, call: &mut Call<'_>) -> Result<InputTree> {
-        let (record, cluster_starts) = file.contents().tree_record(call)?;
+    fn of_dataset(file: &File, path: &str, call: &mut Call<'_>) -> Result<InputTree> {
+        let (record, cluster_starts, storage) = file.contents().tree_record(file.root(), call)?;
         let streamers = file.streamers(call)?;
-        let mut tree = InputTree::parse(file, record, &streamers).map_err(|error| error.url(file.url()))?;
-        tree.is_virtual = true;
-        tree.meta.cluster_starts = cluster_starts;
-        Ok(tree)
+        let table = |tree| {
+            let compilers = vec![Compiler::new((*streamers).clone())];
+            TreeTable::new(path, TTree { cluster_starts, ..tree }, storage, compilers, Vec::new())
+        };
+        InputTree::parse(file, record, &streamers, table).map_err(|error| error.url(file.url()))
     }
 
-    fn parse(file: &File, record: TreeRecord, streamers: &StreamerInfos) -> Result<InputTree> {
+    fn parse(
+        file: &File,
+        record: TreeRecord,
+        streamers: &StreamerInfos,
+        table: impl FnOnce(TTree) -> TreeTable,
+    ) -> Result<InputTree> {
         let TreeRecord { name, title, class_name, key_len, payload } = record;
         let size = file.root().size();
-        let (meta, outline) = TreeOutline::parse(&class_name, &payload, key_len, size, streamers)?;
+        let (tree, outline) = TreeOutline::parse(&class_name, &payload, key_len, size, streamers)?;
         Ok(InputTree {
             file: file.clone(),
-            elsewhere: HashMap::new(),
+            table: Arc::new(table(tree)),
             absent: None,
-            is_virtual: false,
             name,
             title,
-            meta,
             outline: Arc::new(outline),
             compiler: Compiler::new(streamers.clone()),
             items: HashMap::new(),
@@ -96,15 +98,19 @@ impl InputTree {
 
     /// Locates the baskets of some branches: in the stripes of a dataset, or in other files, which it opens.
     pub fn find_baskets(&mut self, branches: impl Iterator<Item = usize>, call: &mut Call<'_>) -> Result<()> {
-        if !self.is_virtual {
-            return self.open_elsewhere(branches, call);
-        }
-        let unknown = |branch: &usize| self.branch(*branch).is_some_and(|branch| branch.baskets.is_empty());
-        let unknown: Vec<usize> = branches.filter(unknown).collect();
-        let found = self.file.contents().baskets(&unknown, self.meta.branches.len(), call)?;
-        for (place, baskets) in unknown.into_iter().zip(found) {
-            if let Some(branch) = self.meta.branches.get_mut(place) {
-                branch.baskets = baskets.into();
+        let file_name = |branch: usize| self.branch(branch).map_or("", |branch| &branch.file_name);
+        let (here, elsewhere): (Vec<usize>, Vec<usize>) =
+            branches.partition(|one| file_name(*one).is_empty());
+        self.table.locate_baskets(&here, call)?;
+        for branch in elsewhere {
+            if self.is_absent(branch) {
+                continue;
+            }
+            match (self.table.locate_baskets(&[branch], call), &mut self.absent) {
+                (Err(error), Some(absent)) if error.kind() == ErrorKind::NotFound => {
+                    absent.extend(self.table.tree().stored_branch(branch).map(|one| one.file_name.clone()));
+                }
+                (located, _) => located?,
             }
         }
         Ok(())
@@ -115,54 +121,35 @@ impl InputTree {
         self.absent = Some(HashSet::new());
     }
 
+    /// Its record: its branches, and more.
+    pub fn tree(&self) -> &TTree {
+        self.table.tree()
+    }
+
     /// All branches, with that of references last.
     pub fn branches(&self) -> impl Iterator<Item = &Branch> + Clone {
-        self.meta.stored_branches()
+        self.tree().stored_branches()
     }
 
     /// A branch, by its index in [`branches`](InputTree::branches).
     pub fn branch(&self, branch: usize) -> Option<&Branch> {
-        self.meta.stored_branch(branch)
+        self.tree().stored_branch(branch)
+    }
+
+    /// The baskets of a branch, once they are found.
+    pub fn baskets(&self, branch: usize) -> &[BasketRef] {
+        self.table.baskets(branch)
     }
 
     /// True if the baskets of a branch are in a file that does not exist.
     pub fn is_absent(&self, branch: usize) -> bool {
-        let name = self.branch(branch).and_then(name_of_file);
-        name.is_some_and(|name| self.absent.as_ref().is_some_and(|absent| absent.contains(name)))
-    }
-
-    fn open_elsewhere(&mut self, branches: impl Iterator<Item = usize>, call: &mut Call<'_>) -> Result<()> {
-        for branch in branches {
-            let Some(described) = self.meta.stored_branch(branch) else { continue };
-            let Some(name) = name_of_file(described) else { continue };
-            if self.elsewhere.contains_key(name) || self.is_absent(branch) {
-                continue;
-            }
-            match (self.file.root().open_beside(name, call), &mut self.absent) {
-                (Ok(file), _) => {
-                    self.elsewhere.insert(name.to_owned(), file);
-                }
-                (Err(error), Some(absent)) if error.kind() == ErrorKind::NotFound => {
-                    absent.insert(name.to_owned());
-                }
-                (Err(error), _) => {
-                    let hint =
-                        format!("{} names this file: it holds the baskets of the branch", self.file.url());
-                    return Err(error.branch(&described.name).hint(hint));
-                }
-            }
-        }
-        Ok(())
+        let named = self.branch(branch).zip(self.absent.as_ref());
+        named.is_some_and(|(branch, absent)| absent.contains(&branch.file_name))
     }
 
     /// True for the tree of a dataset, where each product is stored as a whole.
     pub fn is_of_dataset(&self) -> bool {
-        self.is_virtual
-    }
-
-    /// The file with the baskets of a branch, by the file name in the branch.
-    pub fn file_of(&self, name: &str) -> &RootFile {
-        self.elsewhere.get(name).unwrap_or_else(|| self.file.root())
+        self.file.dataset_tree() == Some(self.table.path())
     }
 
     /// The path of a branch.
@@ -172,19 +159,19 @@ impl InputTree {
 
     /// The index of the branch with a path.
     pub fn place(&self, path: &str) -> Option<usize> {
-        self.meta.branches.iter().position(|branch| branch.path == path)
+        self.tree().branches.iter().position(|branch| branch.path == path)
     }
 
     /// The first entry of a branch, and one past its last.
     pub fn extent(&self, branch: usize) -> (u64, u64) {
-        let first = self.meta.branches.get(branch).map_or(0, |branch| branch.first_entry);
+        let first = self.tree().branches.get(branch).map_or(0, |branch| branch.first_entry);
         let entries = self.branch(branch).map_or(0, |branch| branch.entries);
-        (first, first.saturating_add(entries).min(self.meta.entries))
+        (first, first.saturating_add(entries).min(self.tree().entries))
     }
 
     /// How to find references inside the entries of a branch. Only objects have any.
     pub fn references(&self, branch: usize) -> References {
-        if self.meta.branches.get(branch).is_some_and(|branch| matches!(branch.kind, BranchKind::Plain)) {
+        if self.tree().branches.get(branch).is_some_and(|branch| matches!(branch.kind, BranchKind::Plain)) {
             return References::None;
         }
         match self.layout(branch) {
@@ -197,8 +184,8 @@ impl InputTree {
 
     /// The layout of the values in the entries of a branch, if they can be decoded.
     pub fn layout(&self, branch: usize) -> Option<Layout> {
-        self.meta.branches.get(branch)?;
-        match interpret(&self.meta, branch, &self.compiler, &[]).meaning {
+        self.tree().branches.get(branch)?;
+        match interpret(self.tree(), branch, &self.compiler, &[]).meaning {
             Meaning::Column(column) => Some(column.layout),
             Meaning::Group | Meaning::Unsupported(_) => None,
         }
@@ -206,8 +193,8 @@ impl InputTree {
 
     /// The type of a branch, as people name it.
     pub fn typename(&self, branch: usize) -> Option<String> {
-        self.meta.branches.get(branch)?;
-        Some(interpret(&self.meta, branch, &self.compiler, &[]).typename)
+        self.tree().branches.get(branch)?;
+        Some(interpret(self.tree(), branch, &self.compiler, &[]).typename)
     }
 
     /// The branches at a split level of the object of a top-level branch.
@@ -217,7 +204,7 @@ impl InputTree {
     pub fn object(&self, branch: usize, level: i32) -> std::result::Result<ObjectBranches, String> {
         let unknown = ItemClasses::new();
         let items = self.items.get(&branch).unwrap_or(&unknown);
-        ObjectBranches::new(&self.meta, branch, &self.compiler, items, level)
+        ObjectBranches::new(self.tree(), branch, &self.compiler, items, level)
     }
 
     /// Remembers the class of the items of a `TClonesArray` in an object.
@@ -232,7 +219,7 @@ impl InputTree {
 
     /// A description of a branch. Baskets of branches with the same signature can be merged.
     pub fn signature(&self, branch: usize) -> String {
-        self.meta.branches.get(branch).map_or_else(String::new, |branch| signature(&self.meta, branch))
+        self.tree().branches.get(branch).map_or_else(String::new, |branch| signature(self.tree(), branch))
     }
 }
 
@@ -249,7 +236,7 @@ pub fn wanted_branches(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec
         let message = format!("there is no branch '{path}'");
         return Err(Error::new(ErrorKind::Missing, message).url(tree.file.url()));
     }
-    let described = tree.meta.branches.len();
+    let described = tree.tree().branches.len();
     let mut wanted = vec![false; branches.len()];
     for (place, branch) in branches.iter().enumerate() {
         // A branch comes before its sub-branches. That of references has no path, and is needed by all others.
@@ -269,13 +256,6 @@ pub fn wanted_branches(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec
         }
     }
     Ok(wanted)
-}
-
-/// The name of the other file with the baskets of a branch. Baskets in the tree's record are never elsewhere, even if
-/// the branch names a file.
-fn name_of_file(branch: &Branch) -> Option<&str> {
-    let is_elsewhere = branch.baskets.iter().any(|basket| basket.embedded.is_none());
-    (is_elsewhere && !branch.file_name.is_empty()).then_some(&branch.file_name)
 }
 
 fn signature(tree: &TTree, branch: &Branch) -> String {

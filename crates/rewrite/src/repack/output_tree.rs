@@ -10,7 +10,7 @@ use super::splitting::{InputObject, OutputObject};
 use sapwood_core::{Error, Result};
 use sapwood_table::write::ClusterSize;
 use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
-use sapwood_ttree::{Branch, ClusterChange, ObjectBranches, References, TreeChange, TreeOutline};
+use sapwood_ttree::{BasketRef, Branch, ClusterChange, ObjectBranches, References, TreeChange, TreeOutline};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -53,10 +53,11 @@ impl OutputTree {
         let file_setting = input.file.header().compression;
         let branches: Vec<Option<OutputBranch>> = (input.branches().zip(&input.outline.branches).enumerate())
             .map(|(place, (branch, outline))| {
-                let may_split = may_split || branch.baskets.iter().any(|basket| basket.embedded.is_some());
+                let may_split =
+                    may_split || input.baskets(place).iter().any(|basket| basket.embedded.is_some());
                 let references = || if may_split { input.references(place) } else { References::Undescribed };
                 let new = || {
-                    let tree = &input.meta.name;
+                    let tree = &input.tree().name;
                     OutputBranch::new(branch, outline, tree, file_setting, references(), options)
                 };
                 wanted.get(place).copied().unwrap_or(false).then(new)
@@ -65,7 +66,7 @@ impl OutputTree {
         let by_path = (0..branches.len()).map(|place| (input.path(place).to_owned(), place));
         OutputTree {
             directory,
-            class_name: input.meta.class_name.clone(),
+            class_name: input.tree().class_name.clone(),
             name: input.name.clone(),
             title: input.title.clone(),
             outline: Arc::clone(&input.outline),
@@ -118,7 +119,7 @@ impl OutputTree {
                 };
                 let shape = outline.branches.get(first + place);
                 let shape = shape.ok_or_else(|| Error::corrupt("a new branch is missing"))?;
-                let tree = &input.meta.name;
+                let tree = &input.tree().name;
                 let new = OutputBranch::new(&branch, shape, tree, file_setting, References::None, options);
                 self.branches.push(Some(new));
             }
@@ -147,7 +148,8 @@ impl OutputTree {
         match self.every {
             Some(entries) => ClusterBorders::Every(entries),
             None => {
-                let starts = input.meta.cluster_starts.iter().map(|&start| self.entries + chosen.rank(start));
+                let starts =
+                    input.tree().cluster_starts.iter().map(|&start| self.entries + chosen.rank(start));
                 let mut borders: Vec<u64> = starts.filter(|&border| border > self.entries).collect();
                 borders.push(self.entries + chosen.total());
                 borders.dedup();
@@ -181,7 +183,7 @@ impl OutputTree {
                 continue;
             }
             target
-                .begin(first, end, described.baskets.is_empty(), &outline.maxima, resplit)
+                .begin(first, end, input.baskets(branch).is_empty(), &outline.maxima, resplit)
                 .map_err(|error| error.branch(input.path(branch)).url(input.file.url()))?;
         }
         Ok(())
@@ -236,7 +238,7 @@ impl OutputTree {
         }
         self.entries += chosen.total();
         self.inputs += 1;
-        self.complete = self.inputs == 1 && chosen.total() == input.meta.entries;
+        self.complete = self.inputs == 1 && chosen.total() == input.tree().entries;
         Ok(())
     }
 
@@ -343,11 +345,8 @@ fn cluster_entries(input: &InputTree, wanted: &[bool], size: ClusterSize) -> u64
         ClusterSize::Entries(entries) => return entries.max(1),
         ClusterSize::Bytes(bytes) => bytes,
     };
-    let kept = input.branches().zip(wanted).filter(|(_, wanted)| **wanted);
-    let baskets = kept.flat_map(|(branch, _)| branch.baskets.iter());
-    let sum: u64 = baskets
-        .map(|basket| basket.embedded.as_ref().map_or(basket.len, |embedded| embedded.len() as u64))
-        .sum();
-    let entries = u128::from(input.meta.entries) * u128::from(bytes) / u128::from(sum.max(1));
+    let kept = wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
+    let sum: u64 = kept.flat_map(|(branch, _)| input.baskets(branch)).map(BasketRef::size).sum();
+    let entries = u128::from(input.tree().entries) * u128::from(bytes) / u128::from(sum.max(1));
     u64::try_from(entries).unwrap_or(u64::MAX).clamp(1, u64::from(u32::MAX >> 1))
 }

@@ -48,10 +48,11 @@ fn digest(input: &InputTree, call: &mut Call<'_>) -> Result<[u64; 2]> {
         if !name.is_empty() && !branch.baskets.is_empty() {
             return Err(Error::unsupported("the baskets of a set are in another file").branch(&branch.name));
         }
-        let jobs = branch.baskets.iter().map(job).collect::<Vec<_>>();
+        let baskets = input.baskets(place);
+        let jobs = baskets.iter().map(job).collect::<Vec<_>>();
         let fetcher = input.file.fetcher().clone();
         let mut ahead = read_ahead(jobs, move |_| fetcher.clone(), Ahead { jobs: 4, bytes: BATCH })?;
-        for basket in branch.baskets.iter() {
+        for basket in baskets {
             let Some(answer) = ahead.next(call) else { break };
             let bytes = basket.embedded.clone().or_else(|| answer.as_ref().ok()?.1.first().cloned());
             answer?;

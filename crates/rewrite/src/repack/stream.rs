@@ -18,6 +18,7 @@ use rayon::ThreadPool;
 use sapwood_core::{ByteRange, Call, Error, ErrorKind, Result};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
 use sapwood_table::pool::{HEARTBEAT, compute, largest_first, read_ahead};
+use sapwood_table::{Chunk, Selection, Table};
 use sapwood_tfile::write::{is_wide, pid_offset};
 use sapwood_ttree::{BasketRef, Entries, References};
 use std::collections::HashMap;
@@ -41,7 +42,7 @@ const MORE: u64 = 8;
 pub(super) const NARROW_END: u64 = 1 << 30;
 
 /// A basket to read.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct InputBasket {
     /// Index of its branch in the new tree; for an object whose split level changes, of the first of its branches.
     target: usize,
@@ -51,6 +52,10 @@ struct InputBasket {
     branch: usize,
     /// Index in that branch.
     basket: usize,
+    /// Where it is.
+    chunk: Chunk,
+    /// Bytes that it takes there.
+    size: u64,
     /// The cluster of its first entry in the new tree.
     cluster: u64,
     /// One past its last entry in the new tree.
@@ -86,17 +91,16 @@ impl BasketStream<'_> {
         report: &mut RepackReport,
         call: &mut Call<'_>,
     ) -> Result<()> {
-        let parts = self.parts(target);
+        let parts = self.parts(target)?;
         self.pass(&parts, target);
         let mut waiting = PendingBaskets::default();
         let mut from = 0;
         while let Some(first) = parts.get(from) {
-            let name = self.file_name(first);
-            let len =
-                parts.get(from..).unwrap_or_default().iter().take_while(|part| self.file_name(part) == name);
-            let to = from + len.count();
-            let file = self.input.file_of(name);
-            let immediate = file.fetcher().source().cost_model().immediate;
+            let file = first.chunk.file;
+            let left = parts.get(from..).unwrap_or_default().iter();
+            let to = from + left.take_while(|part| part.chunk.file == file).count();
+            let fetcher = self.input.table.fetcher(file);
+            let immediate = fetcher.source().cost_model().immediate;
             // ROOT cannot read all baskets of a dataset.
             let copied = !self.resplit
                 && !self.input.is_of_dataset()
@@ -106,9 +110,9 @@ impl BasketStream<'_> {
                 (true, false) => (BATCH, BASKETS),
                 (true, true) => (COPIED_BATCH, 1),
             };
-            let jobs = self.jobs(&parts, from..to, most, baskets);
-            let here = immediate && copied && self.are_dense(parts.get(from..to).unwrap_or_default());
-            let mut batches = BatchReader::new(jobs, file.fetcher(), here, most)?;
+            let jobs = jobs(&parts, from..to, most, baskets);
+            let here = immediate && copied && are_dense(parts.get(from..to).unwrap_or_default());
+            let mut batches = BatchReader::new(jobs, fetcher, here, most)?;
             while let Some(answer) = batches.next(&mut call.step()) {
                 let (range, bytes) = answer?;
                 let next = parts.get(range.end).map_or(u64::MAX, |part| part.cluster);
@@ -126,10 +130,8 @@ impl BasketStream<'_> {
     }
 
     /// All baskets with selected entries, by cluster, then in file order.
-    fn parts(&self, tree: &OutputTree) -> Vec<InputBasket> {
-        let mut names: Vec<&str> = self.input.branches().map(|branch| branch.file_name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
+    fn parts(&self, tree: &OutputTree) -> Result<Vec<InputBasket>> {
+        let all = 0..self.input.tree().entries;
         let mut keyed = Vec::new();
         let whole =
             self.places.iter().enumerate().filter_map(|(branch, place)| Some((branch, (*place)?, None)));
@@ -138,30 +140,31 @@ impl BasketStream<'_> {
                 own.with_entries().map(move |branch| (branch, object.first, Some(index)))
             });
         for (branch, target, object) in whole.chain(of_objects) {
-            let Some(described) = self.input.branch(branch) else { continue };
             if self.input.is_absent(branch) {
                 continue;
             }
-            let file = names.partition_point(|name| **name < *described.file_name);
+            let chunks = self.input.table.chunks(&Selection::whole(branch), &all)?;
             let done = tree.branches.get(target).and_then(Option::as_ref).map_or(0, |branch| branch.placed);
             let mut last = 0;
-            for (basket, reference) in described.baskets.iter().enumerate() {
-                let entries = reference.first_entry..reference.first_entry + reference.entries;
+            for (basket, (chunk, found)) in chunks.into_iter().zip(self.input.baskets(branch)).enumerate() {
+                // A chunk has only the entries that the branch states. If baskets hold others, the copy must fail.
+                let entries = found.first_entry..found.end();
                 let end = self.base + self.chosen.rank(entries.end);
                 let Some(first) = self.chosen.within(entries).next() else { continue };
                 let cluster = self.borders.cluster(self.base + self.chosen.rank(first.start));
                 // Baskets of a branch stay in the order of their entries.
-                last = last.max(if reference.embedded.is_some() { u64::MAX } else { reference.offset });
+                last = last.max(if chunk.is_stored() { chunk.range.start } else { u64::MAX });
                 let order = if self.resplit || self.input.is_of_dataset() { cluster } else { 0 };
                 let placed = end <= done;
+                let (key, size) = ((order, chunk.file, last), found.size());
                 keyed.push((
-                    (order, file, last),
-                    InputBasket { target, object, branch, basket, cluster, end, placed },
+                    key,
+                    InputBasket { target, object, branch, basket, chunk, size, cluster, end, placed },
                 ));
             }
         }
         keyed.sort_by_key(|(order, _)| *order);
-        keyed.into_iter().map(|(_, part)| part).collect()
+        Ok(keyed.into_iter().map(|(_, part)| part).collect())
     }
 
     /// Lets cutters skip the entries that an earlier run placed.
@@ -174,57 +177,10 @@ impl BasketStream<'_> {
         }
     }
 
-    fn basket(&self, part: &InputBasket) -> Option<&BasketRef> {
-        self.input.branch(part.branch)?.baskets.get(part.basket)
-    }
-
-    fn file_name(&self, part: &InputBasket) -> &str {
-        self.input.branch(part.branch).map_or("", |branch| &branch.file_name)
-    }
-
-    /// True if more of the file is read than skipped, so that the operating system reads ahead.
-    fn are_dense(&self, parts: &[InputBasket]) -> bool {
-        let baskets = parts.iter().filter_map(|part| self.basket(part));
-        let ranges = baskets.filter(|basket| basket.embedded.is_none());
-        let ranges =
-            ranges.map(|basket| (basket.offset, basket.offset.saturating_add(basket.len), basket.len));
-        let (start, end, bytes) = ranges.fold((u64::MAX, 0, 0_u64), |sum, (start, end, len)| {
-            (start.min(sum.0), end.max(sum.1), len.saturating_add(sum.2))
-        });
-        bytes >= end.saturating_sub(start) / 2
-    }
-
-    /// Batches of consecutive baskets with their byte ranges, without batches that an earlier run placed. A batch has at
-    /// most `most` bytes; while it has fewer than `baskets` baskets, up to [`MORE`] times as many.
-    fn jobs(
-        &self,
-        parts: &[InputBasket],
-        range: Range<usize>,
-        most: u64,
-        baskets: usize,
-    ) -> Vec<Job<Range<usize>>> {
-        let mut jobs: Vec<Job<Range<usize>>> = Vec::new();
-        let mut bytes = u64::MAX;
-        let is_placed = |index: &usize| parts.get(*index).is_some_and(|part| part.placed);
-        for index in range {
-            let Some(basket) = parts.get(index).and_then(|part| self.basket(part)) else { continue };
-            let embedded = basket.embedded.as_ref().map(|embedded| embedded.len() as u64);
-            let len = embedded.unwrap_or(basket.len);
-            let sum = bytes.saturating_add(len);
-            let has_few = jobs.last().is_some_and(|job| job.tag.len() < baskets) && sum <= MORE * most;
-            if sum > most && !has_few {
-                jobs.push(Job { wanted: Vec::new(), tag: index..index });
-                bytes = 0;
-            }
-            bytes += len;
-            let Some(job) = jobs.last_mut() else { continue };
-            job.tag.end = index + 1;
-            if embedded.is_none() && !is_placed(&index) {
-                job.wanted.push((0, ByteRange { start: basket.offset, len: basket.len }));
-            }
-        }
-        jobs.retain(|job| !job.tag.clone().all(|index| is_placed(&index)));
-        jobs
+    fn basket(&self, part: &InputBasket) -> Result<&BasketRef> {
+        let basket = self.input.baskets(part.branch).get(part.basket);
+        let basket = basket.filter(|basket| basket.offset == part.chunk.range.start);
+        basket.ok_or_else(|| Error::corrupt("a basket is missing"))
     }
 
     /// Transforms the baskets of a batch. Returns those that can be placed, with the indices of their branches.
@@ -239,18 +195,18 @@ impl BasketStream<'_> {
         let mut fetched = bytes.into_iter();
         let mut work = Vec::with_capacity(parts.len());
         for part in parts.iter().filter(|part| !part.placed) {
-            let basket = self.basket(part).ok_or_else(|| Error::corrupt("a basket is missing"))?;
-            let bytes = basket.embedded.clone().or_else(|| fetched.next());
-            work.push((*part, basket, bytes.ok_or_else(|| Error::corrupt("a basket was not fetched"))?));
+            let basket = self.basket(part)?;
+            let bytes = if part.chunk.is_stored() { fetched.next() } else { basket.embedded.clone() };
+            work.push((part, basket, bytes.ok_or_else(|| Error::corrupt("a basket was not fetched"))?));
         }
         if self.resplit {
             return compute(self.pool, call, |cancelled| self.resplit_all(&work, target, narrow, cancelled));
         }
-        let one = |(part, basket, bytes): &(InputBasket, &BasketRef, Bytes)| {
+        let one = |(part, basket, bytes): &(&InputBasket, &BasketRef, Bytes)| {
             let kept = self.keep(part, basket, bytes, target, narrow);
             kept.map_err(|error| self.locate(error, part, basket))
         };
-        let copied = |(part, basket, bytes): &(InputBasket, &BasketRef, Bytes)| {
+        let copied = |(part, basket, bytes): &(&InputBasket, &BasketRef, Bytes)| {
             let branch = target.branches.get(part.target).and_then(Option::as_ref);
             !self.input.is_of_dataset()
                 && self.stays(basket, bytes, narrow)
@@ -330,13 +286,13 @@ impl BasketStream<'_> {
     /// Re-splits baskets, branch by branch.
     fn resplit_all(
         &self,
-        work: &[(InputBasket, &BasketRef, Bytes)],
+        work: &[(&InputBasket, &BasketRef, Bytes)],
         target: &mut OutputTree,
         narrow: bool,
         cancelled: &AtomicBool,
     ) -> Result<Vec<(usize, OutputBasket)>> {
         let mut converted = self.convert_all(work, target, cancelled)?;
-        let mut of_branch: HashMap<usize, Vec<&(InputBasket, &BasketRef, Bytes)>> = HashMap::new();
+        let mut of_branch: HashMap<usize, Vec<&(&InputBasket, &BasketRef, Bytes)>> = HashMap::new();
         for item in work.iter().filter(|(part, ..)| part.object.is_none()) {
             of_branch.entry(item.0.target).or_default().push(item);
         }
@@ -375,7 +331,7 @@ impl BasketStream<'_> {
     /// Converts the baskets of objects whose split level changes, object by object.
     fn convert_all(
         &self,
-        work: &[(InputBasket, &BasketRef, Bytes)],
+        work: &[(&InputBasket, &BasketRef, Bytes)],
         target: &mut OutputTree,
         cancelled: &AtomicBool,
     ) -> Result<Vec<(usize, OutputBasket)>> {
@@ -488,6 +444,38 @@ impl BasketStream<'_> {
     }
 }
 
+/// True if more of the file is read than skipped, so that the operating system reads ahead.
+fn are_dense(parts: &[InputBasket]) -> bool {
+    let ranges = parts.iter().filter(|part| part.chunk.is_stored()).map(|part| part.chunk.range);
+    let (start, end, bytes) = ranges.fold((u64::MAX, 0, 0_u64), |sum, range| {
+        (range.start.min(sum.0), range.end().max(sum.1), range.len.saturating_add(sum.2))
+    });
+    bytes >= end.saturating_sub(start) / 2
+}
+
+/// Batches of consecutive baskets with their byte ranges, without batches that an earlier run placed. A batch has at
+/// most `most` bytes; while it has fewer than `baskets` baskets, up to [`MORE`] times as many.
+fn jobs(parts: &[InputBasket], range: Range<usize>, most: u64, baskets: usize) -> Vec<Job<Range<usize>>> {
+    let mut jobs: Vec<Job<Range<usize>>> = Vec::new();
+    let mut bytes = u64::MAX;
+    for (index, part) in parts.iter().enumerate().take(range.end).skip(range.start) {
+        let sum = bytes.saturating_add(part.size);
+        let has_few = jobs.last().is_some_and(|job| job.tag.len() < baskets) && sum <= MORE * most;
+        if sum > most && !has_few {
+            jobs.push(Job { wanted: Vec::new(), tag: index..index });
+            bytes = 0;
+        }
+        bytes += part.size;
+        let Some(job) = jobs.last_mut() else { continue };
+        job.tag.end = index + 1;
+        if part.chunk.is_stored() && !part.placed {
+            job.wanted.push((part.chunk.file, part.chunk.range));
+        }
+    }
+    jobs.retain(|job| !parts.get(job.tag.clone()).unwrap_or_default().iter().all(|part| part.placed));
+    jobs
+}
+
 /// The bytes of one batch after the other.
 enum BatchReader {
     /// Fetched by other threads while a batch is transformed.
@@ -498,8 +486,7 @@ enum BatchReader {
 }
 
 impl BatchReader {
-    fn new(jobs: Vec<Job<Range<usize>>>, fetcher: &Fetcher, here: bool, most: u64) -> Result<BatchReader> {
-        let fetcher = fetcher.clone();
+    fn new(jobs: Vec<Job<Range<usize>>>, fetcher: Fetcher, here: bool, most: u64) -> Result<BatchReader> {
         if here {
             return Ok(BatchReader::Here { jobs: jobs.into_iter(), fetcher, asked: Instant::now() });
         }
