@@ -137,6 +137,16 @@ def test_datasets_and_files_are_merged(place: Path, tmp_path: Path) -> None:
     same(tmp_path / "one.root", tmp_path / "other.root", "Events", "Runs")
 
 
+def test_datasets_whose_tree_is_a_set_lose_no_entries(tmp_path: Path) -> None:
+    sources = []
+    for part in range(3):
+        stripe.create(tmp_path / f"data{part}", write(tmp_path / f"{part}.root", 100 * part, 100))
+        sources.append(f"{tmp_path}/data{part}")
+    sapwood.merge([*sources, sources[1]], tmp_path / "out.root", sets=["Events"])
+    with sapwood.open(tmp_path / "out.root") as file:
+        assert file["Events"]["event"].array().tolist() == list(range(300))
+
+
 def test_a_dataset_is_made_of_a_dataset(place: Path, tmp_path: Path) -> None:
     made = stripe.create(tmp_path / "new", place / "data", stripe_size="8 kB")
     made.append(f"{place}/data@v2")

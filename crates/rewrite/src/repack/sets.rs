@@ -3,6 +3,7 @@
 use super::input::InputTree;
 use sapwood_core::{ByteRange, Call, Error, Result};
 use sapwood_fetch::{Ahead, Job};
+use sapwood_table::Table;
 use sapwood_table::pool::read_ahead;
 use sapwood_ttree::{BasketRef, Entries, References};
 use std::collections::{BTreeMap, HashSet};
@@ -20,7 +21,8 @@ pub(super) struct TreeSets {
 
 impl TreeSets {
     /// Adds the set of an input. Returns false if one with the same entries, in the same order, was added before.
-    pub(super) fn insert(&mut self, path: &str, input: &InputTree, call: &mut Call<'_>) -> Result<bool> {
+    pub(super) fn insert(&mut self, path: &str, input: &mut InputTree, call: &mut Call<'_>) -> Result<bool> {
+        input.find_baskets(0..input.branches().count(), call)?;
         let digest = digest(input, call)?;
         let (met, inputs) = self.of_path.entry(path.to_owned()).or_default();
         *inputs += 1;
@@ -44,13 +46,9 @@ fn digest(input: &InputTree, call: &mut Call<'_>) -> Result<[u64; 2]> {
     let mut add = |bytes: &[u8]| hashers.iter_mut().for_each(|hasher| bytes.hash(hasher));
     for (place, branch) in input.branches().enumerate() {
         add(input.path(place).as_bytes());
-        let name = &branch.file_name;
-        if !name.is_empty() && !branch.baskets.is_empty() {
-            return Err(Error::unsupported("the baskets of a set are in another file").branch(&branch.name));
-        }
         let baskets = input.baskets(place);
         let jobs = baskets.iter().map(job).collect::<Vec<_>>();
-        let fetcher = input.file.fetcher().clone();
+        let fetcher = input.table.fetcher(input.table.file(place)?);
         let mut ahead = read_ahead(jobs, move |_| fetcher.clone(), Ahead { jobs: 4, bytes: BATCH })?;
         for basket in baskets {
             let Some(answer) = ahead.next(call) else { break };
