@@ -76,7 +76,7 @@ def log(
     Raises:
         FileNotFoundError: there is no dataset at this URL.
     """
-    settings, place = open_options(deadline, None, options, log), place_of(url)
+    settings, place = open_options(deadline, None, options), place_of(url)
     database = log_of(log, place, settings)
     with core_errors():
         text = _core.dataset_log(place, after, settings.deadline, settings.for_core(), database)
