@@ -73,6 +73,7 @@ def show(
 
 def _show(source: str, sort: str | None, filter_name: str | None, access: Access) -> dict[str, Any]:
     """Prints a tree, branch or other object unless a JSON document is wanted, which is returned."""
+    from ..model.directory import RNTUPLE_CLASSES
     from ..report.layout import cluster_starts
     from ._object import object_document, print_object
     from ._target import open_tree_or_object
@@ -101,7 +102,7 @@ def _show(source: str, sort: str | None, filter_name: str | None, access: Access
             "total": _total(rows, shared),
         }
     if not access.as_json:
-        _print(document)
+        _print(document, ("field", "page") if tree.classname in RNTUPLE_CLASSES else ("branch", "basket"))
     return document
 
 
@@ -155,11 +156,13 @@ def _sorted(rows: list[dict[str, Any]], sort: str | None) -> list[dict[str, Any]
     return sorted(rows, key=lambda row: float(row[key] or 0), reverse=True)
 
 
-def _print(document: dict[str, Any]) -> None:
+def _print(document: dict[str, Any], words: tuple[str, str]) -> None:
+    """Prints the table; ``words`` are what the format calls its columns and their chunks."""
+    column, chunk = words
     columns = [
-        Column("branch", style="bold"),
+        Column(column, style="bold"),
         Column("type", style="cyan"),
-        *numbers("entries", "compressed", "uncompressed", "ratio", "baskets", "mean basket"),
+        *numbers("entries", "compressed", "uncompressed", "ratio", f"{chunk}s", f"mean {chunk}"),
     ]
     rows = [
         [
@@ -171,7 +174,7 @@ def _print(document: dict[str, Any]) -> None:
         for row in document["branches"]
     ]
     total = document["total"]
-    branches = counted(total["branches"], "branch", "branches")
+    branches = counted(total["branches"], column, "branches" if column == "branch" else "")
     footer = [branches, "", f"{document['entries']:,}", *_sizes(total)]
     print_table(columns, rows, footer)
 

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import uproot
+
+import sapwood as write
 
 
 def test_ls(sapwood: Callable[..., Any], path: Path) -> None:
@@ -46,6 +49,16 @@ def test_ls_json(sapwood: Callable[..., Any], path: Path) -> None:
         assert found["tree"]["clusters"] == 4
         assert found["tree"]["compression"] == "ZSTD-5"
         assert found["tree"]["compressed_bytes"] == sum(branch.compressed_bytes for branch in tree.branches)
+
+
+def test_show_calls_the_columns_of_an_rntuple_fields_and_their_chunks_pages(
+    sapwood: Callable[..., Any], tmp_path: Path
+) -> None:
+    with write.recreate(tmp_path / "ntuple.root") as file:
+        file.mkrntuple("Events", {"x": np.arange(10)})
+    head, *_, foot = sapwood("show", tmp_path / "ntuple.root").out.splitlines()
+    assert head.split()[0] == "field" and head.split()[-3:] == ["pages", "mean", "page"]
+    assert foot.split()[:2] == ["1", "field"]
 
 
 def test_show_json(sapwood: Callable[..., Any], path: Path) -> None:
