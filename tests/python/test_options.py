@@ -47,6 +47,7 @@ def test_the_core_refuses_unknown_options(options: Any) -> None:
     [
         (sapwood.repack, "filter_name", "; did you mean 'keep'?"),
         (sapwood.merge, "filter_name", ""),
+        (sapwood.repack, "options", ""),
         (sapwood.merge, "level", "; did you mean 'compression'?"),
         (sapwood.iterate, "columns", "; did you mean 'expressions'?"),
         (sapwood.concatenate, "entrystop", "; did you mean 'entry_stop'?"),

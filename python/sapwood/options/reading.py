@@ -252,7 +252,15 @@ def _positive_seconds(name: str, seconds: Any) -> float:
 
 
 def _unknown(name: str, function: Callable[..., Any] | None) -> ArgumentTypeError:
-    own = [] if function is None else list(inspect.signature(function).parameters)
+    own = (
+        []
+        if function is None
+        else [
+            parameter.name
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is not parameter.VAR_KEYWORD
+        ]
+    )
     known = sorted({"deadline", "threads", *OpenKeywords.__annotations__, *own})
     near = [meant for meant in _MEANT.get(name, ()) if meant in known] or nearest(name, known, cutoff=0.6)
     hint = f"; did you mean {near[0]!r}?" if near else ""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import uproot
 
-import sapwood as write
+from sapwood import recreate
 
 
 def test_ls(sapwood: Callable[..., Any], path: Path) -> None:
@@ -54,7 +54,7 @@ def test_ls_json(sapwood: Callable[..., Any], path: Path) -> None:
 def test_show_calls_the_columns_of_an_rntuple_fields_and_their_chunks_pages(
     sapwood: Callable[..., Any], tmp_path: Path
 ) -> None:
-    with write.recreate(tmp_path / "ntuple.root") as file:
+    with recreate(tmp_path / "ntuple.root") as file:
         file.mkrntuple("Events", {"x": np.arange(10)})
     head, *_, foot = sapwood("show", tmp_path / "ntuple.root").out.splitlines()
     assert head.split()[0] == "field" and head.split()[-3:] == ["pages", "mean", "page"]
