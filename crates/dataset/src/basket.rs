@@ -55,7 +55,7 @@ impl BasketForm {
     pub fn of(tree: &InputTree, branch: usize, made: Datime) -> Result<BasketForm> {
         let missing = || Error::corrupt("a branch is missing");
         let outline = tree.branch(branch).ok_or_else(missing)?;
-        let key = NewKey::new("TBasket", &outline.name, &tree.tree().name, true);
+        let key = NewKey::new("TBasket", &outline.name, &tree.record().name, true);
         Ok(BasketForm {
             key: NewKey { datime: Some(made), ..key },
             offset_len: outline.entry_offset_len,

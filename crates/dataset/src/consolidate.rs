@@ -277,8 +277,8 @@ fn rewrite(
     let file = file_of_dataset(&part, &OpenOptions::default().until(deadline), call)?;
     let template = Template::of_snapshot(part.snapshot(), call)?;
     let mut tree = open_tree(&file, &template.tree, call)?;
-    if tree.tree().entries != run.entries {
-        let (found, stated) = (tree.tree().entries, run.entries);
+    if tree.record().entries != run.entries {
+        let (found, stated) = (tree.record().entries, run.entries);
         return Err(Error::corrupt(format!(
             "a segment has other entries than the dataset states: {found} instead of {stated}"
         )));

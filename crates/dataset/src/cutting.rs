@@ -114,9 +114,9 @@ impl<'a> SegmentCutter<'a> {
         for &(branch, stripe) in branches {
             let baskets = input.baskets(branch).to_vec();
             let (first, end) = input.extent(branch);
-            if !baskets.is_empty() && (first, end) != (0, input.tree().entries) {
+            if !baskets.is_empty() && (first, end) != (0, input.record().entries) {
                 let message =
-                    format!("the branch has only the entries {first} to {end} of {}", input.tree().entries);
+                    format!("the branch has only the entries {first} to {end} of {}", input.record().entries);
                 return Err(Error::unsupported(message).branch(input.path(branch)).url(input.file.url()));
             }
             let file = input.table.file(branch)?;

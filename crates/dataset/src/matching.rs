@@ -18,7 +18,7 @@ pub(super) fn orders(
     call: &mut Call<'_>,
 ) -> Result<Vec<EntryOrder>> {
     let snapshot = dataset.snapshot();
-    let (entries, url) = (tree.tree().entries, tree.file.url());
+    let (entries, url) = (tree.record().entries, tree.file.url());
     let total: u64 = snapshot.segments.iter().map(|segment| segment.entries).sum();
     if what.by_position {
         if entries != total {

@@ -30,14 +30,14 @@ struct BranchNode<'a> {
 /// # Errors
 /// `Unsupported` for trees with a table of references, which all branches share.
 pub(crate) fn products(input: &InputTree) -> Result<Vec<BranchGroup>> {
-    let described = input.tree().branches.len();
+    let described = input.record().branches.len();
     if input.branches().skip(described).any(|branch| !branch.baskets.is_empty()) {
         return Err(Error::unsupported(
             "the tree has a table of references, which cannot be split by product",
         )
         .url(input.file.url()));
     }
-    let branches = || input.tree().branches.iter().enumerate();
+    let branches = || input.record().branches.iter().enumerate();
     let counters =
         branches().map(|(place, branch)| branch.counters().filter(|&other| other != place).collect());
     let counters: Vec<Vec<usize>> = counters.collect();

@@ -35,7 +35,7 @@ fn baskets(input: &InputTree, parts: &[InputProduct]) -> Vec<Baskets> {
     for &branch in parts.iter().flat_map(|part| &part.branches) {
         let baskets = input.baskets(branch);
         let stored: u64 = baskets.iter().map(|basket| basket.len).sum();
-        let whole = input.tree().branches.get(branch).map_or(0, |branch| branch.total_bytes);
+        let whole = input.record().branches.get(branch).map_or(0, |branch| branch.total_bytes);
         let grows = 1.0 + whole.max(stored) as f64 / stored.max(1) as f64;
         let firsts = baskets.iter().map(|basket| basket.first_entry).collect::<Vec<_>>();
         let sums = alike.entry(firsts).or_insert_with(|| vec![0; baskets.len()]);

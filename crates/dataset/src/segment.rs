@@ -42,7 +42,7 @@ pub(crate) fn find_baskets(
 
 /// Bytes per entry of each branch of each product, as stored in the tree.
 pub(crate) fn sizes(input: &InputTree, products: &[InputProduct]) -> Vec<Vec<f64>> {
-    let entries = input.tree().entries.max(1) as f64;
+    let entries = input.record().entries.max(1) as f64;
     let bytes = |&branch: &usize| -> u64 { input.baskets(branch).iter().map(BasketRef::size).sum() };
     let of_product = |product: &InputProduct| {
         product.branches.iter().map(|branch| bytes(branch) as f64 / entries).collect()

@@ -172,9 +172,9 @@ impl Template {
             }
             found.push(InputProduct { name: product.name.clone(), branches });
         }
-        if all && differences.is_empty() && met < input.tree().branches.len() {
+        if all && differences.is_empty() && met < input.record().branches.len() {
             let known: HashSet<usize> = found.iter().flat_map(|product| &product.branches).copied().collect();
-            let new = (0..input.tree().branches.len()).filter(|branch| !known.contains(branch));
+            let new = (0..input.record().branches.len()).filter(|branch| !known.contains(branch));
             differences.extend(new.map(|branch| format!("{} is new", input.path(branch))));
         }
         if differences.is_empty() {
@@ -191,7 +191,7 @@ impl Template {
 /// Branches by path; without those that share a path.
 fn places(tree: &InputTree) -> HashMap<&str, usize> {
     let mut places: HashMap<&str, Option<usize>> = HashMap::new();
-    for place in 0..tree.tree().branches.len() {
+    for place in 0..tree.record().branches.len() {
         let entry = places.entry(tree.path(place)).or_insert(Some(place));
         *entry = entry.filter(|known| *known == place);
     }

@@ -84,7 +84,7 @@ impl UnionTreeWriter {
         Ok(UnionTreeWriter {
             name: first.name.clone(),
             title: first.title.clone(),
-            class_name: first.tree().class_name.clone(),
+            class_name: first.record().class_name.clone(),
             outline,
             branches,
             places,

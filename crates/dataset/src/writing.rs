@@ -109,10 +109,10 @@ pub(super) fn store_entries(
                     None => Template::of_tree(&tree, &path, None, call)?,
                 }),
             };
-            let chosen = options.chosen.entries(index, first, tree.tree().entries);
-            first += tree.tree().entries;
+            let chosen = options.chosen.entries(index, first, tree.record().entries);
+            first += tree.record().entries;
             if chosen.is_empty() {
-                let which = if tree.tree().entries == 0 { "entries" } else { "selected entries" };
+                let which = if tree.record().entries == 0 { "entries" } else { "selected entries" };
                 notes.push(format!("{} has no {which}", file.url()));
                 continue;
             }
@@ -137,7 +137,7 @@ fn segment(
     let products = template.products_in(&tree, options.chosen.branches.is_none())?;
     find_baskets(&mut tree, &products, call)?;
     let entries = chosen.iter().map(|range| range.end - range.start).sum();
-    let cluster = regular(&tree.tree().cluster_starts);
+    let cluster = regular(&tree.record().cluster_starts);
     let layout = LayoutOptions { entries: Some(entries), cluster, ..options.layout.clone() };
     let layout = plan(&sizes(&tree, &products), &layout);
     let pool = computing(options.threads)?;

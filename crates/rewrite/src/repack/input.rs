@@ -122,18 +122,18 @@ impl InputTree {
     }
 
     /// Its record: its branches, and more.
-    pub fn tree(&self) -> &TTree {
+    pub fn record(&self) -> &TTree {
         self.table.tree()
     }
 
     /// All branches, with that of references last.
     pub fn branches(&self) -> impl Iterator<Item = &Branch> + Clone {
-        self.tree().stored_branches()
+        self.record().stored_branches()
     }
 
     /// A branch, by its index in [`branches`](InputTree::branches).
     pub fn branch(&self, branch: usize) -> Option<&Branch> {
-        self.tree().stored_branch(branch)
+        self.record().stored_branch(branch)
     }
 
     /// The baskets of a branch, once they are found.
@@ -159,19 +159,19 @@ impl InputTree {
 
     /// The index of the branch with a path.
     pub fn place(&self, path: &str) -> Option<usize> {
-        self.tree().branches.iter().position(|branch| branch.path == path)
+        self.record().branches.iter().position(|branch| branch.path == path)
     }
 
     /// The first entry of a branch, and one past its last.
     pub fn extent(&self, branch: usize) -> (u64, u64) {
-        let first = self.tree().branches.get(branch).map_or(0, |branch| branch.first_entry);
+        let first = self.record().branches.get(branch).map_or(0, |branch| branch.first_entry);
         let entries = self.branch(branch).map_or(0, |branch| branch.entries);
-        (first, first.saturating_add(entries).min(self.tree().entries))
+        (first, first.saturating_add(entries).min(self.record().entries))
     }
 
     /// How to find references inside the entries of a branch. Only objects have any.
     pub fn references(&self, branch: usize) -> References {
-        if self.tree().branches.get(branch).is_some_and(|branch| matches!(branch.kind, BranchKind::Plain)) {
+        if self.record().branches.get(branch).is_some_and(|branch| matches!(branch.kind, BranchKind::Plain)) {
             return References::None;
         }
         match self.layout(branch) {
@@ -184,8 +184,8 @@ impl InputTree {
 
     /// The layout of the values in the entries of a branch, if they can be decoded.
     pub fn layout(&self, branch: usize) -> Option<Layout> {
-        self.tree().branches.get(branch)?;
-        match interpret(self.tree(), branch, &self.compiler, &[]).meaning {
+        self.record().branches.get(branch)?;
+        match interpret(self.record(), branch, &self.compiler, &[]).meaning {
             Meaning::Column(column) => Some(column.layout),
             Meaning::Group | Meaning::Unsupported(_) => None,
         }
@@ -193,8 +193,8 @@ impl InputTree {
 
     /// The type of a branch, as people name it.
     pub fn typename(&self, branch: usize) -> Option<String> {
-        self.tree().branches.get(branch)?;
-        Some(interpret(self.tree(), branch, &self.compiler, &[]).typename)
+        self.record().branches.get(branch)?;
+        Some(interpret(self.record(), branch, &self.compiler, &[]).typename)
     }
 
     /// The branches at a split level of the object of a top-level branch.
@@ -204,7 +204,7 @@ impl InputTree {
     pub fn object(&self, branch: usize, level: i32) -> std::result::Result<ObjectBranches, String> {
         let unknown = ItemClasses::new();
         let items = self.items.get(&branch).unwrap_or(&unknown);
-        ObjectBranches::new(self.tree(), branch, &self.compiler, items, level)
+        ObjectBranches::new(self.record(), branch, &self.compiler, items, level)
     }
 
     /// Remembers the class of the items of a `TClonesArray` in an object.
@@ -219,7 +219,7 @@ impl InputTree {
 
     /// A description of a branch. Baskets of branches with the same signature can be merged.
     pub fn signature(&self, branch: usize) -> String {
-        self.tree().branches.get(branch).map_or_else(String::new, |branch| signature(self.tree(), branch))
+        self.record().branches.get(branch).map_or_else(String::new, |branch| signature(self.record(), branch))
     }
 }
 
@@ -236,7 +236,7 @@ pub fn wanted_branches(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec
         let message = format!("there is no branch '{path}'");
         return Err(Error::new(ErrorKind::Missing, message).url(tree.file.url()));
     }
-    let described = tree.tree().branches.len();
+    let described = tree.record().branches.len();
     let mut wanted = vec![false; branches.len()];
     for (place, branch) in branches.iter().enumerate() {
         // A branch comes before its sub-branches. That of references has no path, and is needed by all others.

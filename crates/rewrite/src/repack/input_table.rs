@@ -46,7 +46,7 @@ impl InputTable {
 
     pub(super) fn entries(&self) -> u64 {
         match self {
-            InputTable::Tree(tree) => tree.tree().entries,
+            InputTable::Tree(tree) => tree.record().entries,
             InputTable::RNTuple(table) => table.entries(),
         }
     }

@@ -57,7 +57,7 @@ impl OutputTree {
                     may_split || input.baskets(place).iter().any(|basket| basket.embedded.is_some());
                 let references = || if may_split { input.references(place) } else { References::Undescribed };
                 let new = || {
-                    let tree = &input.tree().name;
+                    let tree = &input.record().name;
                     OutputBranch::new(branch, outline, tree, file_setting, references(), options)
                 };
                 wanted.get(place).copied().unwrap_or(false).then(new)
@@ -66,7 +66,7 @@ impl OutputTree {
         let by_path = (0..branches.len()).map(|place| (input.path(place).to_owned(), place));
         OutputTree {
             directory,
-            class_name: input.tree().class_name.clone(),
+            class_name: input.record().class_name.clone(),
             name: input.name.clone(),
             title: input.title.clone(),
             outline: Arc::clone(&input.outline),
@@ -119,7 +119,7 @@ impl OutputTree {
                 };
                 let shape = outline.branches.get(first + place);
                 let shape = shape.ok_or_else(|| Error::corrupt("a new branch is missing"))?;
-                let tree = &input.tree().name;
+                let tree = &input.record().name;
                 let new = OutputBranch::new(&branch, shape, tree, file_setting, References::None, options);
                 self.branches.push(Some(new));
             }
@@ -149,7 +149,7 @@ impl OutputTree {
             Some(entries) => ClusterBorders::Every(entries),
             None => {
                 let starts =
-                    input.tree().cluster_starts.iter().map(|&start| self.entries + chosen.rank(start));
+                    input.record().cluster_starts.iter().map(|&start| self.entries + chosen.rank(start));
                 let mut borders: Vec<u64> = starts.filter(|&border| border > self.entries).collect();
                 borders.push(self.entries + chosen.total());
                 borders.dedup();
@@ -238,7 +238,7 @@ impl OutputTree {
         }
         self.entries += chosen.total();
         self.inputs += 1;
-        self.complete = self.inputs == 1 && chosen.total() == input.tree().entries;
+        self.complete = self.inputs == 1 && chosen.total() == input.record().entries;
         Ok(())
     }
 
@@ -347,6 +347,6 @@ fn cluster_entries(input: &InputTree, wanted: &[bool], size: ClusterSize) -> u64
     };
     let kept = wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
     let sum: u64 = kept.flat_map(|(branch, _)| input.baskets(branch)).map(BasketRef::size).sum();
-    let entries = u128::from(input.tree().entries) * u128::from(bytes) / u128::from(sum.max(1));
+    let entries = u128::from(input.record().entries) * u128::from(bytes) / u128::from(sum.max(1));
     u64::try_from(entries).unwrap_or(u64::MAX).clamp(1, u64::from(u32::MAX >> 1))
 }

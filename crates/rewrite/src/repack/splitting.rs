@@ -53,7 +53,7 @@ pub(super) fn objects(
 ) -> Vec<OutputObject> {
     let mut found = Vec::new();
     let names: HashSet<&str> = input.branches().map(|branch| branch.name.as_str()).collect();
-    for (top, branch) in input.tree().branches.iter().enumerate() {
+    for (top, branch) in input.record().branches.iter().enumerate() {
         let is_object = matches!(branch.kind, BranchKind::Element(_) | BranchKind::Object { .. });
         // ROOT splits classes without members, too: into nothing.
         let is_empty = branch.split_level > 0 && branch.children.is_empty();
@@ -109,12 +109,12 @@ impl InputObject {
     /// # Errors
     /// Why it cannot be converted.
     pub(super) fn new(input: &InputTree, top: usize) -> std::result::Result<InputObject, String> {
-        let level = input.tree().branches.get(top).map_or(0, |branch| match branch.children.as_slice() {
+        let level = input.record().branches.get(top).map_or(0, |branch| match branch.children.as_slice() {
             [] => 0,
             _ => branch.split_level,
         });
         let branches = input.object(top, level)?;
-        let places = branches.find(input.tree(), top);
+        let places = branches.find(input.record(), top);
         let places = places.ok_or("its branches are not those of its split level")?;
         Ok(InputObject { branches, places })
     }
@@ -238,7 +238,7 @@ pub(super) fn convertible(
             let Some((_, first, entries)) = baskets.next_if(|(of, ..)| *of == branch) else { continue };
             tried = tried.and_then(|()| object.add(own, branch, first, entries?));
         }
-        let all = EntryRanges::new(None, input.tree().entries);
+        let all = EntryRanges::new(None, input.record().entries);
         let check = |whole: &[u8]| own.branches.check(input.compiler(), whole);
         match tried.and_then(|()| object.cut(own, input, &all, check)) {
             Ok(_) => found.push(object),
@@ -289,7 +289,7 @@ pub(super) fn find_items(input: &mut InputTree, call: &mut Call<'_>) -> Result<(
 /// Each `TClonesArray` that is an object of the tree, or a member of one.
 fn clones_places(input: &InputTree) -> Vec<ClonesPlace> {
     let mut found = Vec::new();
-    for (top, branch) in input.tree().branches.iter().enumerate().filter(|(_, one)| one.parent.is_none()) {
+    for (top, branch) in input.record().branches.iter().enumerate().filter(|(_, one)| one.parent.is_none()) {
         if is_whole_clones(branch) {
             found.push(ClonesPlace { top, branch: top, member: String::new(), items: None });
         }

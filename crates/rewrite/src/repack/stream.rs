@@ -131,7 +131,7 @@ impl BasketStream<'_> {
 
     /// All baskets with selected entries, by cluster, then in file order.
     fn parts(&self, tree: &OutputTree) -> Result<Vec<InputBasket>> {
-        let all = 0..self.input.tree().entries;
+        let all = 0..self.input.record().entries;
         let mut keyed = Vec::new();
         let whole =
             self.places.iter().enumerate().filter_map(|(branch, place)| Some((branch, (*place)?, None)));

@@ -45,7 +45,7 @@ impl WidenedTree {
         if changes.len() != outline.branches.len() {
             return Err(Error::corrupt("the branches of a tree differ from its record").url(file.url()));
         }
-        let top = tree.tree().branches.iter().filter(|branch| branch.parent.is_none());
+        let top = tree.record().branches.iter().filter(|branch| branch.parent.is_none());
         let names = top.map(|branch| branch.name.clone()).collect();
         Ok(WidenedTree { path: path.to_owned(), directory, cycle, tree, outline, changes, names })
     }
@@ -61,7 +61,7 @@ impl WidenedTree {
     }
 
     pub(super) fn entries(&self) -> u64 {
-        self.tree.tree().entries
+        self.tree.record().entries
     }
 
     /// The branches, without entries so far, as a table of their own.
@@ -69,7 +69,7 @@ impl WidenedTree {
     /// # Errors
     /// `Usage` for names that are in use, and for another number of entries than that of the tree.
     pub(super) fn begin(&self, branches: Vec<BranchSpec>, entries: usize) -> Result<NewTable> {
-        let TTree { name, title, .. } = self.tree.tree();
+        let TTree { name, title, .. } = self.tree.record();
         if entries as u64 != self.entries() {
             let message = format!(
                 "the new branches have {entries} entries, but the tree '{}' has {}",
@@ -102,7 +102,7 @@ impl WidenedTree {
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let place = |entry: &u64| usize::try_from(*entry).unwrap_or(usize::MAX);
-        let starts: Vec<usize> = match self.tree.tree().cluster_starts.as_slice() {
+        let starts: Vec<usize> = match self.tree.record().cluster_starts.as_slice() {
             [] => vec![0, place(&self.entries())],
             starts => starts.iter().map(place).collect(),
         };
@@ -132,10 +132,14 @@ impl WidenedTree {
             return Ok(());
         }
         let WidenedTree { directory, cycle, tree, outline, changes, .. } = self;
-        let (class, name, title) = (&tree.tree().class_name, &tree.name, &tree.title);
+        let (class, name, title) = (&tree.record().class_name, &tree.name, &tree.title);
         let key_len = NewKey::new(class, name, title, file.wide()).len();
-        let change =
-            TreeChange { entries: tree.tree().entries, clusters: None, branches: changes, drop_index: false };
+        let change = TreeChange {
+            entries: tree.record().entries,
+            clusters: None,
+            branches: changes,
+            drop_index: false,
+        };
         let record = outline.emit(key_len, &change)?;
         file.object(directory, class, name, title, |buffer| buffer.bytes(&record))?;
         file.remove(directory, name, cycle)
