@@ -28,4 +28,4 @@ run_tests() {
 run_tests engines "duckdb polars distributed graphed graphed-executors loky parsl" tests/engines
 run_tests coffea "coffea[dask-awkward]" "tests/engines/test_guides.py tests/engines/test_runner.py tests/python/test_nanoevents.py"
 run_tests dask2025 "distributed==2025.3.1 dask==2025.3.1" tests/engines/test_dask.py
-run_tests uproot "uproot==5.7.6 aiohttp requests" tests/python/test_uproot_names.py
+run_tests uproot "uproot==5.7.6 aiohttp requests" "tests/python/test_uproot_names.py tests/python/test_uproot_remote.py tests/python/test_uproot_switch.py"

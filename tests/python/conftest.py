@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +63,14 @@ def events_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
             )
         small.extend({"run": np.arange(5)})
     return path
+
+
+@pytest.fixture
+def switch() -> Iterator[Callable[[bool], None]]:
+    """Turns sapwood on or off under uproot's names."""
+    names = pytest.importorskip("sapwood.uproot")
+    yield lambda on: names.switch_on() if on else names.switch_off()
+    names.switch_off()
 
 
 @pytest.fixture(scope="session")
