@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -178,27 +178,35 @@ def distant(folder: Path, protocol: str) -> Iterator[Row]:
                     yield Row(protocol, state, columns, sum(kinds.values()), login, trips - login)
 
 
-def measure() -> list[Row]:
-    """All rows."""
+def measure(protocols: Sequence[str] = PROTOCOLS) -> list[Row]:
+    """The rows of some protocols."""
     with TemporaryDirectory(prefix="sapwood-") as name:
         folder = Path(name)
         folder.chmod(0o755)
         request_counts.write_files(folder)
-        rows = [local(folder, columns, state) for state in STATES for columns in COLUMNS]
-        for protocol in PROTOCOLS[1:]:
-            rows += distant(folder, protocol)
+        rows: list[Row] = []
+        for protocol in protocols:
+            if protocol == "file":
+                rows += [local(folder, columns, state) for state in STATES for columns in COLUMNS]
+            else:
+                rows += distant(folder, protocol)
     return rows
+
+
+def label(protocol: str) -> str:
+    """What the table calls a protocol."""
+    return "local file" if protocol == "file" else f"`{protocol}://`"
 
 
 def table(rows: list[Row]) -> str:
     """A row for each protocol and state: round trips and requests of each read, and of the login."""
     cells = []
-    for protocol in PROTOCOLS:
+    for protocol in dict.fromkeys(row.protocol for row in rows):
         for state in STATES:
             chosen = [row for row in rows if (row.protocol, row.state) == (protocol, state)]
             login = "in the counts" if protocol == "https" else str(chosen[0].login)
             each = [f"{row.round_trips} / {row.requests}" for row in chosen]
-            cells.append([f"`{protocol}://`" if protocol != "file" else "local file", state, login, *each])
+            cells.append([label(protocol), state, login, *each])
     head = ["", "", "login", "open", "open, 1 column", "open, 3 columns", "open, 12 columns"]
     return results.table(head, cells)
 
