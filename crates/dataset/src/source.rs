@@ -18,6 +18,7 @@ const STRIPES: CostModel = CostModel {
     concurrency: 8,
     immediate: false,
     tied: false,
+    deals_out: false,
 };
 
 /// The objects of a dataset, one after the other.

@@ -94,9 +94,9 @@ pub(crate) fn request_bytes(total: u64, cost_model: &CostModel, link: &Link) -> 
         // The computing thread reads them one after the other: nothing is in flight together.
         return largest;
     }
-    let worth = link
-        .bytes_in_flight()
-        .map_or(WORTH_A_REQUEST, |bytes| bytes.clamp(LEAST_WORTH_A_REQUEST, WORTH_A_REQUEST));
+    let most = if cost_model.deals_out { largest.max(WORTH_A_REQUEST) } else { WORTH_A_REQUEST };
+    let worth =
+        link.bytes_in_flight().map_or(WORTH_A_REQUEST, |bytes| bytes.clamp(LEAST_WORTH_A_REQUEST, most));
     total.div_ceil(cost_model.concurrency.max(1) as u64).max(worth).min(largest)
 }
 
@@ -112,6 +112,7 @@ mod tests {
         concurrency: 10,
         immediate: false,
         tied: false,
+        deals_out: false,
     };
     const MULTI: CostModel = CostModel { ranges_per_request: 100, ..SINGLE };
 
@@ -169,5 +170,8 @@ mod tests {
         assert_eq!(request_bytes(total, &cost_model, &link(20, NOMINAL)), 2_500_000);
         assert_eq!(request_bytes(total, &cost_model, &link(1, NOMINAL)), LEAST_WORTH_A_REQUEST);
         assert_eq!(request_bytes(total, &cost_model, &link(1000, NOMINAL)), WORTH_A_REQUEST);
+        let cost_model = CostModel { deals_out: true, ..cost_model };
+        assert_eq!(request_bytes(total, &cost_model, &link(100, NOMINAL)), 12_500_000);
+        assert_eq!(request_bytes(total, &cost_model, &link(1000, NOMINAL)), cost_model.largest_request);
     }
 }

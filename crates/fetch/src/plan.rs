@@ -223,6 +223,7 @@ mod tests {
         concurrency: 3,
         immediate: false,
         tied: false,
+        deals_out: false,
     };
 
     fn range(start: u64, len: u64) -> ByteRange {
@@ -305,7 +306,7 @@ mod tests {
             concurrency in 1..5_usize,
             immediate in any::<bool>(),
         ) -> CostModel {
-            CostModel { gap, largest_request, ranges_per_request, concurrency, immediate, tied: false }
+            CostModel { gap, largest_request, ranges_per_request, concurrency, immediate, tied: false, deals_out: false }
         }
     }
 

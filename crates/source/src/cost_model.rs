@@ -16,6 +16,8 @@ pub struct CostModel {
     pub immediate: bool,
     /// True if others use the underlying object, so that it may only be read while its own user waits for it.
     pub tied: bool,
+    /// True if the source deals each request out to several connections, so that few large ones are as fast as many.
+    pub deals_out: bool,
 }
 
 impl CostModel {
@@ -27,6 +29,7 @@ impl CostModel {
         concurrency: 1,
         immediate: true,
         tied: false,
+        deals_out: false,
     };
 
     /// A local file: a system call costs about as much as copying some 16 kB.
@@ -37,5 +40,6 @@ impl CostModel {
         concurrency: 4,
         immediate: true,
         tied: false,
+        deals_out: false,
     };
 }

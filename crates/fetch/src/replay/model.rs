@@ -112,4 +112,5 @@ pub(super) const FAR: CostModel = CostModel {
     concurrency: 16,
     immediate: false,
     tied: false,
+    deals_out: false,
 };

@@ -419,6 +419,7 @@ impl RecordedFile {
                     concurrency,
                     immediate,
                     tied: false,
+                    deals_out: false,
                 };
             }
         }

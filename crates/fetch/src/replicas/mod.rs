@@ -87,6 +87,7 @@ impl Source for Replicas {
             concurrency: a.concurrency.saturating_add(b.concurrency),
             immediate: false,
             tied: false,
+            deals_out: false,
         };
         let all = self.shared.active().into_iter().map(|source| source.cost_model());
         let usual = || self.shared.source(0).map_or(CostModel::LOCAL, |first| first.cost_model());

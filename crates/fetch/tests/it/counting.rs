@@ -15,6 +15,7 @@ const FAR: CostModel = CostModel {
     concurrency: 3,
     immediate: false,
     tied: false,
+    deals_out: false,
 };
 
 /// A server with one file, which counts what it is asked.

@@ -211,7 +211,7 @@ prop_compose! {
         concurrency in 1..5_usize,
         immediate in any::<bool>(),
     ) -> CostModel {
-        CostModel { gap, largest_request, ranges_per_request, concurrency, immediate, tied: false }
+        CostModel { gap, largest_request, ranges_per_request, concurrency, immediate, tied: false, deals_out: false }
     }
 }
 

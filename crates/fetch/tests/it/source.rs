@@ -45,6 +45,7 @@ pub(crate) const WEB: CostModel = CostModel {
     concurrency: 3,
     immediate: false,
     tied: false,
+    deals_out: false,
 };
 
 /// The content of every test source: a pattern without a short period.

@@ -43,6 +43,7 @@ impl Source for HttpSource {
             },
             immediate: false,
             tied: false,
+            deals_out: false,
         }
     }
 

@@ -19,6 +19,7 @@ const COST: CostModel = CostModel {
     concurrency: 16,
     immediate: false,
     tied: false,
+    deals_out: false,
 };
 
 /// How long before the deadline a read ends, so that it can report why.

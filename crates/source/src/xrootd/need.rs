@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many times as many to try next.
-const STEP: usize = 4;
+/// How many to try first.
+const FEW: usize = 3;
 
 /// The share of a proportional gain that further connections must give, for still more to be tried.
-const WORTHWHILE: f64 = 0.3;
+const WORTHWHILE: f64 = 0.2;
 
 /// A measurement takes this many round trips, and at least the shortest time.
-const ROUND_TRIPS: u32 = 3;
-const SHORTEST: Duration = Duration::from_millis(300);
+const ROUND_TRIPS: u32 = 2;
+const SHORTEST: Duration = Duration::from_millis(200);
 
-/// Bytes for each connection that make a measurement.
-const BYTES: u64 = 256 << 10;
+/// Batches for each connection that make a measurement.
+const BATCHES: usize = 2;
 
 /// After this time, what limits a link is found out again.
 const VALID: Duration = Duration::from_secs(60);
@@ -46,11 +46,19 @@ impl KnownServer {
     }
 }
 
+/// What arrived over all connections.
+#[derive(Debug)]
+struct Arrivals {
+    /// A round trip after the connections became busy.
+    since: Instant,
+    batches: usize,
+    bytes: u64,
+}
+
 /// Compares the rates with different numbers of connections.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionNeed {
-    /// Since when the connections are busy, and the bytes that have arrived since.
-    measured: Option<(Instant, u64)>,
+    measured: Option<Arrivals>,
     /// The rate with fewer connections, and how many these were.
     earlier: Option<(usize, f64)>,
     settled: Option<Instant>,
@@ -60,52 +68,67 @@ impl ConnectionNeed {
     /// Most connections, including the first one.
     pub(super) const MOST: usize = 16;
 
-    /// Takes the rate of one connection as measured, if none was measured yet.
+    /// Whether nothing was measured yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.earlier.is_none() && self.settled.is_none()
+    }
+
+    /// Takes the rate of the first connection as measured.
     pub(super) fn know_one(&mut self, rate: f64) {
-        if self.earlier.is_none() && self.settled.is_none() {
-            self.earlier = Some((1, rate));
+        self.earlier = Some((1, rate));
+    }
+
+    /// Further connections would gain nothing, as far as those that there are show.
+    pub(super) fn settle(&mut self, now: Instant) {
+        // With others than were measured before, the gain is not known.
+        (self.settled, self.earlier) = (Some(now), None);
+    }
+
+    /// Begins to measure: the connections become busy, or others. The first bytes arrive after a round trip.
+    pub(super) fn restart(&mut self, round_trip: Duration, now: Instant) {
+        self.measured = Some(Arrivals { since: now + round_trip, batches: 0, bytes: 0 });
+    }
+
+    /// A batch arrived over any of the connections.
+    pub(super) fn arrived(&mut self, bytes: u64, now: Instant) {
+        if let Some(arrivals) = self.measured.as_mut().filter(|arrivals| now >= arrivals.since) {
+            arrivals.batches += 1;
+            arrivals.bytes += bytes;
         }
     }
 
-    /// Begins to measure: the connections become busy, or others.
-    pub(super) fn restart(&mut self, now: Instant) {
-        self.measured = Some((now, 0));
-    }
-
-    /// Bytes arrived over any of the connections.
-    pub(super) fn arrived(&mut self, bytes: u64, now: Instant) {
-        self.measured.get_or_insert((now, 0)).1 += bytes;
-    }
-
-    /// Whether further connections gained nothing, so that the link or the server is the limit.
+    /// Whether the number of connections is found.
     pub(super) fn is_settled(&self, now: Instant) -> bool {
         self.settled.is_some_and(|since| now - since < VALID)
     }
 
-    /// The number of connections to have, where `open` ones are busy and reads wait for them.
+    /// The number of connections to have, where `open` ones are busy and reads wait for them. Beside one connection, others
+    /// are opened at once: while they come up, its rate shows. Until it does, there are no more.
     pub(super) fn wanted(&mut self, open: usize, round_trip: Duration, now: Instant) -> usize {
         if self.is_settled(now) {
             return open;
         }
-        if open == 1 && self.earlier.is_some() {
-            return STEP;
+        if open == 1 {
+            return FEW;
         }
-        let Some((since, bytes)) = self.measured else { return open };
-        let time = now - since;
-        if time < SHORTEST.max(ROUND_TRIPS * round_trip) || bytes < BYTES * open as u64 {
+        if self.is_new() {
             return open;
         }
-        let rate = bytes as f64 / time.as_secs_f64();
+        let Some(arrivals) = &self.measured else { return open };
+        let time = now.saturating_duration_since(arrivals.since);
+        if time < SHORTEST.max(ROUND_TRIPS * round_trip) || arrivals.batches < BATCHES * open {
+            return open;
+        }
+        let rate = arrivals.bytes as f64 / time.as_secs_f64();
         let earlier = self.earlier.replace((open, rate));
         let pays = earlier.is_none_or(|(fewer, slower)| {
             let proportional = open as f64 / fewer as f64 - 1.0;
             rate >= slower * (1.0 + WORTHWHILE * proportional)
         });
         if pays && open < Self::MOST {
-            return (open * STEP).min(Self::MOST);
+            return Self::MOST;
         }
-        // With others than were measured before, the gain is not known.
-        (self.settled, self.earlier) = (Some(now), None);
+        self.settle(now);
         open
     }
 }
@@ -121,9 +144,14 @@ mod tests {
     fn connections(each: f64, link: f64) -> usize {
         let (mut need, mut open, mut now) = (ConnectionNeed::default(), 1, Instant::now());
         for _ in 0..20 {
-            need.restart(now);
-            now += Duration::from_secs(2);
-            need.arrived((2.0 * (open as f64 * each).min(link)) as u64, now);
+            need.restart(TRIP, now);
+            now += TRIP + Duration::from_secs(2);
+            for _ in 0..BATCHES * open {
+                need.arrived((2.0 * (open as f64 * each).min(link)) as u64 / (BATCHES * open) as u64, now);
+            }
+            if open > 1 && need.is_new() {
+                need.know_one(each.min(link));
+            }
             open = need.wanted(open, TRIP, now);
         }
         open
@@ -131,11 +159,11 @@ mod tests {
 
     #[test]
     fn as_many_as_gain() {
-        // 64 kB in each round trip, on 1 Gbit/s and on 8 Mbit/s.
+        // 64 kB in each round trip, on 1 Gbit/s and on 6 Mbit/s.
         assert_eq!(connections(640e3, 125e6), 16);
-        assert_eq!(connections(640e3, 1e6), 4);
+        assert_eq!(connections(640e3, 0.75e6), FEW);
         // A window that fills the link.
-        assert_eq!(connections(100e6, 12.5e6), 4);
+        assert_eq!(connections(100e6, 12.5e6), FEW);
     }
 
     #[test]
@@ -149,8 +177,12 @@ mod tests {
     #[test]
     fn a_short_time_shows_nothing() {
         let (mut need, begin) = (ConnectionNeed::default(), Instant::now());
-        need.restart(begin);
-        need.arrived(100 << 20, begin + TRIP);
-        assert_eq!(need.wanted(1, TRIP, begin + TRIP), 1);
+        need.know_one(1e6);
+        need.restart(TRIP, begin);
+        for _ in 0..BATCHES * FEW {
+            need.arrived(100 << 20, begin + 2 * TRIP);
+        }
+        assert_eq!(need.wanted(FEW, TRIP, begin + 2 * TRIP), FEW);
+        assert_eq!(need.wanted(FEW, TRIP, begin + 4 * TRIP), ConnectionNeed::MOST);
     }
 }

@@ -93,6 +93,7 @@ impl Source for XrootdSource {
             concurrency: CONCURRENCY,
             immediate: false,
             tied: false,
+            deals_out: true,
         }
     }
 

@@ -16,17 +16,28 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// Most bytes in flight on a connection that is not known to be slow.
-const MUCH: u64 = 32 << 20;
+/// Most bytes in flight on a connection that may be slow.
+const MUCH: u64 = 24 << 20;
 
-/// Bytes of one batch on such a connection: what is read ahead from a fast server is not cut further.
+/// The same on a fast connection, once no others will come up: a read that has all its bytes in flight waits once, while
+/// bytes that are requested as others arrive wait again.
+const MUCH_IF_FAST: u64 = 128 << 20;
+
+/// Most bytes of one batch, while others may come up.
 const BATCH: u64 = 8 << 20;
+
+/// The first batch of a connection of which nothing is known: small ones soon show how fast it is. A later one takes a
+/// quarter of the bytes before it.
+const FIRST_BATCH: u64 = 1 << 20;
 
 /// The smallest batch: the requests for smaller ones would cost more than they gain.
 const SMALLEST_BATCH: u64 = 128 << 10;
 
-/// A connection that carries this many bytes in a round trip needs no others beside it.
+/// A connection that carries this many bytes in a round trip is fast.
 const LARGE_WINDOW: f64 = 8e6;
+
+/// Windows in flight on a slow connection: it never waits for work, and others that come up find some.
+const WINDOWS: f64 = 4.0;
 
 /// Round trips over which a window is measured: it may change.
 const RECENT: u32 = 8;
@@ -71,6 +82,8 @@ struct ConnectionPool {
     /// How many were begun beside the first, including failures.
     begun: usize,
     need: ConnectionNeed,
+    /// Whether the first one carries so much that a few are enough.
+    is_first_fast: bool,
     /// Changes when the file was reopened.
     generation: usize,
 }
@@ -80,12 +93,43 @@ struct ConnectionPool {
 struct Lane {
     connection: Arc<Connection>,
     in_flight: u64,
+    /// Bytes that were requested over it so far.
+    requested: u64,
     /// Since when something is in flight, and the bytes that have arrived since.
     busy: (Instant, u64),
-    /// Bytes in a round trip, if they are few.
-    window: Option<f64>,
+    window: Window,
     /// Whether it waits for half of what it had in flight. One wait for several batches is one round trip.
     is_full: bool,
+}
+
+/// The bytes that a connection carries in a round trip.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Window {
+    Unknown,
+    /// So few that the connection is slow.
+    Small(f64),
+    Large,
+}
+
+impl Window {
+    /// The window of a connection that took so long for the bytes.
+    fn measured(bytes: u64, time: Duration, round_trip: Duration) -> Window {
+        // The first bytes arrive after a round trip.
+        let trips = time.div_duration_f64(round_trip) - 1.0;
+        match bytes as f64 / trips.max(1.0) {
+            window if window >= LARGE_WINDOW => Window::Large,
+            window if trips >= 2.0 => Window::Small(window),
+            _ => Window::Unknown,
+        }
+    }
+
+    /// Its bytes, if they are few.
+    fn small(self) -> Option<f64> {
+        match self {
+            Window::Small(bytes) => Some(bytes),
+            Window::Unknown | Window::Large => None,
+        }
+    }
 }
 
 /// Permission to request bytes over a connection; they are in flight until it is dropped.
@@ -114,7 +158,8 @@ impl Batch<'_> {
         if let Some(lane) = pool.lane(&self.connection) {
             lane.busy.1 += self.bytes;
             let (round_trip, time) = (self.connection.round_trip, now - lane.busy.0);
-            if let Some(window) = window(lane.busy.1, time, round_trip) {
+            let window = Window::measured(lane.busy.1, time, round_trip);
+            if window != Window::Unknown {
                 lane.window = window;
                 if time > RECENT * round_trip {
                     lane.busy = (now, 0);
@@ -124,30 +169,23 @@ impl Batch<'_> {
     }
 }
 
-/// Bytes in a round trip, if they are few, of a connection that took so long for the bytes. `None` if this does not show
-/// it.
-fn window(bytes: u64, time: Duration, round_trip: Duration) -> Option<Option<f64>> {
-    if time < 3 * round_trip {
-        return None;
-    }
-    let trips = time.div_duration_f64(round_trip) - 1.0;
-    Some(Some(bytes as f64 / trips).filter(|window| *window < LARGE_WINDOW))
-}
-
 impl Lane {
     fn new(connection: &Arc<Connection>) -> Lane {
         let busy = (Instant::now(), 0);
-        Lane { connection: Arc::clone(connection), in_flight: 0, busy, window: None, is_full: false }
+        let window = Window::Unknown;
+        Lane { connection: Arc::clone(connection), in_flight: 0, requested: 0, busy, window, is_full: false }
     }
 
-    /// Most bytes in flight, and in a batch.
-    fn limits(&self) -> (u64, u64) {
+    /// Most bytes in flight, and in a batch; `is_settled` if no further connections will come up.
+    fn limits(&self, is_fast: bool) -> (u64, u64) {
         match self.window {
-            Some(window) => {
-                let most = ((4.0 * window) as u64).clamp(2 * SMALLEST_BATCH, MUCH);
-                (most, (most / 4).max(SMALLEST_BATCH))
+            _ if is_fast => (MUCH_IF_FAST, u64::MAX),
+            Window::Small(window) => {
+                let most = ((WINDOWS * window) as u64).max(2 * SMALLEST_BATCH);
+                (most, (window as u64).max(SMALLEST_BATCH))
             }
-            None => (MUCH, BATCH),
+            Window::Unknown => (MUCH, (self.requested / 4).clamp(FIRST_BATCH, BATCH)),
+            Window::Large => (MUCH, BATCH),
         }
     }
 }
@@ -160,13 +198,15 @@ impl ConnectionPool {
     /// Takes up to this many bytes for the connection with the least in flight; `None` if all have enough.
     fn take(&mut self, wanted: u64, now: Instant) -> Option<(Arc<Connection>, u64)> {
         if self.lanes.iter().all(|lane| lane.in_flight == 0) {
-            self.need.restart(now);
+            let round_trip = self.lanes.first().map(|first| first.connection.round_trip);
+            self.need.restart(round_trip.unwrap_or_default(), now);
         }
+        let is_fast = self.is_first_fast && self.need.is_settled(now);
         for lane in &mut self.lanes {
-            lane.is_full &= lane.in_flight > lane.limits().0 / 2;
+            lane.is_full &= lane.in_flight > lane.limits(is_fast).0 / 2;
         }
         let lane = self.lanes.iter_mut().filter(|lane| !lane.is_full).min_by_key(|lane| lane.in_flight)?;
-        let (most, batch) = lane.limits();
+        let (most, batch) = lane.limits(is_fast);
         let bytes = wanted.min(batch);
         lane.is_full = lane.in_flight > 0 && lane.in_flight + bytes > most;
         if lane.is_full {
@@ -176,7 +216,31 @@ impl ConnectionPool {
             lane.busy = (now, 0);
         }
         lane.in_flight += bytes;
+        lane.requested += bytes;
         Some((Arc::clone(&lane.connection), bytes))
+    }
+
+    /// The smallest window, if some are small.
+    fn slowest(&self) -> Option<f64> {
+        self.lanes.iter().filter_map(|lane| lane.window.small()).reduce(f64::min)
+    }
+
+    /// Judges by the first connection, once, if that shows by now: a fast one needs no more beside it than a few.
+    fn judge_first(&mut self, now: Instant) {
+        let Some(first) = self.lanes.first().filter(|_| self.need.is_new()) else { return };
+        match first.window {
+            Window::Unknown => {}
+            Window::Small(bytes) => self.need.know_one(bytes / first.connection.round_trip.as_secs_f64()),
+            Window::Large => {
+                self.is_first_fast = true;
+                self.need.settle(now);
+            }
+        }
+    }
+
+    /// Whether further connections would find something to do.
+    fn is_busy(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.is_full || lane.in_flight > MUCH)
     }
 }
 
@@ -184,7 +248,8 @@ impl Streams {
     /// Learns from the first bytes of a file how much its connection carries.
     pub(super) fn opened(&self, first: &Arc<Connection>, bytes: u64, time: Duration) {
         let known = || KnownServer::of(&first.server, Instant::now())?.window;
-        let window = window(bytes, time, first.round_trip).flatten().or_else(known);
+        let measured = Window::measured(bytes, time, first.round_trip);
+        let window = measured.small().or_else(known).map_or(measured, Window::Small);
         self.lock().lanes = vec![Lane { window, ..Lane::new(first) }];
     }
 
@@ -205,7 +270,7 @@ impl Streams {
                     pool.generation += 1;
                     pool.lanes = vec![Lane::new(first)];
                     pool.begun = 0;
-                    pool.need = ConnectionNeed::default();
+                    (pool.need, pool.is_first_fast) = (ConnectionNeed::default(), false);
                 }
                 pool.lanes.retain(|lane| {
                     Arc::ptr_eq(&lane.connection, first) || !lane.connection.lost.load(Ordering::Relaxed)
@@ -214,7 +279,8 @@ impl Streams {
                     return Batch { streams: self, connection: Arc::clone(first), bytes: wanted };
                 }
                 let taken = pool.take(wanted, now);
-                if taken.as_ref().is_none_or(|(_, bytes)| COUNT.is_some() && *bytes < wanted) {
+                let has_more = |(_, bytes): &(_, u64)| pool.is_busy() || (COUNT.is_some() && *bytes < wanted);
+                if taken.as_ref().is_none_or(has_more) {
                     self.grow(&mut pool, remote, first, now);
                 }
                 if let Some((connection, bytes)) = taken {
@@ -237,13 +303,13 @@ impl Streams {
             return;
         }
         let (open, round_trip) = (pool.lanes.len(), first.round_trip);
-        if let (1, Some(window)) = (open, pool.lanes.first().and_then(|lane| lane.window)) {
-            pool.need.know_one(window / round_trip.as_secs_f64());
+        if open > 1 {
+            pool.judge_first(now);
         }
         let known = COUNT.or_else(|| Some(KnownServer::of(&first.server, now)?.connections));
         let wanted = known.unwrap_or_else(|| pool.need.wanted(open, round_trip, now));
         if known.is_none() && pool.need.is_settled(now) {
-            let window = pool.lanes.iter().filter_map(|lane| lane.window).reduce(f64::min);
+            let window = pool.slowest();
             KnownServer { connections: open, window, since: now }.remember(&first.server);
         }
         let more = wanted.saturating_sub(open).min((4 * ConnectionNeed::MOST).saturating_sub(pool.begun));
@@ -264,11 +330,13 @@ impl Streams {
             pool.opening = false;
             if pool.generation == generation {
                 let now = Instant::now();
+                pool.judge_first(now);
                 // Until it is known, they carry as much as the others.
-                let window = pool.lanes.iter().filter_map(|lane| lane.window).reduce(f64::min);
+                let alike = pool.lanes.first().map_or(Window::Unknown, |first| first.window);
+                let window = pool.slowest().map_or(alike, Window::Small);
                 let found = found.into_iter().flatten();
                 pool.lanes.extend(found.map(|found| Lane { window, ..Lane::new(&Arc::new(found)) }));
-                pool.need.restart(now);
+                pool.need.restart(round_trip, now);
             }
             drop(pool);
             streams.changed.notify_waiters();

@@ -148,6 +148,7 @@ impl Source for Server {
             concurrency: 16,
             immediate: false,
             tied: false,
+            deals_out: false,
         }
     }
 
