@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// Most bytes in flight on a connection that may be slow.
-const MUCH: u64 = 24 << 20;
+const MUCH: u64 = 32 << 20;
 
 /// The same on a fast connection, once no others will come up: a read that has all its bytes in flight waits once, while
 /// bytes that are requested as others arrive wait again.
