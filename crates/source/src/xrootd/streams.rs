@@ -26,8 +26,8 @@ const MUCH_IF_FAST: u64 = 128 << 20;
 /// Most bytes of one batch, while others may come up.
 const BATCH: u64 = 8 << 20;
 
-/// The first batch of a connection of which nothing is known: small ones soon show how fast it is. A later one takes a
-/// quarter of the bytes before it.
+/// The first batch behind others on a connection of which nothing is known: small ones soon show how fast it is. A later
+/// one takes a quarter of the bytes before it.
 const FIRST_BATCH: u64 = 1 << 20;
 
 /// The smallest batch: the requests for smaller ones would cost more than they gain.
@@ -184,8 +184,8 @@ impl Lane {
                 let most = ((WINDOWS * window) as u64).max(2 * SMALLEST_BATCH);
                 (most, (window as u64).max(SMALLEST_BATCH))
             }
-            Window::Unknown => (MUCH, (self.requested / 4).clamp(FIRST_BATCH, BATCH)),
-            Window::Large => (MUCH, BATCH),
+            Window::Unknown if self.in_flight > 0 => (MUCH, (self.requested / 4).clamp(FIRST_BATCH, BATCH)),
+            Window::Unknown | Window::Large => (MUCH, BATCH),
         }
     }
 }
