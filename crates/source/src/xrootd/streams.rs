@@ -176,7 +176,7 @@ impl Lane {
         Lane { connection: Arc::clone(connection), in_flight: 0, requested: 0, busy, window, is_full: false }
     }
 
-    /// Most bytes in flight, and in a batch; `is_settled` if no further connections will come up.
+    /// Most bytes in flight, and in a batch; `is_fast` if the few that there are suffice.
     fn limits(&self, is_fast: bool) -> (u64, u64) {
         match self.window {
             _ if is_fast => (MUCH_IF_FAST, u64::MAX),
@@ -237,11 +237,6 @@ impl ConnectionPool {
             }
         }
     }
-
-    /// Whether further connections would find something to do.
-    fn is_busy(&self) -> bool {
-        self.lanes.iter().all(|lane| lane.is_full || lane.in_flight > MUCH)
-    }
 }
 
 impl Streams {
@@ -279,8 +274,7 @@ impl Streams {
                     return Batch { streams: self, connection: Arc::clone(first), bytes: wanted };
                 }
                 let taken = pool.take(wanted, now);
-                let has_more = |(_, bytes): &(_, u64)| pool.is_busy() || (COUNT.is_some() && *bytes < wanted);
-                if taken.as_ref().is_none_or(has_more) {
+                if taken.as_ref().is_none_or(|(_, bytes)| COUNT.is_some() && *bytes < wanted) {
                     self.grow(&mut pool, remote, first, now);
                 }
                 if let Some((connection, bytes)) = taken {
