@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from sapwood.cli._app import app
@@ -22,15 +24,10 @@ def help_of(*command: str) -> str:
 
 def reference() -> str:
     """The whole page."""
-    commands: list[tuple[str, ...]] = [
-        (command.name or command.callback.__name__,)
-        for command in app.registered_commands
-        if command.callback
-    ]
-    for group in app.registered_groups:
-        inside = group.typer_instance.registered_commands if group.typer_instance else []
-        names = [one.name or one.callback.__name__ for one in inside if one.callback]
-        commands += [(str(group.name),), *((str(group.name), name) for name in names)]
+    group: Any = get_command(app)
+    commands: list[tuple[str, ...]] = []
+    for name, one in group.commands.items():
+        commands += [(name,), *((name, inside) for inside in getattr(one, "commands", ()))]
     sections = (f"## sapwood {' '.join(one)}\n\n{help_of(*one)}" for one in commands)
     parts = ["# Command line\n", help_of(), *sections]
     return "\n".join(parts)

@@ -1,40 +1,33 @@
-"""The collection of all commands. `--help` imports only Typer: commands import the rest when they run."""
+"""All commands. Each is imported when it is called or listed; what it needs, when it runs."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import functools
+import importlib
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
+import typer.main
 
 from ..display.printable import printable_lines
 from ._help import SectionedCommand, SectionedGroup
 from ._output import complain, print_line
 from ._run import USAGE
-from .bench import app as bench
-from .cache import app as cache
-from .catalog import app as catalog
-from .convert import convert
-from .diff import diff
-from .doctor import doctor
-from .example import example
-from .head import head
-from .hist import hist
-from .layout import layout
-from .ls import ls
-from .merge import merge
-from .mix import mix
-from .monitor import monitor
-from .profile import app as profile
-from .repack import repack, skim, slim
-from .replay import replay
-from .report import report
-from .show import show
-from .stripe import app as stripe
-from .trace import trace
-from .tune import tune
-from .verify import verify
+
+_SECTIONS = {
+    "Look": ("ls", "show", "head", "hist", "diff"),
+    "Convert and rewrite": ("convert", "repack", "slim", "skim", "merge", "mix", "example"),
+    "Measure": ("report", "layout", "trace", "replay", "tune", "monitor"),
+    "Find faults": ("doctor", "verify"),
+    "Groups of commands": ("stripe", "catalog", "profile", "cache", "bench"),
+}
+"""The titles of the sections in which `--help` lists the commands, with the names of the commands."""
+
+_MODULES = {"slim": "repack", "skim": "repack"}
+"""The modules of commands whose module has another name than the command."""
 
 EXIT_CODES = """\b
 Exit codes:
@@ -46,8 +39,41 @@ Exit codes:
   5  the server or the network failed, or the deadline passed"""
 
 
+class CommandsByName(Mapping[str, Any]):
+    """The commands by their names. A command is imported when it is looked up, for the sake of all others."""
+
+    def __getitem__(self, name: str) -> Any:
+        return _command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return itertools.chain.from_iterable(_SECTIONS.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, _SECTIONS.values()))
+
+
+@functools.cache
+def _command(name: str) -> Any:
+    """The command or group of commands with a name; raises a KeyError for an unknown name."""
+    titles = {one: title for title, names in _SECTIONS.items() for one in names}
+    title = titles[name]
+    module = importlib.import_module(f".{_MODULES.get(name, name)}", __package__)
+    parent = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if hasattr(module, "app"):
+        for one in module.app.registered_commands:
+            one.cls = SectionedCommand
+        parent.add_typer(module.app, name=name, rich_help_panel=title)
+    else:
+        parent.command(cls=SectionedCommand, rich_help_panel=title)(getattr(module, name))
+    return typer.main.get_group(parent).commands[name]
+
+
 class Commands(SectionedGroup):
-    """The group of commands, which prints Typer's messages."""
+    """The group of all commands, which prints Typer's messages."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands: Any = CommandsByName()
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         with _messages_in_one_line():
@@ -114,24 +140,3 @@ def common(
     ] = False,
 ) -> None:
     """The options of `sapwood` itself."""
-
-
-_SECTIONS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Look": (ls, show, head, hist, diff),
-    "Convert and rewrite": (convert, repack, slim, skim, merge, mix, example),
-    "Measure": (report, layout, trace, replay, tune, monitor),
-    "Find faults": (doctor, verify),
-}
-for _title, _commands in _SECTIONS.items():
-    for _command in _commands:
-        app.command(cls=SectionedCommand, rich_help_panel=_title)(_command)
-for _name, _group in {
-    "stripe": stripe,
-    "catalog": catalog,
-    "profile": profile,
-    "cache": cache,
-    "bench": bench,
-}.items():
-    for _one in _group.registered_commands:
-        _one.cls = SectionedCommand
-    app.add_typer(_group, name=_name, rich_help_panel="Groups of commands")
