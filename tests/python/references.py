@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,16 @@ import sapwood
 from sapwood.errors import UnsupportedTypeError
 
 BASKET_SIZES = (1_000, 16 << 10, 64 << 10, 1 << 20)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A file in which the original was written again, and which entries of some trees it then holds."""
+
+    name: str
+    path: Path
+    trees: Sequence[str]
+    chosen: Callable[[list[str]], list[str]] = list
 
 
 class Original:
@@ -25,54 +36,58 @@ class Original:
 
     def read(self, path: Path) -> Digests | None:
         """The objects in the same trees of another file."""
-        return objects_by_root(self.python, self.classes, path, self.trees)
+        return objects_by_root(self.python, self.classes, [(path, self.trees)])[0]
 
-    def expected(self, chosen: Callable[[list[str]], list[str]]) -> Digests:
-        """The objects of some entries. What the tree carries along does not depend on them."""
+    def expected(self, layout: Layout) -> Digests:
+        """The objects in a layout. What the tree carries along does not depend on the entries."""
         return {
             tree: {
-                name: digests if name == "user info" else chosen(digests)
+                name: digests if name == "user info" else layout.chosen(digests)
                 for name, digests in branches.items()
             }
             for tree, branches in (self.objects or {}).items()
+            if tree in layout.trees
         }
 
-    def written(self, name: str, **options: Any) -> Digests | None:
-        """The objects in a file that this one was repacked to."""
+    def written(self, name: str, **options: Any) -> Layout:
+        """The file repacked to another one."""
         target = self.folder / f"{name}.root"
-        sapwood.repack(self.path, target, overwrite=True, **options)
-        return self.read(target)
+        sapwood.repack(self.path, target, **options)
+        return Layout(name, target, self.trees)
 
-    def differences(self) -> Iterator[str]:
-        """In words, in which layouts ROOT reads other objects. What cannot be moved is not skimmed."""
+    def differences(self) -> list[str]:
+        """The names of the layouts in which ROOT reads other objects."""
+        layouts = [*self._layouts()]
+        found = objects_by_root(self.python, self.classes, [(one.path, one.trees) for one in layouts])
+        pairs = zip(layouts, found, strict=True)
+        return [layout.name for layout, objects in pairs if objects != self.expected(layout)]
+
+    def _layouts(self) -> Iterator[Layout]:
         for size in BASKET_SIZES:
-            if self.written(f"{size}", basket_size=size) != self.objects:
-                yield f"baskets of {size} bytes"
-        target = self.folder / "merged.root"
-        sapwood.merge([self.path, self.path], target, overwrite=True)
-        if self.read(target) != self.expected(lambda digests: digests * 2):
-            yield "merged with itself"
+            yield self.written(f"baskets of {size} bytes", basket_size=size)
+        merged = self.folder / "merged.root"
+        sapwood.merge([self.path, self.path], merged)
+        yield Layout("merged with itself", merged, self.trees, lambda digests: digests * 2)
         for tree in self.trees:
             yield from self._skimmed(tree)
 
-    def _skimmed(self, tree: str) -> Iterator[str]:
-        target = self.folder / "skimmed.root"
+    def _skimmed(self, tree: str) -> Iterator[Layout]:
         with sapwood.open({str(self.path): tree}) as found:
             first = found.num_entries // 3
+        name = f"{tree.replace('/', ' ')} from entry {first} on"
         try:
-            sapwood.repack(self.path, target, tree=tree, trees=[tree], entry_start=first, overwrite=True)
+            layout = self.written(name, tree=tree, trees=[tree], entry_start=first)
         except UnsupportedTypeError as error:
+            # What cannot be moved is not skimmed.
             assert "cannot be moved" in str(error)
             return
-        expected = self.expected(lambda digests: digests[first:])[tree]
-        if objects_by_root(self.python, self.classes, target, [tree]) != {tree: expected}:
-            yield f"{tree} from entry {first} on"
+        yield replace(layout, trees=[tree], chosen=lambda digests: digests[first:])
 
 
 def differences(python: str, path: Path, trees: Sequence[str], folder: Path) -> list[str]:
     """In words, what is wrong: ROOT does not read the file, or other objects in some layout."""
     folder.mkdir()
     original = Original(python, path, trees, folder)
-    if not any(original.expected(list).values()):
+    if not any((original.objects or {}).values()):
         return ["ROOT does not read it"]
-    return list(original.differences())
+    return original.differences()

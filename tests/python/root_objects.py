@@ -1,12 +1,13 @@
 """Prints what ROOT's objects in trees hold, as JSON: run by a Python that has ROOT, see `root_peer.py`.
 
-    root_objects.py CLASSES FILE TREE…    reads the trees, with the classes compiled in the folder CLASSES
-    root_objects.py CLASSES FILE          compiles the classes that the file describes into that folder
+    root_objects.py CLASSES read FILES     reads trees, with the classes compiled in the folder CLASSES
+    root_objects.py CLASSES compile FILE   compiles the classes that the file describes into that folder
 
-The answer is {tree: {branch: [digest of each entry]}}, for every branch at the top of a tree that holds
-objects, by number and name, and "user info" for what the record of the tree carries along. A digest is that
-of the object as `TBufferJSON` shows it, which tells which pointers lead to the same object. ROOT does not
-survive objects of classes that it only emulates.
+FILES is JSON, [[file, [tree, …]], …]. Each answer is a line, {tree: {branch: [digest of each entry]}},
+for every branch at the top of a tree that holds objects, by number and name, and "user info" for what the
+record of the tree carries along. A digest is that of the object as `TBufferJSON` shows it, which tells which
+pointers lead to the same object. What ROOT says of a file on standard error ends with a line of its own. ROOT
+does not survive objects of classes that it only emulates.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import os
 import sys
 
 import ROOT
+
+END_OF_FILE = "=== end of a file ==="
 
 CODE = r"""
 #include <TBranchElement.h>
@@ -84,30 +87,40 @@ Digests Read(TTree *tree)
 def compile_classes(folder: str, path: str) -> None:
     """Compiles what the file describes: without an effect, if ROOT knows all of it."""
     os.environ["PATH"] += os.pathsep + str(ROOT.gROOT.GetBinDir())  # of rootcling
+    # Optimised, they would take twice the time to compile.
+    ROOT.gSystem.SetFlagsOpt("-O0")
     ROOT.TFile.Open(path).MakeProject(folder, "*", "new++")
 
 
+def read(path: str, trees: list[str]) -> dict[str, dict[str, list[str]]]:
+    """The digests of the objects in trees of a file."""
+    file = ROOT.TFile.Open(path)
+    found = {}
+    for name in trees:
+        digests = ROOT.objects.Read(file.Get(name))
+        found[name] = {str(branch): [str(one) for one in of_branch] for branch, of_branch in digests}
+    file.Close()
+    return found
+
+
 def main() -> None:
-    """Reads the trees of a file, or compiles its classes."""
+    """Reads the trees of files, or compiles the classes of a file."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # ROOT prints, too
     ROOT.gErrorIgnoreLevel = ROOT.kError  # Some classes are only known by what the file says of them.
     ROOT.gEnv.SetValue("Root.Stacktrace", "no")
-    classes, path, *trees = sys.argv[1:]
-    if not trees:
-        compile_classes(classes, path)
+    classes, order, files = sys.argv[1:]
+    if order == "compile":
+        compile_classes(classes, files)
         return
     library = os.path.join(classes, os.path.basename(classes) + ".so")
     if os.path.exists(library):
         ROOT.gSystem.Load(library)
     if not ROOT.gInterpreter.Declare(CODE):
         raise SystemExit("the program does not compile")
-    file = ROOT.TFile.Open(path)
-    found = {}
-    for name in trees:
-        digests = ROOT.objects.Read(file.Get(name))
-        found[name] = {str(branch): [str(one) for one in of_branch] for branch, of_branch in digests}
-    print(json.dumps(found), file=answers, flush=True)
+    for path, trees in json.loads(files):
+        print(json.dumps(read(path, trees)), file=answers, flush=True)
+        print(END_OF_FILE, file=sys.stderr, flush=True)
     os._exit(0)  # what ROOT makes of objects without a dictionary at its end is not the question
 
 

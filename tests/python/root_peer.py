@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 
 _SCRIPT = Path(__file__).with_name("root_values.py")
 _COMPARISON = Path(__file__).with_name("root_compare.py")
+END_OF_FILE = "=== end of a file ==="  # of root_objects.py
 _INSTALLED = Path(__file__).parents[2] / "build/cern-root/bin/python"
 
 
@@ -105,7 +106,7 @@ Digests = dict[str, dict[str, list[str]]]
 
 def compile_by_root(python: str, classes: Path, path: Path) -> None:
     """Lets ROOT compile the classes that a file describes into a new folder."""
-    _objects(python, classes, path)
+    _objects(python, classes, "compile", path)
 
 
 def dictionary_by_root(python: str, name: str, classes: Path) -> None:
@@ -118,13 +119,20 @@ def dictionary_by_root(python: str, name: str, classes: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def objects_by_root(python: str, classes: Path, path: Path, trees: Sequence[str]) -> Digests | None:
-    """The objects that ROOT reads in trees of a file; nothing if it complains, or does not survive them."""
-    done = _objects(python, classes, path, *trees)
-    if done.returncode != 0 or "Error in" in done.stderr:
-        return None
-    found: Digests = json.loads(done.stdout)
-    return found
+def objects_by_root(
+    python: str, classes: Path, files: Iterable[tuple[Path, Sequence[str]]]
+) -> list[Digests | None]:
+    """The objects that one process of ROOT reads in trees of files.
+
+    Nothing for a file of which it complains, and for all from one on that it does not survive.
+    """
+    named = [(str(path), list(trees)) for path, trees in files]
+    done = _objects(python, classes, "read", json.dumps(named))
+    found: list[Digests | None] = [json.loads(line) for line in done.stdout.splitlines()]
+    for index, said in enumerate(done.stderr.split(END_OF_FILE)[: len(found)]):
+        if "Error in" in said:
+            found[index] = None
+    return found + [None] * (len(named) - len(found))
 
 
 def _objects(python: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
