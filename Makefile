@@ -68,8 +68,8 @@ types: .venv/.tools ; $(BIN)/mypy
 test-rust: build ## the tests of the crates
 	SAPWOOD_XRDCL="$$(ls $(CURDIR)/python/sapwood/_xrdcl*.so 2>/dev/null | tail -n 1)" $(CARGO) test --workspace --quiet
 test-python: TESTKIT = target/debug/sapwood-testkit
-test-python: build target/debug/sapwood-testkit ## the tests of the package, the command line and the corpus
-	$(PY) -m pytest -q
+test-python: export PYTHONDONTWRITEBYTECODE = # the tests start hundreds of processes of the package
+test-python: build target/debug/sapwood-testkit ; $(PY) -m pytest -q ## the tests of the package, the command line and the corpus
 
 docs: .venv/.core target/debug/sapwood-testkit ## build the documents into site/, strictly
 serve-docs: .venv/.core target/debug/sapwood-testkit ## the documents at a local address, rebuilt as they change
