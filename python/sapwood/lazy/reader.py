@@ -53,7 +53,9 @@ class Caching:
             16 MiB.
         startup_entries: maximum number of entries in the first window. Default: 1000.
         memory: number of bytes for windows, or a size such as ``"500 MB"``: those that are kept, decoded
-            ahead, or being decoded. Windows are smaller if it is small. Default: 256 MiB.
+            ahead, or being decoded. Windows are smaller if it is small; where a cluster does not fit, its
+            baskets are decompressed once for each window that they reach into. The objects of Python for the
+            columns come on top, some 50 MB for a thousand columns in use. Default: 256 MiB.
         ahead: number of windows that loops over local files decode ahead, 0 for none. By default, loops set
             it themselves, so that you need not wait, by the measured times of decoding a window and of
             using one, in at most a quarter of ``memory``.
