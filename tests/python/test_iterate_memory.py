@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood.lazy.touches import Touches
+from sapwood.report.touches import Touches
 
 MEASURE = """
     import resource, sapwood
@@ -107,3 +107,11 @@ def test_touches_are_counted_by_column_and_window() -> None:
         touches.add(column, window)
     assert (touches.windows, touches.counts()) == (2, {"a": 2, "b": 1})
     assert sorted(touches) == [("a", 0), ("a", 3), ("b", 3)]
+    assert (
+        ("a", 3) in touches
+        and ("a", 1) not in touches
+        and ("c", 0) not in touches
+        and ("a", 5) not in touches
+    )
+    renamed = touches.renamed(str.upper)
+    assert renamed == {("A", 0), ("A", 3), ("B", 3)} and len(renamed) == 3 and renamed.windows == 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise, starmap
+from itertools import chain, pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from ..arrays.libraries import library_named
 from ..arrays.numpy import column_to_numpy, read_only
 
 Getter = Callable[[int], Any]
+PIECE = 64
+"""Offsets that become integers of Python together: those of a whole window take ten times its memory."""
+
 Over = Callable[[Sequence[int]], Iterator[Any]]
 
 
@@ -74,8 +77,9 @@ def _lists(column: Column) -> Items:
     def over(positions: Sequence[int]) -> Iterator[Any]:
         if not isinstance(positions, range):
             return map(at, positions)
-        here = offsets[positions.start : positions.stop + 1].tolist() if positions else []
-        return map(content.__getitem__, starmap(slice, pairwise(here)))
+        here = offsets[positions.start : positions.stop + 1] if positions else offsets[:0]
+        pieces = (here[start : start + PIECE].tolist() for start in range(0, len(here), PIECE))
+        return map(content.__getitem__, starmap(slice, pairwise(chain.from_iterable(pieces))))
 
     return Items(at, over)
 

@@ -22,10 +22,10 @@ from ..query.filters import ALL, Filters
 from ..query.select import require_readable, select
 from ..query.steps import entry_range
 from ..report.lazy_use import LazyUse
+from ..report.touches import Touches
 from .background import in_background
 from .depth import Depth
 from .profile import Profile, profile_of
-from .touches import Touches
 
 if TYPE_CHECKING:
     from .. import _core

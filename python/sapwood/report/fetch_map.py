@@ -83,7 +83,7 @@ def document(use: LazyUse) -> str:
     plan = _plan(use)
     below = TOP + plan.height + BETWEEN
     body = [
-        f'<text x="24" y="52">{escape(use.summary())}</text>',
+        f'<text x="24" y="52">{escape(use.summary() + _omitted(use))}</text>',
         *_legend(use),
         f'<g transform="translate({px(LEFT)} {px(TOP)})">',
         *_cells(plan),
@@ -95,6 +95,12 @@ def document(use: LazyUse) -> str:
     ]
     title = f"{use.kind} of {use.tree}: fetches and their causes"
     return svg_document(title, LEFT + WIDTH + RIGHT, below + TIME + BELOW, STYLE, body)
+
+
+def _omitted(use: LazyUse) -> str:
+    """What the drawing leaves out, if there are more fetches than are listed."""
+    drawn, total = len(use.fetches), use.total_fetches
+    return f"; the first {drawn:,} of {total:,} fetches" if drawn < total else ""
 
 
 def _plan(use: LazyUse) -> _Map:

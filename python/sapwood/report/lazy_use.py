@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from ..display.units import counted, human_bytes
 from ..options.outputs import check_picture
 from ..options.whole_file import write_whole
 from .fetch_map import document
+from .touches import Touches
 
 KINDS = ("startup", "trained", "trigger", "declared", "touched")
 """The cause of a fetch. "startup": no usage is known yet. "trained": the column is used in most windows.
@@ -86,8 +87,8 @@ class LazyUse:
         windows_seen: number of windows in which any column was used.
         columns: :class:`ColumnUse` by path of the branch, for columns that were used or fetched.
         kinds: :class:`KindUse` by kind of fetch.
-        fetches: the fetches, in order.
-        touched: (column, index of the window) for each use.
+        fetches: the first fetches, at most 8,192, in order; ``kinds`` counts all of them.
+        touched: the set of (column, index of the window), one for each use.
     """
 
     tree: str
@@ -97,7 +98,7 @@ class LazyUse:
     columns: Mapping[str, ColumnUse] = field(default_factory=dict)
     kinds: Mapping[str, KindUse] = field(default_factory=dict)
     fetches: tuple[LazyFetch, ...] = ()
-    touched: frozenset[tuple[str, int]] = frozenset()
+    touched: Set[tuple[str, int]] = frozenset()
 
     @classmethod
     def from_core(
@@ -108,7 +109,7 @@ class LazyUse:
         windows: Sequence[tuple[int, int]],
         accounting: Mapping[str, Any],
         fetches: Iterable[Mapping[str, Any]],
-        touched: Iterable[tuple[int, int]] = (),
+        touched: Touches[int],
     ) -> LazyUse:
         """The statistics of the core, with the names of columns instead of their indices."""
         return cls(
@@ -130,7 +131,7 @@ class LazyUse:
                 )
                 for one in fetches
             ),
-            touched=frozenset((columns[number], window) for number, window in touched),
+            touched=touched.renamed(columns.__getitem__),
         )
 
     @property

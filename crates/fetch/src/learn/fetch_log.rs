@@ -1,4 +1,5 @@
-//! The list of fetches, packed: a loop that touches every column of a wide tree makes one for each column and window.
+//! The list of the first fetches, packed: a loop that touches every column of a wide tree makes one for each column and
+//! window, without end.
 
 use super::FetchKind;
 use sapwood_core::ByteRange;
@@ -21,7 +22,10 @@ pub struct Fetch {
     pub answered: Option<Duration>,
 }
 
-/// The fetches so far, in the order asked.
+/// Fetches that are listed; a long loop makes millions, and no picture of them can be read.
+pub const MOST_FETCHES: usize = 8_192;
+
+/// The first fetches, in the order asked.
 #[derive(Debug, Default)]
 pub(super) struct FetchLog {
     /// Window, columns and ranges of each, as numbers of variable length.
@@ -40,7 +44,7 @@ struct LogEntry {
 }
 
 impl FetchLog {
-    /// Adds a fetch that is not answered yet; returns its number.
+    /// Adds a fetch that is not answered yet, if there are few; returns its number.
     pub(super) fn push(
         &mut self,
         kind: FetchKind,
@@ -48,7 +52,10 @@ impl FetchLog {
         columns: &[usize],
         ranges: &[(usize, ByteRange)],
         asked: Duration,
-    ) -> usize {
+    ) -> Option<usize> {
+        if self.entries.len() >= MOST_FETCHES {
+            return None;
+        }
         let start = self.packed.len();
         let mut numbers = Packing { bytes: &mut self.packed };
         numbers.put(window as u64);
@@ -67,17 +74,17 @@ impl FetchLog {
             (last, end) = (object as u64, range.end());
         }
         self.entries.push(LogEntry { start, kind, asked, answered: None });
-        self.entries.len() - 1
+        Some(self.entries.len() - 1)
     }
 
-    /// Notes when a fetch was answered; its kind, if there is such a fetch.
-    pub(super) fn answered(&mut self, fetch: usize, at: Duration) -> Option<FetchKind> {
-        let entry = self.entries.get_mut(fetch)?;
-        entry.answered = Some(at);
-        Some(entry.kind)
+    /// Notes when a fetch was answered.
+    pub(super) fn answered(&mut self, fetch: usize, at: Duration) {
+        if let Some(entry) = self.entries.get_mut(fetch) {
+            entry.answered = Some(at);
+        }
     }
 
-    /// All fetches.
+    /// Those that are listed.
     pub(super) fn list(&self) -> Vec<Fetch> {
         self.entries.iter().map(|entry| self.unpacked(entry)).collect()
     }
@@ -176,10 +183,10 @@ mod tests {
         let mut log = FetchLog::default();
         for (number, (kind, window, columns, ranges)) in all.iter().enumerate() {
             let asked = Duration::from_nanos(number as u64);
-            assert_eq!(log.push(*kind, *window, columns, ranges, asked), number);
+            assert_eq!(log.push(*kind, *window, columns, ranges, asked), Some(number));
         }
-        assert_eq!(log.answered(1, Duration::from_secs(1)), Some(FetchKind::Touched));
-        assert_eq!(log.answered(3, Duration::from_secs(1)), None);
+        log.answered(1, Duration::from_secs(1));
+        log.answered(3, Duration::from_secs(1));
         let found = log.list();
         assert_eq!(found.len(), all.len());
         for (number, (fetch, (kind, window, columns, ranges))) in found.into_iter().zip(all).enumerate() {
@@ -187,6 +194,16 @@ mod tests {
             let asked = Duration::from_nanos(number as u64);
             assert_eq!(fetch, Fetch { kind, window, columns, ranges, asked, answered });
         }
+    }
+
+    #[test]
+    fn the_list_does_not_grow_without_end() {
+        let mut log = FetchLog::default();
+        for number in 0..MOST_FETCHES + 10 {
+            let listed = log.push(FetchKind::Touched, number, &[0], &[(0, range(0, 1))], Duration::ZERO);
+            assert_eq!(listed, (number < MOST_FETCHES).then_some(number));
+        }
+        assert_eq!(log.list().len(), MOST_FETCHES);
     }
 
     #[test]

@@ -132,17 +132,19 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
         if let Some(read) = self.layout.recorded() {
             read.fetch(decision.kind.name(), &decision.columns, window, recorded(&*self.layout, &places));
         }
-        let number = state.ledger.asked(decision.kind, window, &decision.columns, &places);
+        let kind = decision.kind;
+        let listed = state.ledger.asked(kind, window, &decision.columns, &places);
         if self.immediate {
             // Read where it is decoded, while it is still in the processor's cache.
-            state.ledger.answered(number, 1);
+            state.ledger.answered(kind, listed, 1);
             return flight.end(None);
         }
         let (shared, weak) = (Arc::downgrade(self), Arc::downgrade(&flight));
         let layout = Arc::clone(&self.layout);
         let task = self.handle.spawn(async move {
             let (requests, result) = fetch(&*layout, &places).await;
-            land(&shared, &weak, (number, requests), &places, result);
+            let note = move |ledger: &mut Ledger| ledger.answered(kind, listed, requests);
+            land(&shared, &weak, note, &places, result);
         });
         flight.carried_by(task);
     }
@@ -185,11 +187,11 @@ fn recorded(layout: &dyn ColumnMap, places: &[ObjectRange]) -> Vec<RecordedChunk
         .collect()
 }
 
-/// Ends a fetch.
+/// Ends a fetch; `note` takes note that it was answered.
 fn land<V: Clone + Send + 'static>(
     shared: &Weak<SharedReader<V>>,
     flight: &Weak<Flight>,
-    (number, requests): (usize, u64),
+    note: impl FnOnce(&mut Ledger),
     places: &[ObjectRange],
     result: Result<Vec<Bytes>>,
 ) {
@@ -201,7 +203,7 @@ fn land<V: Clone + Send + 'static>(
     let state = &mut *guard;
     let error = match result {
         Ok(answers) => {
-            state.ledger.answered(number, requests);
+            note(&mut state.ledger);
             state.store.arrived(places, answers);
             state.store.shrink(shared.limits.memory_bytes);
             None

@@ -87,14 +87,14 @@ impl Ledger {
         account.bytes_unused = account.bytes_unused.saturating_sub(bytes);
     }
 
-    /// A fetch starts; returns its number.
+    /// A fetch starts; returns its number in the list of fetches, if it is listed.
     pub(super) fn asked(
         &mut self,
         kind: FetchKind,
         window: usize,
         columns: &[usize],
         ranges: &[(usize, ByteRange)],
-    ) -> usize {
+    ) -> Option<usize> {
         let account = self.accounting.kinds.entry(kind).or_default();
         account.fetches += 1;
         account.ranges += ranges.len() as u64;
@@ -102,10 +102,11 @@ impl Ledger {
         self.fetches.push(kind, window, columns, ranges, self.begin.elapsed())
     }
 
-    /// A fetch was answered; it took this many requests.
-    pub(super) fn answered(&mut self, fetch: usize, requests: u64) {
-        if let Some(kind) = self.fetches.answered(fetch, self.begin.elapsed()) {
-            self.accounting.kinds.entry(kind).or_default().requests += requests;
+    /// A fetch was answered; it took this many requests. `listed` is its number in the list of fetches.
+    pub(super) fn answered(&mut self, kind: FetchKind, listed: Option<usize>, requests: u64) {
+        self.accounting.kinds.entry(kind).or_default().requests += requests;
+        if let Some(fetch) = listed {
+            self.fetches.answered(fetch, self.begin.elapsed());
         }
     }
 

@@ -22,7 +22,7 @@ mod store;
 mod travel;
 
 pub use claim::FetchedColumn;
-pub use fetch_log::Fetch;
+pub use fetch_log::{Fetch, MOST_FETCHES};
 pub use fetching::Limits;
 pub use ledger::{Accounting, ColumnUse, KindUse};
 pub use policy::Rules;

@@ -134,7 +134,7 @@ impl<V: Clone + Send + 'static> Reader<V> {
         Accounting { held_bytes: state.store.held_bytes(), ..state.ledger.accounting() }
     }
 
-    /// All fetches, in the order asked.
+    /// The first fetches, at most [`MOST_FETCHES`](super::MOST_FETCHES), in the order asked.
     pub fn fetches(&self) -> Vec<Fetch> {
         self.0.lock().ledger.fetches()
     }

@@ -128,7 +128,8 @@ impl Lazy {
         self.reader.accounting()
     }
 
-    /// All fetches, in the order of their requests. Times count from [`LazyOptions::begin`].
+    /// The first fetches, at most [`MOST_FETCHES`](sapwood_fetch::learn::MOST_FETCHES), in the order of their requests.
+    /// Times count from [`LazyOptions::begin`].
     pub fn fetches(&self) -> Vec<Fetch> {
         self.reader.fetches()
     }
