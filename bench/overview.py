@@ -38,6 +38,9 @@ PATTERNS = {
     "1 %, from 7,500 on": "### Trigger 1 %, from 7,500 on",
     "random access": "## Random access",
 }
+SPLIT = {"CMS 2015": "MiniAOD-like, LZMA-4", "ATLAS 2018": "xAOD-like, ZLIB-5"}
+"""What the studies compress, by their names in the results."""
+
 PAGES = (
     "benchmarks/index.md",
     "benchmarks/learned.md",
@@ -192,8 +195,21 @@ def tables(folder: Path) -> dict[str, str]:
         "formats": markdown(part(folder, "formats")),
         "cms2015": findings(folder, "CMS 2015"),
         "atlas2018": findings(folder, "ATLAS 2018"),
+        "splits": markdown(splits(folder)),
         **dict(study_items.tables(lambda name, heading: rows_of(folder, name, heading))),
     }
+
+
+def splits(folder: Path) -> list[list[str]]:
+    """The layouts of the two studies that differ in the split level: size and times of reading."""
+    rows = [["", "size", "read all, CPU s", "a tenth of the branches, CPU s"], ["---", *["---:"] * 3]]
+    for study, sample in SPLIT.items():
+        head, _, *layouts = part(folder, "studies", f"## {study}: layouts")
+        columns = [head.index(name) for name in ("size", "read all, CPU s", "10% of the branches, CPU s")]
+        for cells in layouts:
+            if level := re.search(r", split (\d+)$", cells[0]):
+                rows.append([f"{sample}, level {level[1]}", *[cells[at] for at in columns]])
+    return rows
 
 
 def findings(folder: Path, study: str) -> str:
