@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .opening.single import open
     from .opening.touched import FileChunks, FileEvents, events, lazy
     from .options import cache as cache
-    from .options.compression import Compression
+    from .options.compression import LZ4, LZMA, ZLIB, ZSTD, Compression
     from .options.retry import RetryPolicy
     from .query.batch import Report
     from .report import layout as layout
@@ -68,6 +68,8 @@ _HOMES = {
     "FileChunks": "opening.touched",
     "FileEvents": "opening.touched",
     "Iteration": "opening.many",
+    "LZ4": "options.compression",
+    "LZMA": "options.compression",
     "LoopReport": "report.loop",
     "Profile": "lazy.profile",
     "ReadReport": "report.cost",
@@ -81,6 +83,8 @@ _HOMES = {
     "WritableFile": "writing",
     "WritableRNTuple": "writing",
     "WritableTree": "writing",
+    "ZLIB": "options.compression",
+    "ZSTD": "options.compression",
     "__version__": "_core",
     "arrow_dataset": "integrations.tables.dataset",
     "concatenate": "opening.many",
@@ -116,6 +120,10 @@ _MODULES = {
 }
 
 __all__ = [
+    "LZ4",
+    "LZMA",
+    "ZLIB",
+    "ZSTD",
     "Background",
     "Branch",
     "Caching",

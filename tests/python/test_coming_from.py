@@ -157,9 +157,18 @@ def compressions() -> None:
     for lib, expected in ((sapwood, uproot.ZSTD(5)), (uproot, uproot.ZLIB(1))):
         with lib.recreate("new.root") as new:
             assert new.compression.code == expected.code
-    for given in (uproot.ZSTD(5), "zstd:5"):
+    for given in (uproot.ZSTD(5), sapwood.ZSTD(5), "zstd:5"):
         with sapwood.recreate("new.root", compression=given) as new:
             assert new.compression.code == uproot.ZSTD(5).code
+
+
+def levels() -> None:
+    for name in ("ZLIB", "LZMA", "LZ4", "ZSTD"):
+        ours, theirs = getattr(sapwood, name), getattr(uproot, name)
+        assert [ours(level).code for level in range(10)] == [theirs(level).code for level in range(10)]
+    assert uproot.ZSTD(10).level == 10
+    with pytest.raises(sapwood.errors.UsageError, match="a level from 1 to 9"):
+        sapwood.ZSTD(10)
 
 
 def collections() -> None:
@@ -229,6 +238,7 @@ OTHERWISE = {
     "jagged": jagged_pandas,
     "options": options,
     "`recreate`": compressions,
+    "levels": levels,
     "maps": collections,
     '`file["t"]': trees,
     "`add_branches`": added_branches,

@@ -151,6 +151,15 @@ def test_to_hist(file: Any, name: str) -> None:
         np.testing.assert_allclose(made.variances(flow=True), histogram.variances(flow=True)[inside])
 
 
+def test_members_become_attributes_of_what_is_made(file: Any) -> None:
+    pytest.importorskip("boost_histogram")
+    made = file["h1D"].to_boost(metadata={"bins": "fNcells"}, axis_metadata={"high": "fXmax"})
+    assert (made.bins, made.axes[0].high) == (file["h1D"].member("fNcells"), file["h1D"].axis().high)
+    assert not hasattr(made, "name") and not hasattr(made.axes[0], "name")
+    with pytest.raises(KeyInFileError, match="fNone"):
+        file["profile"].to_boost({"none": "fNone"})
+
+
 def test_missing_packages_are_named(file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 

@@ -95,6 +95,18 @@ def test_pickled(file: Any) -> None:
         assert repr(again) == repr(file[name])
 
 
+def test_graphs_are_written_as_they_were_read(file: Any, tmp_path: Path) -> None:
+    names = "graph", "graph_errors", "graph_asymmetric"
+    with sapwood.recreate(tmp_path / "new.root") as new:
+        for name in names:
+            new[name] = file[name]
+    with sapwood.open(tmp_path / "new.root") as again:
+        for name in names:
+            found, expected = again[name], file[name]
+            assert again.classname_of(name) == file.classname_of(name)
+            assert {**found.to_dict(), "fName": ""} == {**expected.to_dict(), "fName": ""}
+
+
 def test_graphs(file: Any) -> None:
     graph = file["graph_asymmetric"]
     assert isinstance(graph, Graph) and graph.num_points == 3

@@ -58,6 +58,11 @@ class Branch(HasBranches):
         return self._tree if self._core.parent is None else self._tree.branch_at(self._core.parent)
 
     @property
+    def top_level(self) -> bool:
+        """Whether the branch is one of the tree itself, and not a sub-branch or member of another."""
+        return self.parent is self._tree
+
+    @property
     def index(self) -> int:
         """The position among all branches of the tree, counted depth first from 0."""
         return self._core.index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,16 @@ if TYPE_CHECKING:
     from .histogram import Histogram
 
 
-def to_boost(histogram: Histogram) -> Any:
-    """A ``boost_histogram.Histogram`` with the same bins and contents."""
+def to_boost(
+    histogram: Histogram,
+    metadata: Mapping[str, str] | None = None,
+    axis_metadata: Mapping[str, str] | None = None,
+) -> Any:
+    """A ``boost_histogram.Histogram`` with the same bins and contents: see :meth:`Histogram.to_boost`."""
     bh = _package("boost_histogram", "boost-histogram")
     filled = bh.Histogram(*(_axis(bh, axis) for axis in histogram.axes), storage=_storage(bh, histogram))
     for axis, converted in zip(histogram.axes, filled.axes, strict=True):
-        converted.__dict__.update(name=axis.name or "", label=axis.title or "")
+        converted.__dict__.update(_metadata(axis, axis_metadata))
     # A category axis has no underflow.
     inside = tuple(slice(1 if _categories(axis) else 0, None) for axis in histogram.axes)
     view = filled.view(flow=True)
@@ -28,13 +33,24 @@ def to_boost(histogram: Histogram) -> Any:
         view["variance"] = histogram.variances(flow=True)[inside]
     else:
         view[...] = histogram.values(flow=True)[inside]
-    filled.__dict__.update(name=histogram.name or "", label=histogram.title or "")
+    filled.__dict__.update(_metadata(histogram, metadata))
     return filled
 
 
-def to_hist(histogram: Histogram) -> Any:
-    """A ``hist.Hist`` with the same bins and contents."""
-    return _package("hist", "hist").Hist(to_boost(histogram))
+def to_hist(
+    histogram: Histogram,
+    metadata: Mapping[str, str] | None = None,
+    axis_metadata: Mapping[str, str] | None = None,
+) -> Any:
+    """A ``hist.Hist`` with the same bins and contents: see :meth:`Histogram.to_boost`."""
+    return _package("hist", "hist").Hist(to_boost(histogram, metadata, axis_metadata))
+
+
+def _metadata(described: Histogram | Axis, members: Mapping[str, str] | None) -> dict[str, Any]:
+    """The values of members by the names that they get; without names, the name and the title."""
+    if members is None:
+        return {"name": described.name or "", "label": described.title or ""}
+    return {name: described.member(member) for name, member in members.items()}
 
 
 def _axis(bh: Any, axis: Axis) -> Any:

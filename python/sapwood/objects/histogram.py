@@ -106,13 +106,26 @@ class Histogram(Instance):
         edges = tuple(axis.edges(flow) for axis in self.axes)
         return (self.values(flow), edges) if dd else (self.values(flow), *edges)
 
-    def to_boost(self) -> Any:
-        """The histogram as a ``boost_histogram.Histogram``; needs the package boost-histogram."""
-        return to_boost(self)
+    def to_boost(
+        self, metadata: Mapping[str, str] | None = None, axis_metadata: Mapping[str, str] | None = None
+    ) -> Any:
+        """The histogram as a ``boost_histogram.Histogram``; needs the package boost-histogram.
 
-    def to_hist(self) -> Any:
-        """The histogram as a ``hist.Hist``; needs the package hist."""
-        return to_hist(self)
+        Args:
+            metadata: the attributes that the result gets, and the members of the histogram with their values.
+                Default: ``{"name": "fName", "label": "fTitle"}``.
+            axis_metadata: the same for each axis.
+
+        Raises:
+            KeyInFileError: if there is no such member.
+        """
+        return to_boost(self, metadata, axis_metadata)
+
+    def to_hist(
+        self, metadata: Mapping[str, str] | None = None, axis_metadata: Mapping[str, str] | None = None
+    ) -> Any:
+        """The same as a ``hist.Hist``; needs the package hist. Takes the arguments of :meth:`to_boost`."""
+        return to_hist(self, metadata, axis_metadata)
 
     @cached_property
     def _contents(self) -> NDArray[Any]:

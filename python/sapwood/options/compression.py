@@ -75,5 +75,29 @@ class Compression:
         return self.algorithm if self.level == 0 else f"{self.algorithm}-{self.level}"
 
 
+def ZLIB(level: int) -> Compression:
+    """ZLIB at a level of 1 to 9; 0 means no compression. The name is that of uproot."""
+    return Compression.of(f"zlib:{level}")
+
+
+def LZMA(level: int) -> Compression:
+    """LZMA at a level of 1 to 9; 0 means no compression. The name is that of uproot."""
+    return Compression.of(f"lzma:{level}")
+
+
+def LZ4(level: int) -> Compression:
+    """LZ4 at a level of 1 to 9; 0 means no compression. The name is that of uproot."""
+    return Compression.of(f"lz4:{level}")
+
+
+def ZSTD(level: int) -> Compression:
+    """ZSTD at a level of 1 to 9; 0 means no compression. The name is that of uproot.
+
+    >>> print(ZSTD(5))
+    ZSTD-5
+    """
+    return Compression.of(f"zstd:{level}")
+
+
 def _is_written(code: int) -> bool:
     return code == 0 or (code // 100 in {number for number, _ in _WRITTEN.values()} and 0 <= code % 100 <= 9)
