@@ -337,3 +337,38 @@ def test_an_object_that_is_not_a_tree_is_refused(tmp_path: Path) -> None:
         sapwood.edm.open(f"{path}:h")
     with pytest.raises(errors.UsageError, match="a whole file is required"):
         sapwood.repack(f"{path}:h", tmp_path / "out.root")
+
+
+@pytest.mark.parametrize("library", ["ak", "np"])
+def test_a_path_to_a_branch_gives_the_branch_as_the_only_column(events_file: Path, library: str) -> None:
+    for name in ("run", "Muon_pt"):
+        place = f"{events_file}:Events/{name}"
+        (step,) = sapwood.iterate(place, library=library)
+        (expected,) = uproot.iterate(place, library=library)
+        everything = sapwood.concatenate([place, place], library=library)
+        whole = sapwood.concatenate(place, library=library)
+        for found in (step, whole, sapwood.open(place).arrays(library=library)):
+            assert ak.array_equal(ak.Array(found), ak.Array(expected)) and type(found) is type(expected)
+        assert len(everything[name]) == 2 * len(expected[name])
+        assert ak.array_equal(sapwood.concatenate(place, name, library=library)[name], expected[name])
+        for chunk in sapwood.lazy(place):
+            assert ak.array_equal(chunk[name], expected[name])
+
+
+def test_a_path_to_a_group_of_branches_gives_its_sub_branches() -> None:
+    path = Path(__file__).parents[1] / "data" / "trees" / "split.root"
+    theirs = uproot.open(path)
+    for tree, kind in theirs.classnames(cycle=False).items():
+        for name, branch in theirs[tree].items() if kind == "TTree" else ():
+            if len(branch):
+                assert (
+                    sapwood.concatenate(f"{path}:{tree}/{name}").fields == branch.arrays(entry_stop=1).fields
+                )
+
+
+def test_an_unreadable_branch_by_its_path_is_an_error_and_no_empty_record(
+    events_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sapwood.Branch, "unsupported", "unknown to this test")
+    with pytest.raises(errors.UnsupportedTypeError, match="cannot read branch 'run'"):
+        sapwood.concatenate(f"{events_file}:Events/run")

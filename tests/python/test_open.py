@@ -176,9 +176,10 @@ def test_closing(events_file: Path) -> None:
     for read in (lambda: file["Events"], lambda: tree.arrays("met"), lambda: next(tree.iterate("met"))):
         with pytest.raises(errors.ClosedFileError):
             read()
-    with sapwood.open(f"{events_file}:Events") as tree:
-        pass
-    assert tree.file.closed
+    for name in ("Events", "Events/met"):
+        with sapwood.open(f"{events_file}:{name}") as found:
+            pass
+        assert found.file.closed
     file.close()
 
 

@@ -70,9 +70,10 @@ def require_matches(tree: Any, filter_name: str | None) -> None:
         UsageError: the error names the filter, and the command that lists the branches.
     """
     from ..errors import UsageError
+    from ._target import place_of
 
     if filter_name is not None and not tree.keys(filter_name=filter_name):
-        place = f"{tree.file.file_path}:{tree.object_path.lstrip('/').partition(';')[0]}"
+        place = place_of(tree)
         raise UsageError(f"no branch matches --filter {filter_name!r}; list them with 'sapwood show {place}'")
 
 

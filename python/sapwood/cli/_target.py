@@ -30,18 +30,38 @@ def open_target(text: str, access: Access) -> Any:
             raise error from None
 
 
-def open_tree(text: str, access: Access) -> Any:
+def open_tree(text: str, access: Access, option: str = "") -> Any:
     """Opens the tree of FILE:TREE; for FILE alone, its only tree.
 
     Raises:
-        UsageError: if there are several trees, or the name is that of another object.
+        UsageError: if there are several trees, or the name is that of another object. The hint for a branch
+            names it after ``option``, the command's option for columns; without one, as an argument.
     """
     from ..errors import UsageError
 
     found = open_tree_or_object(text, access)
+    if is_branch(found):
+        found.close()
+        hint = f"write '{column_of_tree(found, option)}'"
+        raise UsageError(f"{text} is a branch, but this needs a tree; {hint}", hint=hint)
     if hasattr(found, "num_entries"):
         return found
     raise UsageError(f"{text} is not a tree")
+
+
+def is_branch(found: Any) -> bool:
+    """Whether an opened object is a branch of a tree."""
+    return hasattr(found, "is_group")
+
+
+def place_of(tree: Any) -> str:
+    """A tree as the argument FILE:TREE."""
+    return f"{tree.file.file_path}:{tree.object_path.lstrip('/').partition(';')[0]}"
+
+
+def column_of_tree(branch: Any, option: str = "") -> str:
+    """A branch as the arguments FILE:TREE COLUMN, with an option before the column if there is one."""
+    return " ".join(filter(None, (place_of(branch.tree), option, branch.path)))
 
 
 def open_tree_or_object(text: str, access: Access) -> Any:

@@ -160,16 +160,17 @@ def _stored(sources: list[str], reading: Reading) -> Drawing:
     import numpy as np
 
     from ..errors import UnsupportedTypeError, UsageError
-    from ._target import open_tree_or_object
+    from ._target import column_of_tree, is_branch, open_tree_or_object
     from .head import shorten
 
     total: Any = None
     for name in expanded(sources, reading):
         found = open_tree_or_object(name, reading)
         if hasattr(found, "num_entries"):
-            raise UsageError(
-                f"{name} is a tree or a branch: name what to draw, as in 'sapwood hist {name} COLUMN'"
+            kind, whole = (
+                ("branch", column_of_tree(found)) if is_branch(found) else ("tree", f"{name} COLUMN")
             )
+            raise UsageError(f"{name} is a {kind}: name what to draw, as in 'sapwood hist {whole}'")
         if not hasattr(found, "axes") or not hasattr(found, "values"):
             kind = getattr(found, "class_name", type(found).__name__)
             raise UsageError(f"{name} is of class {kind}, not a histogram; 'sapwood show' prints it")

@@ -64,7 +64,7 @@ def _draw(
     from ._target import open_tree
 
     place = output_or_standard(output, SVG, [source, reading.replica], force, reading.as_json)
-    with open_tree(source, reading) as tree:
+    with open_tree(source, reading, "--read") as tree:
         picture = layout_of(tree, columns, *entries)
     if place is None:
         print_text(draw(picture))

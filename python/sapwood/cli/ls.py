@@ -56,15 +56,22 @@ def _document(
 ) -> tuple[dict[str, Any], list[Exception]]:
     """The keys of a file or the entries of a directory, and the exceptions of trees that failed to open."""
     from ..opening.single import is_dataset_tree
+    from ..options.paths import single_file
     from ._target import is_directory, open_target, split_target
 
     if is_directory(source):
         return {"entries": _directory_entries(source, access)}, []
-    found = open_target(source, access)
-    if isinstance(split_target(source), str) and is_dataset_tree(found):
+    spec = single_file(split_target(source))
+    found = open_target(source if spec.object_path is None else spec.file, access)
+    if is_dataset_tree(found):
         found = found.file
     with found.file as file:
-        rows, failures = _rows(found, recursive, every_cycle)
+        keys = (
+            _keys(found, recursive)
+            if spec.object_path is None
+            else _keys_at(file, spec.object_path, recursive)
+        )
+        rows, failures = _rows(file, keys, every_cycle)
         document = {
             "file": file.file_path,
             "bytes": file.size,
@@ -87,12 +94,13 @@ def _directory_entries(place: str, access: Access) -> list[dict[str, Any]]:
     return [{"name": name, "is_directory": is_directory} for name, is_directory in entries]
 
 
-def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str, Any]], list[Exception]]:
-    """A row per key, and the exceptions of trees that could not be opened."""
+def _rows(
+    file: Any, keys: list[tuple[str, Any]], every_cycle: bool
+) -> tuple[list[dict[str, Any]], list[Exception]]:
+    """A row per name and key, and the exceptions of trees that could not be opened."""
     from ..errors import SapwoodError
     from ..model.directory import TREE_CLASSES
 
-    keys = _keys(found, recursive)
     highest: dict[str, int] = {}
     for name, key in keys:
         highest[name] = max(highest.get(name, key.cycle), key.cycle)
@@ -104,8 +112,8 @@ def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str
         row = _row(name, key)
         try:
             if row["class"] in TREE_CLASSES:
-                row["tree"] = _tree(found.file.object_of(key))
-                if key.path == found.file.dataset_tree:
+                row["tree"] = _tree(file.object_of(key))
+                if key.path == file.dataset_tree:
                     # Its branches report the compression of the files that the dataset was made from.
                     row["tree"]["compression"] = None
         except SapwoodError as error:
@@ -113,6 +121,23 @@ def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str
             failures.append(error)
         rows.append(row)
     return rows, failures
+
+
+def _keys_at(file: Any, path: str, recursive: bool) -> list[tuple[str, Any]]:
+    """The keys of the object at a path: only of a tree or a directory, the object is opened."""
+    from ..errors import KeyInFileError
+    from ..model.directory import TREE_CLASSES, split_cycle
+
+    try:
+        kind = file.classname_of(path)
+    except KeyInFileError:  # a branch, or nothing
+        return _keys(file[path], recursive)
+    if kind in TREE_CLASSES or kind.startswith("TDirectory"):
+        return _keys(file[path], recursive)
+    chosen, cycle = file.key(path), split_cycle(path)[1]
+    return [
+        (key.name, key) for key in file.all_keys if key.path == chosen.path and cycle in (None, key.cycle)
+    ]
 
 
 def _keys(found: Any, recursive: bool) -> list[tuple[str, Any]]:

@@ -76,10 +76,10 @@ def _show(source: str, sort: str | None, filter_name: str | None, access: Access
     from ..model.directory import RNTUPLE_CLASSES
     from ..report.layout import cluster_starts
     from ._object import object_document, print_object
-    from ._target import open_tree_or_object
+    from ._target import is_branch, open_tree_or_object
 
     found = open_tree_or_object(source, access)
-    if hasattr(found, "is_group"):
+    if is_branch(found):
         if not access.as_json:
             found.show()
         return _branch_document(found)

@@ -11,6 +11,7 @@ from ..arrays.column import Form, fields_of, type_string
 from ..arrays.libraries import library_named
 from ..display.printable import shows_printable
 from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
+from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
 from ..options.compression import Compression
 from ..query.assemble import empty_column_of, readable_leaves
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from .tree import Tree
 
 
-class Branch(HasBranches):
+class Branch(HasBranches, ClosingContext):
     """A branch: a column of a tree, a group of sub-branches, or both.
 
     A branch is a mapping of its sub-branches, and :meth:`array` reads it. If the branch holds unsplit
     objects, :attr:`fields` and :meth:`show` list their members, and ``branch["name"]`` or
     ``tree["branch.name"]`` is a :class:`Branch` for one member, which is read without decoding the others.
+
+    A ``with`` block closes the file.
     """
 
     def __init__(self, tree: Tree, core: _core.Branch) -> None:
@@ -362,6 +365,10 @@ class Branch(HasBranches):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.array(library="np")
         return array if dtype is None else array.astype(dtype)
+
+    def close(self) -> None:
+        """Closes the file, and the files of friends of the tree that were opened."""
+        self._tree.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_reopen, (self._tree, self.index, self._core.path, self.member))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import KeyInFileError, UsageError
+from ..model.branch import Branch
 from ..model.directory import TREE_CLASSES, Directory
 from ..model.tree import Tree
 
@@ -25,6 +26,13 @@ def only_tree(found: Any) -> Tree:
     """
     if isinstance(found, Tree):
         return found
+    if isinstance(found, Branch):
+        found.close()
+        place = found.file.file_path
+        raise UsageError(
+            f"{found.path!r} is a branch: name its tree, {found.tree.name!r}, of {place}",
+            url=place,
+        )
     if not isinstance(found, Directory):
         raise UsageError(f"{found!r} is not a tree")
     classes = found.classnames(recursive=True, cycle=False)

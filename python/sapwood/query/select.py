@@ -161,15 +161,15 @@ def _texts(expressions: Any) -> list[str]:
 
 
 def _filtered(source: HasBranches, filters: Filters) -> dict[str, Output]:
-    """All readable branches that pass the filters, by name.
+    """All readable branches that pass the filters, by name; a branch without sub-branches has itself.
 
     A group becomes one output only if some of its leaves do not pass the filters; otherwise, its leaves
     become outputs, so without filters no group is looked at. If branches share a name, only the first keeps
     it, and the others go by their paths.
     """
-    passed = source.values(
-        filter_name=filters.name, filter_typename=filters.typename, filter_branch=filters.branch
-    )
+    passed = source.columns_passing(filters)
+    if source.is_column:
+        return {branch.name: require_readable(branch) for branch in passed}
     indices = {branch.index for branch in passed}
     narrowed = filters != ALL
     groups: list[Branch] = []
@@ -202,7 +202,7 @@ class _Resolver:
 
     def output(self, text: str, title: str = "the expression") -> Output:
         """The branch with this name; otherwise the alias; otherwise the text as an expression."""
-        branch = self.source.get(text)
+        branch = self.source.column(text)
         if branch is not None:
             return require_readable(branch)
         return self._alias(text) if text in self.aliases else self._expression(text, title)
@@ -223,7 +223,7 @@ class _Resolver:
         return expression
 
     def _is_name(self, name: str) -> bool:
-        return name in self.aliases or self.source.get(name) is not None
+        return name in self.aliases or self.source.column(name) is not None
 
     def _resolve(self, name: str, expression: Expression) -> None:
         if len(self._pending) > _MAX_DEPTH:
@@ -231,7 +231,7 @@ class _Resolver:
         if name in self._pending:
             chain = " -> ".join([*self._pending, name])
             raise UsageError(f"the alias {name!r} refers to itself: {chain}")
-        branch = self.source.get(name)
+        branch = self.source.column(name)
         if branch is not None:
             self.names[name] = require_readable(branch)
         elif name in self.aliases:

@@ -37,6 +37,47 @@ def test_ls_of_a_directory_and_of_a_tree(sapwood: Callable[..., Any], path: Path
     assert [(key["name"], key["tree"]["entries"]) for key in keys] == [("small", 3)]
 
 
+@pytest.mark.parametrize("name", ["histograms", "objects"])
+def test_ls_of_any_object_is_the_row_of_its_file(sapwood: Callable[..., Any], name: str) -> None:
+    path = Path(__file__).parents[2] / "data" / "objects" / f"{name}.root"
+    for row in sapwood("ls", path, "--json").json["keys"]:
+        if row["class"] != "TDirectory":
+            for place in (row["name"], f"{row['name']};{row['cycle']}"):
+                assert sapwood("ls", f"{path}:{place}", "--json").json["keys"] == [row]
+
+
+def test_ls_of_an_older_cycle(sapwood: Callable[..., Any], tmp_path: Path) -> None:
+    with uproot.recreate(tmp_path / "a.root") as file:
+        file["h"] = np.histogram([1.0, 2.0], bins=2)
+        file["h"] = np.histogram([1.0, 2.0], bins=3)
+    for name, cycles in (("h", [2]), ("h;1", [1])):
+        keys = sapwood("ls", f"{tmp_path / 'a.root'}:{name}", "--json").json["keys"]
+        assert [key["cycle"] for key in keys] == cycles
+    assert len(sapwood("ls", "-l", f"{tmp_path / 'a.root'}:h", "--json").json["keys"]) == 2
+
+
+@pytest.mark.parametrize("mark", ["/", ":"])
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        ("head", "Events MET_pt"),
+        ("report", "Events MET_pt"),
+        ("convert {} a.csv", "Events MET_pt"),
+        ("layout {} a.svg", "Events --read MET_pt"),
+        ("hist", "sapwood hist {}:Events MET_pt"),
+        ("hist {} run", "Events MET_pt"),
+    ],
+)
+def test_a_branch_in_place_of_a_tree_is_refused_with_what_to_write(
+    sapwood: Callable[..., Any], path: Path, command: str, instead: str, mark: str
+) -> None:
+    place = f"{path}:Events{mark}MET_pt"
+    words = (command if "{}" in command else f"{command} {{}}").split()
+    done = sapwood(*(word.format(place) for word in words))
+    assert done.code == 2 and done.err.count("\n") == 1
+    assert "is a branch" in done.err and instead.format(path) in done.err
+
+
 def test_ls_json(sapwood: Callable[..., Any], path: Path) -> None:
     document = sapwood("ls", path, "--json").json
     with uproot.open(path) as file:
