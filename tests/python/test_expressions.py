@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,81 @@ def test_a_bitwise_operator_beside_a_comparison_needs_parentheses(text: str, col
     with pytest.raises(errors.ExpressionError, match=r"has no parentheses.*write 'and'") as raised:
         value(text)
     assert raised.value.column == column
+
+
+def in_awkward(text: str) -> Any:
+    """The value with Awkward Arrays, which have other errors than NumPy's."""
+    ak = pytest.importorskip("awkward")
+    values = {"lists": ak.Array([[1.5], [], [2.5]]), "words": ak.Array(["a", "b", "c"])}
+    values |= {name: ak.Array(array) for name, array in VALUES.items()}
+    return parse(text, values.__contains__).evaluate(values.__getitem__)
+
+
+@pytest.mark.parametrize("evaluate", [value, in_awkward])
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("x == 'a'", 1),
+        ("'a' != n", 1),
+        ("x < 'a'", 1),
+        ("x || 'a'", 1),
+        ("n > 1 && 'a'", 1),
+        ("1 + (ok == 'a')", 6),
+        ("!'a'", 1),
+        ("-'a'", 1),
+        ("sqrt('a')", 1),
+        ("x if 'a' else n", 1),
+    ],
+)
+def test_text_beside_numbers_is_refused_with_its_place(
+    evaluate: Callable[[str], Any], text: str, column: int
+) -> None:
+    with pytest.raises(errors.ExpressionError, match="text can only be compared") as raised:
+        evaluate(text)
+    assert raised.value.column == column and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("lists == 'a'", "text can only be compared with text"),
+        ("words == x", "text can only be compared with text"),
+        ("words < 'b'", "text can only be compared with == or !="),
+        ("words + words", "text can only be compared"),
+        ("where(x > 1, 'a', 'b')", "chooses between numbers"),
+        ("lists[x]", "an index must hold whole numbers or booleans"),
+        ("x[lists > 1]", "the index has more levels of lists"),
+        ("lists + lists[lists > 2]", "the lists of an entry have different lengths"),
+        ("lists[:, 'pt']", "has no fields"),
+    ],
+)
+def test_errors_of_lists_and_text_are_in_terms_of_the_expression(text: str, reason: str) -> None:
+    with pytest.raises(errors.ExpressionError, match=f"cannot be computed: .*{reason}"):
+        in_awkward(text)
+
+
+def test_text_is_compared_with_text() -> None:
+    assert in_awkward("words == 'b'").tolist() == [False, True, False]
+    assert in_awkward("words != words").tolist() == [False, False, False]
+
+
+@pytest.mark.parametrize("evaluate", [value, in_awkward])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("n.x", "'n' has no field 'x'"),
+        ("n['x']", "'n' has no field 'x'"),
+        ("~x", "'~' works on whole numbers and booleans only.*write 'not'"),
+        ("(x & n) > 1", "'&' works on whole numbers and booleans only.*write 'and'"),
+        ("n << x", "'<<' works on whole numbers and booleans only"),
+    ],
+)
+def test_errors_of_operators_and_fields_are_in_terms_of_the_expression(
+    evaluate: Callable[[str], Any], text: str, reason: str
+) -> None:
+    with pytest.raises(errors.ExpressionError, match=reason) as raised:
+        evaluate(text)
+    assert "ufunc" not in str(raised.value) and "slices" not in str(raised.value)
 
 
 @pytest.mark.parametrize("text", ["n[1]", "x[-1]", "x[1:]", "x[::-1]", "x[n]", "x[0] + x", "x[(0, 1)]"])

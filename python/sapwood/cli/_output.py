@@ -112,6 +112,12 @@ def fits_terminal(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> b
     return width is None or fit(_extents(columns, rows, None), width).full_width <= width
 
 
+def can_wrap(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a table fits without dropping columns. In a pipe, every table fits."""
+    width = terminal_width()
+    return width is None or not fit(_extents(columns, rows, None), width).dropped
+
+
 def _extents(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], footer: Sequence[str] | None
 ) -> list[Extent]:

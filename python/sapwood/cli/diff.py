@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ._options import Filter, Reading
-from ._output import Column, complain, numbers, plain, print_json, print_table
+from ._output import Column, can_wrap, complain, numbers, plain, print_json, print_table
 from ._run import FAILED, USAGE, command
+from .head import shorten
 
 if TYPE_CHECKING:
     from ..studies.comparing import Difference
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
 WIDEST = 60
 """The most characters of a value in the table."""
 LEAST_VALUE = 8
-"""Values wrap to this width, because their place matters more."""
+"""Texts wrap to this width, because their place matters more."""
+
+_NUMBER = re.compile(r"\W*\d[\d.eE+-]*\W*")
+"""A word that is a number, with its sign and the brackets and commas around it."""
 
 
 @functools.partial(command, trouble=USAGE)
@@ -86,9 +91,10 @@ def diff(
 
 
 def _print(differences: list[Difference]) -> None:
+    least = max([LEAST_VALUE, *(_longest_number(value) for one in differences for value in (one.a, one.b))])
     columns = [Column("object", style="bold"), Column("what", style="bold", last=1, least=12)]
-    columns += [Column("difference", last=1), *numbers("entry", last=1)]
-    columns += [Column("first", least=LEAST_VALUE), Column("second", least=LEAST_VALUE)]
+    columns += [Column("difference"), *numbers("entry", last=1)]
+    columns += [Column("first", last=1, least=least), Column("second", last=1, least=least)]
     rows = [
         [
             one.object,
@@ -101,6 +107,10 @@ def _print(differences: list[Difference]) -> None:
     ]
     if not any(one.object for one in differences):
         columns, rows = columns[1:], [row[1:] for row in rows]
+    if not can_wrap(columns, rows):
+        # One value below the other needs less width than side by side.
+        columns = [*columns[:-2], Column("first | second", last=1, least=least)]
+        rows = [[*row[:-2], f"{row[-2]} | {row[-1]}"] for row in rows]
     print_table(columns, rows)
 
 
@@ -114,7 +124,10 @@ def _shown(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, (str, int, float)):
-        text = str(value)
-    else:
-        text = json.dumps(plain(value), ensure_ascii=False)
-    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+        return shorten(str(value), WIDEST)
+    return shorten(json.dumps(plain(value), ensure_ascii=False), WIDEST)
+
+
+def _longest_number(value: Any) -> int:
+    """The most characters of a number in a value: cut in two, it would read like another one."""
+    return max((len(word) for word in _shown(value).split() if _NUMBER.fullmatch(word)), default=0)

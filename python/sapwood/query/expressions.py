@@ -11,6 +11,7 @@ name is not a Python identifier, write ``get("the name")``.
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from ..display.units import counted
 from ..errors import ExpressionError, SapwoodError, did_you_mean, nearest
 from .functions import FUNCTIONS, arguments_of
 from .mistakes import explain
+from .reasons import ONLY_COMPARED, is_text, reason_and_hint
 from .text import Text
 
 
@@ -89,6 +91,16 @@ _MAX_BITS = 64
 _GETTER = "get"
 _MAX_CHARACTERS = 10_000  # Python's parser is recursive.
 _TOO_DEEP = "is nested too deeply"
+# Awkward Array asserts what it expects of the types of operands.
+_FAILURES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True)
@@ -222,6 +234,14 @@ def _numbers_entries(index: Any) -> bool:
 def _position_hint(source: Text, node: ast.Subscript) -> str:
     value, index = source.part(node.value), source.part(node.slice)
     return f"to select among the items of each entry, write '{value}[:, {index}]'"
+
+
+def _no_text(function: str, arguments: list[Any]) -> list[Any]:
+    """The arguments of a function, none of which is text; ``where`` may choose between texts."""
+    checked = arguments[:1] if function == "where" else arguments
+    if any(isinstance(argument, str) for argument in checked):
+        raise TypeError(ONLY_COMPARED)
+    return arguments
 
 
 def _is_field(node: ast.Attribute, is_name: Callable[[str], bool]) -> bool:
@@ -366,12 +386,8 @@ class _Evaluation:
             return self._of(node)
         except (SapwoodError, RecursionError):
             raise
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            hint = ""
-            if "index out of range" in reason:
-                reason = "an entry has fewer items"
-                hint = "a slice such as '[:, :1]' selects those that there are"
+        except _FAILURES as error:
+            reason, hint = reason_and_hint(error)
             raise self.source.error_at(node, f"cannot be computed: {reason}", hint) from error
 
     def _of(self, node: ast.AST) -> Any:
@@ -386,11 +402,11 @@ class _Evaluation:
             if name is not None:
                 return self.get(name)
             assert isinstance(node.func, ast.Name)
-            return FUNCTIONS[node.func.id](*map(self.of, node.args))
+            return FUNCTIONS[node.func.id](*_no_text(node.func.id, list(map(self.of, node.args))))
         if isinstance(node, ast.BinOp):
             left, right = self.of(node.left), self.of(node.right)
-            if isinstance(left, str) or isinstance(right, str):
-                raise TypeError("text can only be compared")
+            if is_text(left) or is_text(right):
+                raise TypeError(ONLY_COMPARED)
             return _BINARY[type(node.op)](left, right)
         if isinstance(node, ast.UnaryOp):
             return self._unary(node)
@@ -399,7 +415,8 @@ class _Evaluation:
         if isinstance(node, ast.Compare):
             return self._compare(node)
         if isinstance(node, ast.IfExp):
-            return FUNCTIONS["where"](self.of(node.test), self.of(node.body), self.of(node.orelse))
+            chosen = list(map(self.of, (node.test, node.body, node.orelse)))
+            return FUNCTIONS["where"](*_no_text("where", chosen))
         if isinstance(node, ast.Subscript):
             return self._subscript(node)
         if isinstance(node, ast.Slice):
@@ -413,17 +430,28 @@ class _Evaluation:
         index = self.of(node.slice)
         if _numbers_entries(index[0] if isinstance(index, tuple) and index else index):
             raise self.source.error_at(node, _POSITIONS, _position_hint(self.source, node))
-        return self.of(node.value)[index]
+        return self._field(node.value, index) if isinstance(index, str) else self.of(node.value)[index]
+
+    def _field(self, node: ast.expr, name: str) -> Any:
+        value = self.of(node)
+        try:
+            return value[name]
+        except (LookupError, TypeError, ValueError) as error:
+            fields = getattr(value, "fields", ())
+            known = f"; its fields are {', '.join(map(repr, fields))}" if fields else ""
+            raise LookupError(f"{self.source.part(node)[:60]!r} has no field {name!r}{known}") from error
 
     def _attribute(self, node: ast.Attribute) -> Any:
         if _is_field(node, self.is_name):
-            return self.of(node.value)[node.attr]
+            return self._field(node.value, node.attr)
         name = _dotted_name(node)
         assert name is not None
         return self.get(name)
 
     def _unary(self, node: ast.UnaryOp) -> Any:
         value = self.of(node.operand)
+        if is_text(value):
+            raise TypeError(ONLY_COMPARED)
         if isinstance(node.op, ast.Not):
             return np.logical_not(value)
         if isinstance(node.op, ast.Invert):
@@ -432,16 +460,18 @@ class _Evaluation:
 
     def _boolean(self, node: ast.BoolOp) -> Any:
         combine = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
-        result = self.of(node.values[0])
-        for value in node.values[1:]:
-            result = combine(result, self.of(value))
-        return result
+        values = list(map(self.of, node.values))
+        if any(map(is_text, values)):
+            raise TypeError(ONLY_COMPARED)
+        return functools.reduce(combine, values)
 
     def _compare(self, node: ast.Compare) -> Any:
         left = self.of(node.left)
         result: Any = None
         for op, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.of(comparator)
+            if is_text(left) != is_text(right):
+                raise TypeError("text can only be compared with text")
             one = _COMPARE[type(op)](left, right)
             result = one if result is None else np.logical_and(result, one)
             left = right

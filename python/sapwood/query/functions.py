@@ -13,6 +13,9 @@ def _where(condition: Any, yes: Any, no: Any) -> Any:
     if _is_awkward(condition) or _is_awkward(yes) or _is_awkward(no):
         import awkward as ak
 
+        if isinstance(yes, str) or isinstance(no, str):
+            # Awkward Array would take the letters for items.
+            raise TypeError("where() chooses between numbers, not between texts")
         return ak.where(condition, yes, no)
     return np.where(condition, yes, no)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import awkward as ak
 import numpy as np
 import pytest
 import uproot
@@ -314,9 +315,26 @@ def test_diff_keeps_the_place_of_each_difference(
             file["Events"] = {"Muon_pfRelIso03_all": np.full(3, value)}
     monkeypatch.setattr(_output, "terminal_width", lambda: width)
     done = sapwood("diff", tmp_path / "a.root", tmp_path / "b.root")
-    titles, _, dropped = table(re.sub("\x1b\\[[0-9;]*m", "", done.out))
-    assert titles == ["object", "what", "difference", "entry", "first", "second"]
+    shown = re.sub("\x1b\\[[0-9;]*m", "", done.out)
+    titles, _, dropped = table(shown)
+    values = ["first", "second"] if width > 60 else ["first | second"]
+    assert titles == ["object", "what", "difference", "entry", *values]
     assert dropped == []
+    # A number in two lines would read like another one.
+    assert "1.2345678901234567" in shown and "-7.654321098765432" in shown
+
+
+@pytest.mark.parametrize("width", [60, 70, 80, 100])
+def test_diff_wraps_lists_between_numbers_only(
+    sapwood: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, width: int
+) -> None:
+    first, second = [0.7853981633974483, 12.140739440917969, 1e-17], [-2.5919435024261475, 26.315227508544922]
+    for name, value in {"a": first, "b": second}.items():
+        with uproot.recreate(tmp_path / f"{name}.root") as file:
+            file["Events"] = {"x": ak.Array([value])}
+    monkeypatch.setattr(_output, "terminal_width", lambda: width)
+    shown = re.sub("\x1b\\[[0-9;]*m", "", sapwood("diff", tmp_path / "a.root", tmp_path / "b.root").out)
+    assert {str(number) for number in [*first[:2], *second]} <= set(re.findall(r"[-\d.e]+", shown))
 
 
 def test_ls_long_keeps_the_class_at_80_columns(terminal: Callable[..., str], source: Path) -> None:
