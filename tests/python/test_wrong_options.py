@@ -193,3 +193,41 @@ def test_wrong_options_raise_only_errors_of_sapwood(
             except Exception as error:
                 bad.append(f"{option}={value!r}: {error!r}")
     assert not bad, "\n".join(bad)
+
+
+@pytest.mark.parametrize(
+    ("method", "option", "meant"),
+    [
+        ("keys", "filter", "filter_name"),
+        ("itervalues", "filter_nam", "filter_name"),
+        ("typenames", "recursiv", "recursive"),
+        ("arrays", "report", None),
+        ("arrays", "entry_strat", "entry_start"),
+        ("iterate", "reprot", "report"),
+        ("show", "full_path", "full_paths"),
+        ("num_entries_for", "fliter_name", "filter_name"),
+    ],
+)
+def test_an_unknown_option_of_a_method_is_named_with_what_was_called(
+    tmp_path: Path, method: str, option: str, meant: str | None
+) -> None:
+    with sapwood.open(write(tmp_path / "a.root")) as file:
+        for found in (file["Events"], file["Events"]["x"]):
+            required = ("1 MB",) if method == "num_entries_for" else ()
+            with pytest.raises(sapwood.errors.ArgumentTypeError) as raised:
+                getattr(found, method)(*required, **{option: 3})
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            assert str(raised.value) == f"{method} has no option {option!r}{hint}"
+
+
+def test_an_unknown_option_of_a_directory_is_named_with_what_was_called(tmp_path: Path) -> None:
+    with sapwood.open(write(tmp_path / "a.root")) as file:
+        for method in ("keys", "values", "items", "classnames", "iterclassnames", "iteritems", "iterkeys"):
+            with pytest.raises(TypeError, match=rf"^{method} has no option 'filter'; did you mean"):
+                getattr(file, method)(filter="x")
+
+
+def test_arguments_without_names_are_counted_in_the_terms_of_the_caller(tmp_path: Path) -> None:
+    with sapwood.open(write(tmp_path / "a.root")) as file:
+        with pytest.raises(TypeError, match=r"^arrays takes at most 2 arguments without names"):
+            file["Events"].arrays("x", None, 3)

@@ -11,6 +11,7 @@ from ..arrays.libraries import library_named
 from ..display.printable import printable
 from ..display.units import counted, human_compression
 from ..errors import ArgumentTypeError, KeyInFileError, SapwoodError, UsageError
+from ..options.unknown import named
 from ..query.filters import Filter, Filters
 from ..query.query import Query
 from ..query.reading import read_arrays, read_steps
@@ -107,6 +108,7 @@ class HasBranches(AcceptedByUproot, ABC):
         """The branches directly under this one."""
         return self.tree.children_of(self)
 
+    @named()
     def iteritems(
         self,
         *,
@@ -155,30 +157,37 @@ class HasBranches(AcceptedByUproot, ABC):
             return self._itself()[0]
         return found
 
+    @named(BranchFilters)
     def iterkeys(self, **filters: Unpack[BranchFilters]) -> Iterator[str]:
         """Iterates over names. Takes the arguments of :meth:`iteritems`."""
         return (name for name, _ in self.iteritems(**filters))
 
+    @named(BranchFilters)
     def itervalues(self, **filters: Unpack[BranchFilters]) -> Iterator[Branch]:
         """Iterates over branches. Takes the arguments of :meth:`iteritems`."""
         return (branch for _, branch in self.iteritems(**filters))
 
+    @named(BranchFilters)
     def itertypenames(self, **filters: Unpack[BranchFilters]) -> Iterator[tuple[str, str]]:
         """Iterates over (name, C++ type). Takes the arguments of :meth:`iteritems`."""
         return ((name, branch.typename) for name, branch in self.iteritems(**filters))
 
+    @named(BranchFilters)
     def keys(self, **filters: Unpack[BranchFilters]) -> list[str]:
         """Lists names. Takes the arguments of :meth:`iteritems`."""
         return list(self.iterkeys(**filters))
 
+    @named(BranchFilters)
     def values(self, **filters: Unpack[BranchFilters]) -> list[Branch]:
         """Lists branches. Takes the arguments of :meth:`iteritems`."""
         return list(self.itervalues(**filters))
 
+    @named(BranchFilters)
     def items(self, **filters: Unpack[BranchFilters]) -> list[tuple[str, Branch]]:
         """Lists (name, branch). Takes the arguments of :meth:`iteritems`."""
         return list(self.iteritems(**filters))
 
+    @named(BranchFilters)
     def typenames(self, **filters: Unpack[BranchFilters]) -> dict[str, str]:
         """Maps names to C++ types. Takes the arguments of :meth:`iteritems`."""
         return dict(self.itertypenames(**filters))
@@ -240,6 +249,7 @@ class HasBranches(AcceptedByUproot, ABC):
     def _ipython_key_completions_(self) -> list[str]:
         return self.keys()
 
+    @named()
     def show(
         self,
         *,
@@ -298,6 +308,7 @@ class HasBranches(AcceptedByUproot, ABC):
         for name, branch in rows:
             line(name, branch.typename, repr(branch.interpretation))
 
+    @named()
     def arrays(
         self,
         expressions: Any = None,
@@ -385,6 +396,7 @@ class HasBranches(AcceptedByUproot, ABC):
             query, entry_start, entry_stop, entries=entries, threads=threads, deadline=deadline
         )
 
+    @named()
     def iterate(
         self,
         expressions: Any = None,
@@ -425,6 +437,7 @@ class HasBranches(AcceptedByUproot, ABC):
         steps = entry_steps(self.tree, query.leaves, start, stop, step_size)
         return read_steps(query, steps, report=report, threads=threads, deadline=deadline)
 
+    @named()
     def num_entries_for(
         self,
         memory_size: int | str,
@@ -453,6 +466,7 @@ class HasBranches(AcceptedByUproot, ABC):
         start, stop = entry_range(self.tree.num_entries, entry_start, entry_stop)
         return num_entries_for(selection.leaf_branches, start, stop, memory_size)
 
+    @named()
     def common_entry_offsets(
         self,
         *,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from ..display.printable import shows_printable
 from ..display.units import counted
 from ..errors import ArgumentTypeError, KeyInFileError, SapwoodError, UnsupportedTypeError, UsageError
+from ..options.unknown import named
 from ..query.filters import Filter, text_filter
 from .accepted import AcceptedByUproot
 from .tree import Tree
@@ -74,6 +75,7 @@ class Directory(AcceptedByUproot, ABC):
         """The path or URL of the file, without secrets."""
         return self.file.file_path
 
+    @named()
     def iteritems(
         self,
         *,
@@ -90,6 +92,7 @@ class Directory(AcceptedByUproot, ABC):
         for name, key in self._listed(recursive, cycle, filter_name, filter_classname, deadline):
             yield name, self.file.object_of(key, deadline)
 
+    @named()
     def iterkeys(
         self,
         *,
@@ -113,26 +116,32 @@ class Directory(AcceptedByUproot, ABC):
         keys = self._listed(recursive, cycle, filter_name, filter_classname, deadline)
         return (name for name, _ in keys)
 
+    @named(KeyFilters)
     def itervalues(self, **filters: Unpack[KeyFilters]) -> Iterator[Any]:
         """Reads the objects one by one. Takes the arguments of :meth:`iterkeys`."""
         return (value for _, value in self.iteritems(**filters))
 
+    @named(KeyFilters)
     def iterclassnames(self, **filters: Unpack[KeyFilters]) -> Iterator[tuple[str, str]]:
         """Iterates over (name, C++ class). Takes the arguments of :meth:`iterkeys`."""
         return ((name, key.class_name) for name, key in self._listed(**filters))
 
+    @named(KeyFilters)
     def keys(self, **filters: Unpack[KeyFilters]) -> list[str]:
         """Lists the names of keys. Takes the arguments of :meth:`iterkeys`."""
         return list(self.iterkeys(**filters))
 
+    @named(KeyFilters)
     def values(self, **filters: Unpack[KeyFilters]) -> list[Any]:
         """Reads and lists the objects. Takes the arguments of :meth:`iterkeys`."""
         return list(self.itervalues(**filters))
 
+    @named(KeyFilters)
     def items(self, **filters: Unpack[KeyFilters]) -> list[tuple[str, Any]]:
         """Reads the objects and lists (name, object). Takes the arguments of :meth:`iterkeys`."""
         return list(self.iteritems(**filters))
 
+    @named(KeyFilters)
     def classnames(self, **filters: Unpack[KeyFilters]) -> dict[str, str]:
         """Maps names to C++ classes. Takes the arguments of :meth:`iterkeys`."""
         return dict(self.iterclassnames(**filters))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..errors import ArgumentTypeError, UsageError, nearest
+from ..errors import ArgumentTypeError, UsageError
 from .blocks import NAMES as BLOCK_NAMES
 from .blocks import BlockOptions, ColumnCache, block_options, column_cache
 from .keywords import OpenKeywords
@@ -19,6 +19,7 @@ from .replicas import FileReplicas, Replicas, check_probe_interval, check_source
 from .retry import RetryPolicy, check_retry
 from .storage import NAMES as STORAGE_NAMES
 from .storage import SECRETS, StorageOptions, storage_options, storage_rules
+from .unknown import unknown_option
 
 if TYPE_CHECKING:
     from ..history.logs import Log
@@ -262,9 +263,8 @@ def _unknown(name: str, function: Callable[..., Any] | None) -> ArgumentTypeErro
         ]
     )
     known = sorted({"deadline", "threads", *OpenKeywords.__annotations__, *own})
-    near = [meant for meant in _MEANT.get(name, ()) if meant in known] or nearest(name, known, cutoff=0.6)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return ArgumentTypeError(f"{getattr(function, '__name__', 'open')} has no option {name!r}{hint}")
+    meant = next((meant for meant in _MEANT.get(name, ()) if meant in known), None)
+    return unknown_option(getattr(function, "__name__", "open"), name, known, meant)
 
 
 def _page_cache(name: str, value: Any) -> str:
