@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,11 @@ from typing import Any
 import awkward as ak
 import numpy as np
 import pytest
-from hostile_names import EVIL
+from hostile_names import EVIL, EVIL_FILE, harmful, write
 
 import sapwood
 from sapwood.display.notebook import MOST_ROWS, notebook_table
+from sapwood.report.loop import LostFile
 
 
 class Tags(HTMLParser):
@@ -56,12 +59,47 @@ def test_files_trees_branches_and_reports_are_tables(file: Any, tmp_path: Path) 
         "fetched bytes": file.report(),
         "copied baskets": repacked,
         "undamaged": sapwood.verify(tmp_path / "a.root"),
+        "sum of bins 100": file["h"],
+        "1 of 1": _after(sapwood.iterate(tmp_path / "a.root")),
+        "end in the tree": next(tree.iterate("x", report=True))[1],
+        "v2: dir/Events, 100 entries": sapwood.stripe.create(
+            tmp_path / "d", f"{tmp_path / 'a.root'}:dir/Events"
+        ),
     }
     for text, value in shown.items():
         document = Tags(value._repr_html_())
         assert text in document.text, type(value)
         assert document.tags <= TAGS
     assert "100 entries" in Tags(tree._repr_html_()).text
+
+
+def _after(loop: sapwood.Iteration) -> sapwood.LoopReport:
+    """The report of a loop that is over."""
+    list(loop)
+    return loop.report()
+
+
+@pytest.mark.parametrize("kind", ["Dataset", "Histogram", "Report", "LoopReport"])
+def test_hostile_names_of_files_are_text_in_every_table(tmp_path: Path, kind: str) -> None:
+    path = write(tmp_path / f"{EVIL_FILE}.root".replace("/", "|"))
+    lost = LostFile(EVIL, 3, "corrupt", EVIL)
+    with sapwood.open(path) as file:
+        histogram, tree = (file[name] for name in file.keys(cycle=False))
+        shown: dict[str, Callable[[], Any]] = {
+            "Dataset": lambda: sapwood.stripe.create(tmp_path / "evil", tree),
+            "Histogram": lambda: histogram,
+            "Report": lambda: next(tree.iterate(report=True))[1],
+            "LoopReport": lambda: sapwood.LoopReport(1, lost=(lost,), differences=(EVIL,)),
+        }
+        document = Tags(shown[kind]()._repr_html_())
+    assert document.tags <= TAGS and not harmful(document.text)
+    assert "<script>" in document.text
+
+
+def test_a_dataset_that_is_gone_is_shown_without_an_error(file: Any, tmp_path: Path) -> None:
+    dataset = sapwood.stripe.create(tmp_path / "d", f"{tmp_path / 'a.root'}:dir/Events")
+    shutil.rmtree(tmp_path / "d")
+    assert "Dataset" in Tags(dataset._repr_html_()).text
 
 
 def test_hostile_names_are_text() -> None:

@@ -202,3 +202,13 @@ class TestBuckets:
             dataset.export(tmp_path / "out.root")
         out = sapwood.open(f"{tmp_path}/out.root:Events")
         assert ak.array_equal(out["Jet_pt"].array(), jets(events, 2))
+
+
+@pytest.mark.parametrize("name", ["h", "dir"])
+def test_another_object_than_a_tree_is_a_mistake_of_the_caller(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.root"
+    with sapwood.recreate(path) as file:
+        file["h"] = np.histogram([1.0], bins=2)
+        file["dir/Events"] = {"x": np.arange(3)}
+    with pytest.raises(errors.UsageError, match=rf"'{name}' in .* is a T\w+, not a tree$"):
+        stripe.create(tmp_path / "made", f"{path}:{name}")

@@ -228,6 +228,6 @@ def test_an_unknown_option_of_a_directory_is_named_with_what_was_called(tmp_path
 
 
 def test_arguments_without_names_are_counted_in_the_terms_of_the_caller(tmp_path: Path) -> None:
-    with sapwood.open(write(tmp_path / "a.root")) as file:
-        with pytest.raises(TypeError, match=r"^arrays takes at most 2 arguments without names"):
-            file["Events"].arrays("x", None, 3)
+    tree = sapwood.open(f"{write(tmp_path / 'a.root')}:Events")
+    with tree, pytest.raises(TypeError, match=r"^arrays takes at most 2 arguments without names"):
+        tree.arrays("x", None, 3)

@@ -13,7 +13,7 @@ import typer
 import typer.main
 
 from ..display.printable import printable_lines
-from ._help import SectionedCommand, SectionedGroup
+from ._help import USAGE_ERROR, SectionedCommand, SectionedGroup
 from ._output import complain, print_line
 from ._run import USAGE
 
@@ -84,16 +84,12 @@ class Commands(SectionedGroup):
             return super().invoke(ctx)
 
 
-# Click's class. Some versions of Typer vendor a copy of Click, so it cannot be imported from there.
-_USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
-
-
 @contextlib.contextmanager
 def _messages_in_one_line() -> Iterator[None]:
     """Prints Typer's messages about wrong arguments as all other failures are printed."""
     try:
         yield
-    except _USAGE_ERROR as error:
+    except USAGE_ERROR as error:
         if "\n" in error.message:
             # The help of a group without a command.
             error.message = printable_lines(error.message)

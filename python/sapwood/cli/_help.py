@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
+
+# Click's class. Some versions of Typer vendor a copy of Click, so it cannot be imported from there.
+USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
 
 class SectionedCommand(TyperCommand):
@@ -12,6 +16,14 @@ class SectionedCommand(TyperCommand):
 
     Typer has sections only with Rich, which would double the time that help takes to appear.
     """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except USAGE_ERROR as error:
+            # Click's parser does not know the command whose help to point to.
+            error.ctx = error.ctx or ctx
+            raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         options, arguments = ["[OPTIONS]"], []

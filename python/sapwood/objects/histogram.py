@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..display.printable import shows_printable
 from ..display.units import counted
-from ..errors import CorruptFileError, KeyInFileError, UnsupportedTypeError
+from ..errors import CorruptFileError, KeyInFileError, SapwoodError, UnsupportedTypeError
 from .axis import Axis, array_of
 from .boost import to_boost, to_hist
 from .instance import Instance
@@ -155,6 +155,20 @@ class Histogram(Instance):
         shape = [axis.num_bins + 2 for axis in reversed(self.axes)]
         shaped = values.reshape(shape).T
         return shaped if flow else shaped[(slice(1, -1),) * len(shape)]
+
+    def _repr_html_(self) -> str:
+        from ..display.notebook import notebook_table, table_or_text
+
+        def table() -> str:
+            rows = [
+                (letter, axis.title or "", axis.num_bins, f"{axis.low:.6g}", f"{axis.high:.6g}")
+                for letter, axis in zip("xyz", self.axes, strict=False)
+            ]
+            title = f"{self.class_name} {self.name or ''}" + (f": {self.title}" if self.title else "")
+            total = f"sum of bins {self.values().sum():,.6g}" if self.kind == "COUNT" else "means"
+            return notebook_table(title, ["axis", "title", "bins", "low", "high"], rows, total)
+
+        return table_or_text(self, table, SapwoodError)
 
     @shows_printable
     def __repr__(self) -> str:

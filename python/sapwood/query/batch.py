@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..display.notebook import notebook_table
 from ..display.printable import shows_printable
 
 if TYPE_CHECKING:
@@ -66,6 +67,13 @@ class Report:
     def to_global(self, global_offset: int) -> Report:
         """A copy with another global offset."""
         return Report(self.tree, self.tree_entry_start, self.tree_entry_stop, global_offset)
+
+    def _repr_html_(self) -> str:
+        numbers = (self.start, self.stop, self.tree_entry_start, self.tree_entry_stop)
+        names = ("first entry", "end", "first entry in the tree", "end in the tree")
+        rows = [(name, f"{number:,}") for name, number in zip(names, numbers, strict=True)]
+        title = f"Entries of {self.file_path}:{self.tree.object_path}"
+        return notebook_table(title, ["measure", "value"], rows)
 
     @shows_printable
     def __repr__(self) -> str:

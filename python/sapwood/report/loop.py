@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..display.notebook import notebook_table
 from ..display.printable import printable, shows_printable
 from ..display.units import counted, human_bytes, human_seconds
 
@@ -87,6 +88,20 @@ class LoopReport:
             "unknown_files": self.unknown_files,
             "schemas": schemas,
         }
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("files", f"{self.done_files:,} of {self.files:,}"),
+            ("files without the tree or a column", f"{self.missing_files:,}"),
+            ("entries", f"{self.entries:,}"),
+            ("lost entries", f"{self.lost_entries:,}"),
+            ("bytes read", human_bytes(self.fetched_bytes)),
+            ("time", human_seconds(self.seconds)),
+            ("waiting", human_seconds(self.wait_seconds)),
+            *(("lost", str(one)) for one in self.lost),
+            *(("schema", one) for one in self.differences),
+        ]
+        return notebook_table("Loop over files", ["measure", "value"], rows)
 
     def __str__(self) -> str:
         lines = [

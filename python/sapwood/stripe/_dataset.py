@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..display.notebook import notebook_table, table_or_text
 from ..display.printable import shows_printable
-from ..errors import FileNotFoundError, UsageError
+from ..display.units import counted
+from ..errors import FileNotFoundError, SapwoodError, UsageError
 from ..errors.core import core_errors
 from ..history.describe import describe, log, place_of
 from ..history.logs import Log, log_of
@@ -52,6 +54,19 @@ class Dataset:
     @shows_printable
     def __repr__(self) -> str:
         return f"<Dataset {self.url}>"
+
+    def _repr_html_(self) -> str:
+        def table() -> str:
+            content = self.describe(sizes=False)
+            rows = [
+                (one["name"], one["branches"], one["entries"], f"v{one['version']}")
+                for one in content["products"]
+            ]
+            entries = counted(content["entries"], "entry", "entries")
+            note = f"v{content['version']}: {content['tree']}, {entries}"
+            return notebook_table(self.url, ["product", "branches", "entries", "since"], rows, note)
+
+        return table_or_text(self, table, SapwoodError)
 
     @property
     def url(self) -> str:
@@ -135,9 +150,9 @@ class Dataset:
             chosen = opened.chosen(self._tree_path(), keep, drop, cut)
         options = writing_options(self._options, **{**writing, **chosen})
         if receipt is None:
-            with core_errors():
+            with opened.core_errors():
                 return written(self._core.append(inputs, options))
-        with core_errors():
+        with opened.core_errors():
             result, text = self._core.write_receipt(inputs, options)
         write_whole(receipt, text, overwrite=overwrite)
         return written(result)
@@ -230,7 +245,7 @@ class Dataset:
             raise UsageError(f"products are added from one file, not from {len(inputs)}")
         options = writing_options(self._options, **writing)
         path, names = tree or self._tree_path(), product_names(products)
-        with core_errors():
+        with opened.core_errors():
             return written(self._core.add(inputs[0], path, names, by_position, options))
 
     def add_product(
@@ -475,7 +490,7 @@ def create(
         raise UsageError("no tree is named: write 'file.root:Events' (or give tree= in Python)")
     if isinstance(log, (str, os.PathLike)):
         # The database records the name of the dataset first, so make sure that the tree exists.
-        with core_errors():
+        with opened.core_errors():
             opened.first().item(path)
     database = log_of(log, place, opening, tree=path)
     dataset = open(url, log=database, deadline=deadline, threads=threads, _exists=False, **options)
@@ -492,7 +507,7 @@ def create(
         parameters={**recorded_selection(keep, drop, cut), **checked_parameters(parameters)},
         **(opened.chosen(path, keep, drop, cut) if cut is not None or any((keep, drop)) else {}),
     )
-    with core_errors():
+    with opened.core_errors():
         dataset._core.create(path, opened.inputs, writing)
     return dataset
 

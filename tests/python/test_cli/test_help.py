@@ -81,3 +81,14 @@ def test_usage_names_arguments_as_other_tools_do(sapwood: Callable[..., Any]) ->
     assert " convert [OPTIONS] FILE[:TREE]... OUT [COLUMN...]\n" in sapwood("convert", "--help").out
     for path in ALL:
         assert not re.search(r"<(str|int|float|text)( range)?>", sapwood(*path, "--help").out), path
+
+
+@pytest.mark.parametrize("words", ["head a.root -n", "stripe create d --from", "convert a.root --cut"])
+def test_an_option_without_its_value_points_to_the_help_of_its_command(
+    sapwood: Callable[..., Any], words: str
+) -> None:
+    done = sapwood(*words.split())
+    *command, _, option = words.split()
+    assert done.code == 2
+    assert f"Option {option!r} requires an argument" in done.err
+    assert done.err.endswith(f" {' '.join(command)} --help')\n")
