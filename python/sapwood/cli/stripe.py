@@ -9,7 +9,7 @@ import typer
 
 from ..display.units import counted, human_bytes
 from ._dataset import print_done, print_version, print_written
-from ._options import Cut, Entries, Force, Json, Log, StoreAccess, Threads, entry_range
+from ._options import Connection, Cut, Entries, Force, Json, Log, StoreAccess, Threads, entry_range
 from ._output import Column, complain, numbers, print_json, print_table
 from ._run import FAILED, command
 from ._writing import Branches, Follow
@@ -69,6 +69,11 @@ class Access(StoreAccess):
 
 
 @dataclass(frozen=True)
+class SourceAccess(Access, Connection):
+    """The same, and how the files that become part of it are reached."""
+
+
+@dataclass(frozen=True)
 class Writing:
     """How products are written."""
 
@@ -94,7 +99,7 @@ def create(
     cut: Cut = None,
     writing: Writing,
     batch: Batch = None,
-    access: Access,
+    access: SourceAccess,
     threads: Threads = None,
 ) -> None:
     """Create a dataset from the trees of files.
@@ -130,7 +135,7 @@ def append(
         str | None, typer.Option(metavar="NAME", help="The job. Its result is committed only once.")
     ] = None,
     attempt: Annotated[int, typer.Option(metavar="N", min=1, help="The number of the job's attempt.")] = 1,
-    access: Access,
+    access: SourceAccess,
     threads: Threads = None,
 ) -> None:
     """Append the entries of files with the same tree."""

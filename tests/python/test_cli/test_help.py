@@ -44,6 +44,11 @@ def test_every_command_for_datasets_takes_the_options_of_stores(path: tuple[str,
     assert set(options(ALL[path])) >= {"--profile", "--endpoint", "--anonymous", "--deadline"}
 
 
+@pytest.mark.parametrize("name", ["create", "append"])
+def test_datasets_are_made_from_files_that_are_reached_like_all_others(name: str) -> None:
+    assert set(options(ALL[("stripe", name)])) >= CONNECTION
+
+
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
 def test_help_is_in_whole_sentences(path: tuple[str, ...]) -> None:
     command = ALL[path]

@@ -37,6 +37,7 @@ COMMANDS = {
     ],
     "bench chain": ["URL:Events", "--chain", "read"],
     "replay": ["RECORDING", "--source", "URL", "--policy", "default"],
+    "stripe create": ["OUT", "--from", "URL:Events"],
 }
 KEEPS_NOTHING = {"doctor", "verify", "replay"}
 """Commands that read a file past its cache, to check or measure its server."""
@@ -100,6 +101,18 @@ def test_a_header_that_is_none_is_refused_and_not_shown(sapwood: Callable[..., A
     done = sapwood("ls", path, "--header", "secret")
     assert done.code == 2
     assert "NAME:VALUE" in done.err and "secret" not in done.err
+
+
+def test_sources_of_more_entries_are_reached_with_a_header(
+    sapwood: Callable[..., Any], server: FakeServer, path: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "dataset"
+    assert sapwood("stripe", "create", place, "--from", f"{path}:Events").code == 0
+    more = ["stripe", "append", place, "--from", f"{server.url}/a.root:Events"]
+    assert sapwood(*more).code != 0
+    done = sapwood(*more, "--header", f"{KEY}: a:b")
+    assert done.code == 0, done.err
+    assert sapwood("stripe", "show", place, "--json").json["entries"] == 2000
 
 
 @pytest.fixture
