@@ -340,7 +340,8 @@ class HasBranches(AcceptedByUproot, ABC):
 
         Args:
             expressions: a name, an expression, or an iterable of them. Default: all branches that pass the
-                filters and can be read; one warning lists those that cannot.
+                filters and can be read; one warning lists those that cannot. A branch without sub-branches
+                is its own only column.
             cut: an expression; entries for which it is 0 or false are dropped. Its branches are read first;
                 of the other branches, only the baskets with a passing entry are read. A cut with one value
                 per item of a list drops items instead.

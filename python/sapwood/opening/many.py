@@ -57,7 +57,8 @@ def iterate(
     Args:
         files: a path or URL with a tree, ``"dir/*.root:Events"`` (local globs are sorted); a dict
             ``{path: tree}`` or ``{path: {"object_path": tree, "steps": [[0, 100], …]}}``; a file object; an
-            open tree; or a list of these. If you name no tree, the file must contain exactly one.
+            open tree; or a list of these. If you name no tree, the file must contain exactly one. The path
+            may continue to a branch, ``"file.root:Events/branch"``: it, or its sub-branches, are the columns.
         allow_missing: True to skip files that lack the tree or a requested branch.
         on_error: ``"skip"`` to skip a file, or the rest of it, that cannot be read, after all replicas
             and retries: a :class:`sapwood.errors.FileSkippedWarning` says so, and the :meth:`report` counts
