@@ -139,24 +139,6 @@ class HasBranches(AcceptedByUproot, ABC):
                 seen.add(name)
                 yield name, branch
 
-    def columns_passing(self, filters: Filters) -> list[Branch]:
-        """The branches to read that pass the filters: those below, or a branch itself if it has none."""
-        if self.is_column:
-            return [branch for _, branch in filters.passing(self._itself(), 0)]
-        return [branch for _, branch in filters.passing(self._below(), len(self._path_prefix))]
-
-    @property
-    def is_column(self) -> bool:
-        """Whether this is a branch without sub-branches, which is read as the only column of a table."""
-        return bool(self._itself()) and not self.branches
-
-    def column(self, name: str) -> Branch | None:
-        """The column of a table of this with a name: a branch below, or a branch without any itself."""
-        found = self.tree.find(self, name)
-        if found is None and self.is_column and name in (self.name, self._itself()[0].path):
-            return self._itself()[0]
-        return found
-
     @named(BranchFilters)
     def iterkeys(self, **filters: Unpack[BranchFilters]) -> Iterator[str]:
         """Iterates over names. Takes the arguments of :meth:`iteritems`."""

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..arrays.column import Form, has_values
 from ..display.units import counted
@@ -160,6 +160,11 @@ def _texts(expressions: Any) -> list[str]:
     )
 
 
+def _only_column(source: HasBranches) -> Branch | None:
+    """A branch without sub-branches, which is read as the only column of a table; else None."""
+    return None if source is source.tree or source.branches else cast("Branch", source)
+
+
 def _filtered(source: HasBranches, filters: Filters) -> dict[str, Output]:
     """All readable branches that pass the filters, by name; a branch without sub-branches has itself.
 
@@ -167,9 +172,11 @@ def _filtered(source: HasBranches, filters: Filters) -> dict[str, Output]:
     become outputs, so without filters no group is looked at. If branches share a name, only the first keeps
     it, and the others go by their paths.
     """
-    passed = source.columns_passing(filters)
-    if source.is_column:
-        return {branch.name: require_readable(branch) for branch in passed}
+    if (column := _only_column(source)) is not None:
+        return {branch.name: require_readable(branch) for _, branch in filters.passing([column], 0)}
+    passed = source.values(
+        filter_name=filters.name, filter_typename=filters.typename, filter_branch=filters.branch
+    )
     indices = {branch.index for branch in passed}
     narrowed = filters != ALL
     groups: list[Branch] = []
@@ -200,9 +207,16 @@ class _Resolver:
         self.names: dict[str, Output] = {}
         self._pending: list[str] = []
 
+    def _found(self, name: str) -> Branch | None:
+        """The branch with this name; the source itself if it is a branch without sub-branches."""
+        found = self.source.get(name)
+        if found is None and (column := _only_column(self.source)) is not None:
+            return column if name in (column.name, column.path) else None
+        return found
+
     def output(self, text: str, title: str = "the expression") -> Output:
         """The branch with this name; otherwise the alias; otherwise the text as an expression."""
-        branch = self.source.column(text)
+        branch = self._found(text)
         if branch is not None:
             return require_readable(branch)
         return self._alias(text) if text in self.aliases else self._expression(text, title)
@@ -223,7 +237,7 @@ class _Resolver:
         return expression
 
     def _is_name(self, name: str) -> bool:
-        return name in self.aliases or self.source.column(name) is not None
+        return name in self.aliases or self._found(name) is not None
 
     def _resolve(self, name: str, expression: Expression) -> None:
         if len(self._pending) > _MAX_DEPTH:
@@ -231,7 +245,7 @@ class _Resolver:
         if name in self._pending:
             chain = " -> ".join([*self._pending, name])
             raise UsageError(f"the alias {name!r} refers to itself: {chain}")
-        branch = self.source.column(name)
+        branch = self._found(name)
         if branch is not None:
             self.names[name] = require_readable(branch)
         elif name in self.aliases:
