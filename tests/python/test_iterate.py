@@ -337,6 +337,11 @@ def test_an_object_that_is_not_a_tree_is_refused(tmp_path: Path) -> None:
         sapwood.edm.open(f"{path}:h")
     with pytest.raises(errors.UsageError, match="a whole file is required"):
         sapwood.repack(f"{path}:h", tmp_path / "out.root")
+    with pytest.raises(errors.UsageError, match="a whole file is required"):
+        sapwood.merge([path, f"{path}:h"], tmp_path / "out.root")
+    with pytest.raises(errors.UsageError, match="'steps' are only for"):
+        sapwood.merge({path: {"object_path": "h", "steps": [[0, 1]]}}, tmp_path / "out.root")
+    assert not (tmp_path / "out.root").exists()
 
 
 @pytest.mark.parametrize(("library", "name"), [("ak", "run"), ("ak", "Muon_pt"), ("np", "run")])

@@ -20,7 +20,7 @@ from ..opening.single import core_input, is_dataset_tree, open_with_file
 from ..options.compression import Compression
 from ..options.memory import memory_size
 from ..options.outputs import ROOT, check_output, refuse_inputs
-from ..options.paths import several_files, single_file
+from ..options.paths import FileSpec, several_files, single_file
 from ..options.reading import OpenOptions, open_options
 from ..query.filters import Filter, text_filter
 from ..query.reading import passing_entries
@@ -221,6 +221,8 @@ def merge(
         raise UsageError(f"schema must be 'strict' or 'intersection', not {schema!r}")
     opened = open_options(deadline, threads, options, merge)
     specs = several_files(sources, opened.deadline, opened.for_core())
+    for spec in specs:
+        _require_whole(spec, opened)
     target = _check_target(
         target, [*(spec.file for spec in specs), options.get("replicas")], overwrite, opened
     )
@@ -319,6 +321,15 @@ def _open_file(source: Any, options: OpenOptions) -> Iterator[File]:
     finally:
         if not is_open:
             file.close()
+
+
+def _require_whole(spec: FileSpec, options: OpenOptions) -> None:
+    """Refuses an object in a file, or some of its entries, in place of a whole file or dataset."""
+    if spec.steps is not None:
+        raise UsageError(f"'steps' are only for iterate and concatenate (for {spec.file!r})")
+    if spec.object_path is not None:
+        with _open_file({spec.file: spec.object_path}, options):
+            pass
 
 
 def _check_target(target: Any, sources: Sequence[Any], overwrite: bool, options: OpenOptions) -> Any:
