@@ -37,7 +37,9 @@ def events() -> dict[str, Any]:
 def tree(tmp_path: Path) -> Path:
     path = tmp_path / "tree.root"
     with sapwood.recreate(path) as file:
-        file.mktree("deep/Events", None, titles={"Muon_pt": "transverse momentum"}).extend(events())
+        file.mktree(
+            "deep/Events", None, title="all events", titles={"Muon_pt": "transverse momentum"}
+        ).extend(events())
         file["about"] = "an example"
         file["counts"] = np.histogram([1, 2, 3])
     return path
@@ -56,6 +58,8 @@ def test_branches_become_fields(tree: Path, tmp_path: Path) -> None:
         for name, values in expected.items():
             assert read[name].array().tolist() == values, name
         assert read["Muon_pt"].description == "transverse momentum"
+    with sapwood.open(f"{path}:deep/Events") as copy:
+        assert copy.title == "all events"
     (read,) = rntuples_by_root(path, "deep/Events")
     for name, values in expected.items():
         assert [entry[name] for entry in read["entries"]] == values, name

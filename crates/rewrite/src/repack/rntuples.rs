@@ -45,7 +45,7 @@ pub(super) fn write(
 ) -> Result<u64> {
     let (first, _) = tree.table(0, inputs, call)?;
     let mut fields = FieldPlan::new(&*first.table(), &tree.wanted)?;
-    let target = fields.begin(&tree.path, output, options)?;
+    let target = fields.begin(&tree.path, first.title(), output, options)?;
     let views = |columns: &[Column], take: &mut TakeViews<'_>| take(&fields.views(columns)?);
     convert(tree, (&fields.columns, &views), target, inputs, output, options, call)
 }
@@ -121,7 +121,13 @@ impl FieldPlan {
         self.projections.push(Projection { name, title, of: of.to_owned(), member });
     }
 
-    fn begin(&mut self, path: &str, output: &mut OutputFile, options: &RepackOptions) -> Result<NewTable> {
+    fn begin(
+        &mut self,
+        path: &str,
+        title: &str,
+        output: &mut OutputFile,
+        options: &RepackOptions,
+    ) -> Result<NewTable> {
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let directory = output.directory(above, None)?;
         let compression = options.compression.unwrap_or_else(|| output.file.compression());
@@ -132,7 +138,7 @@ impl FieldPlan {
         let (file, sink) = output.both();
         let mut place = |parts| file.blob(directory, parts);
         let (fields, projections) = (self.fields.clone(), &self.projections);
-        let builder = RNTupleBuilder::new(name, "", fields, projections, chosen, &mut place)?;
+        let builder = RNTupleBuilder::new(name, title, fields, projections, chosen, &mut place)?;
         new_file::flush(file, sink)?;
         let format = Format::RNTuple(Box::new(builder));
         Ok(NewTable { format, directory, name: name.to_owned(), title: String::new() })
