@@ -9,16 +9,18 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays.column import Form, type_string
 from ..errors import UnsupportedTypeError, UsageError
 from ..options.outputs import TABLES
 from ..options.whole_file import whole_file
+from ._casts import cast_exactly, other_type
 from ._output import plain
 
 FORMATS = {suffix: name for name, table in TABLES.items() for suffix in table.suffixes}
@@ -93,13 +95,20 @@ class _ParquetWriter:
     """Parquet: each batch is a row group."""
 
     def __init__(self, path: Path, schema: Any) -> None:
+        import pyarrow as pa
         from pyarrow import parquet
 
         self._schema = schema
-        self._writer = parquet.ParquetWriter(path, schema, compression="zstd")
+        try:
+            self._writer = parquet.ParquetWriter(path, schema, compression="zstd")
+        except pa.ArrowNotImplementedError as error:
+            # Arrow does not name the column.
+            raise UnsupportedTypeError(
+                f"parquet cannot hold a column ({error}); use feather, or leave the column out"
+            ) from None
 
     def write(self, table: Any) -> None:
-        self._writer.write_table(_same_types(table, self._schema), row_group_size=max(table.num_rows, 1))
+        self._writer.write_table(cast_exactly(table, self._schema), row_group_size=max(table.num_rows, 1))
 
     def close(self, complete: bool) -> None:
         self._writer.close()
@@ -117,7 +126,7 @@ class _FeatherWriter:
         )
 
     def write(self, table: Any) -> None:
-        self._writer.write_table(_same_types(table, self._schema))
+        self._writer.write_table(cast_exactly(table, self._schema))
 
     def close(self, complete: bool) -> None:
         self._writer.close()
@@ -130,7 +139,7 @@ class _CsvWriter:
         import pyarrow as pa
         from pyarrow import csv
 
-        self._nested = [i for i, field in enumerate(schema) if pa.types.is_nested(field.type)]
+        self._nested = {i: field.type for i, field in enumerate(schema) if pa.types.is_nested(field.type)}
         for i in self._nested:
             schema = schema.set(i, pa.field(schema.field(i).name, pa.large_utf8()))
         self._schema = schema
@@ -139,10 +148,14 @@ class _CsvWriter:
     def write(self, table: Any) -> None:
         import pyarrow as pa
 
-        for i in self._nested:
+        for i, first in self._nested.items():
+            # JSON holds the values of every type; but lists and numbers in one column are refused elsewhere.
+            types, later = pa.types, table.column(i).type
+            if not (types.is_nested(later) or types.is_null(later) or types.is_union(first)):
+                raise other_type(table.column_names[i], first, later)
             texts = [json.dumps(plain(item)) for item in table.column(i).to_pylist()]
             table = table.set_column(i, self._schema.field(i), pa.array(texts, type=pa.large_utf8()))
-        self._writer.write(_same_types(table, self._schema))
+        self._writer.write(cast_exactly(table, self._schema))
 
     def close(self, complete: bool) -> None:
         self._writer.close()
@@ -156,14 +169,16 @@ class _NpzWriter:
 
     def __init__(self, path: Path, schema: Any) -> None:
         self._path = path
+        self._schema = schema
         self._folder = tempfile.TemporaryDirectory(dir=path.parent, prefix=f"{path.name}.")
         self._columns: dict[str, _Column] = {}
 
     def write(self, table: Any) -> None:
+        table = cast_exactly(table, self._schema)
         for name, column in zip(table.column_names, table.columns, strict=True):
             for chunk in column.chunks:
                 for suffix, values, is_offsets in _arrays(name, chunk):
-                    self._column(name + suffix, values, is_offsets).append(values)
+                    self._column(name, suffix, values, is_offsets).append(values)
 
     def close(self, complete: bool) -> None:
         try:
@@ -177,17 +192,25 @@ class _NpzWriter:
                 column.file.close()
             self._folder.cleanup()
 
-    def _column(self, name: str, values: NDArray[Any], is_offsets: bool) -> _Column:
+    def _column(self, owner: str, suffix: str, values: NDArray[Any], is_offsets: bool) -> _Column:
+        name = owner + suffix
         if name not in self._columns:
             file = open(Path(self._folder.name) / f"{len(self._columns)}", "w+b")  # noqa: SIM115
-            self._columns[name] = _Column(file, values, is_offsets)
-        return self._columns[name]
+            self._columns[name] = _Column(owner, file, values, is_offsets)
+        found = self._columns[name]
+        if found.owner != owner:
+            raise UnsupportedTypeError(
+                f"columns {found.owner!r} and {owner!r} both need an array {name!r} in npz; "
+                "leave one of them out, or use parquet"
+            )
+        return found
 
 
 class _Column:
     """One array, collected in a temporary file until the archive is written."""
 
-    def __init__(self, file: IO[bytes], first: NDArray[Any], is_offsets: bool) -> None:
+    def __init__(self, owner: str, file: IO[bytes], first: NDArray[Any], is_offsets: bool) -> None:
+        self.owner = owner
         self.file = file
         self._dtype, self._shape = first.dtype, first.shape[1:]
         self._rows = 0
@@ -216,18 +239,51 @@ class _Column:
         shutil.copyfileobj(self.file, target, 1 << 20)
 
 
+def check_npz(columns: Mapping[str, Form]) -> None:
+    """Checks that NumPy's archive can hold columns with these forms, whatever their values.
+
+    Raises:
+        UnsupportedTypeError: a column may miss values, or have values of several types.
+    """
+    for name, form in columns.items():
+        if "union" in (kinds := set(_kinds(form))):
+            raise UnsupportedTypeError(
+                f"column {name!r} has type {type_string(form)}, which npz cannot hold; leave the column out"
+            )
+        if "option" in kinds:
+            raise UnsupportedTypeError(
+                f"column {name!r} has type {type_string(form)}: its missing values have no place in npz; "
+                "use parquet, or leave the column out"
+            )
+
+
+def _kinds(form: Form) -> Iterator[str]:
+    """The kinds of a form and of those inside."""
+    yield form[0]
+    inner: list[Form] = []
+    if form[0] == "record":
+        inner = [field for _, field in form[1]]
+    elif form[0] in ("tuple", "union"):
+        inner = form[1]
+    elif form[0] in ("list", "option", "fixed"):
+        inner = [form[-1]]
+    for one in inner:
+        yield from _kinds(one)
+
+
 def _arrays(name: str, array: Any) -> Iterator[tuple[str, NDArray[Any], bool]]:
     """The NumPy arrays of an Arrow array: (suffix of the name, values, whether they are offsets)."""
     import pyarrow as pa
 
     shape: tuple[int, ...] = ()
-    level = 0
+    level, rows = 0, len(array)
     while pa.types.is_nested(array.type):
         if pa.types.is_fixed_size_list(array.type):
             shape = (*shape, array.type.list_size)
         elif pa.types.is_large_list(array.type) and not shape:
             level += 1
             yield _offsets_suffix(level), _from_zero(array.offsets), True
+            rows = len(array.flatten())
         else:
             raise UnsupportedTypeError(
                 f"column {name!r} has type {array.type}, which npz cannot hold; use parquet"
@@ -245,7 +301,8 @@ def _arrays(name: str, array: Any) -> Iterator[tuple[str, NDArray[Any], bool]]:
         yield "", text[offsets[0] : offsets[-1]], False
     else:
         values = array.to_numpy(zero_copy_only=False)
-        yield "", values.reshape(-1, *shape) if shape else values, False
+        # The number of rows of arrays without items cannot be told from these.
+        yield "", values.reshape(rows, *shape), False
 
 
 def _offsets_suffix(level: int) -> str:
@@ -256,18 +313,6 @@ def _from_zero(offsets: Any) -> NDArray[np.int64]:
     numbers: NDArray[np.int64] = offsets.to_numpy(zero_copy_only=False)
     shifted: NDArray[np.int64] = numbers - numbers[0]
     return shifted
-
-
-def _same_types(table: Any, schema: Any) -> Any:
-    """The table in the types of the first batch: text that was UTF-8 there may have another type here."""
-    import pyarrow as pa
-
-    if table.schema.equals(schema):
-        return table
-    try:
-        return table.cast(schema)
-    except (pa.ArrowInvalid, ValueError) as error:
-        raise UnsupportedTypeError(f"a column changes its type between batches: {error}") from None
 
 
 _WRITERS: dict[str, Any] = {

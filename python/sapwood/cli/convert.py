@@ -62,7 +62,8 @@ def convert(
     """
     from ..errors import UsageError
     from ..options.outputs import TABLES
-    from ._writers import format_of, standard_output, writer
+    from ._forms import forms
+    from ._writers import check_npz, format_of, standard_output, writer
 
     sources, rest = trees_and_columns(arguments)
     if not rest:
@@ -84,6 +85,8 @@ def convert(
         for tree, start, stop in trees(sources, reading, entry_range(entries)):
             read.append(tree)
             require_matches(tree, chosen["filter_name"])
+            if file_format == "npz":
+                check_npz(forms(tree, chosen))
             within = {"entry_start": start, "entry_stop": stop}
             with _progress(tree, start, stop, quiet=reading.as_json) as advance:
                 batch = None
