@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ import typer
 
 from ..display.units import counted
 from ._options import Cut, Entries, Force, Reading, entry_range
-from ._output import print_json, print_line
+from ._output import plain, print_json, print_line
 from ._run import command
 from ._several import expanded, trees, trees_and_columns
 
@@ -101,7 +102,7 @@ def hist(
     else:
         drawing = _filled(sources, expression, cut, weight, bins, span, entry_range(entries), reading)
     if reading.as_json:
-        print_json(drawing.document)
+        print_json(plain(drawing.document))
     if output is not None:
         _save(drawing, output, force)
     elif not reading.as_json:
@@ -157,8 +158,6 @@ def _filled(
 
 def _stored(sources: list[str], reading: Reading) -> Drawing:
     """A histogram from a file; from several files, the sum."""
-    import numpy as np
-
     from ..errors import UnsupportedTypeError, UsageError
     from ._target import column_of_tree, is_branch, open_tree_or_object
     from .head import shorten
@@ -174,19 +173,15 @@ def _stored(sources: list[str], reading: Reading) -> Drawing:
         if not hasattr(found, "axes") or not hasattr(found, "values"):
             kind = getattr(found, "class_name", type(found).__name__)
             raise UsageError(f"{name} is of class {kind}, not a histogram; 'sapwood show' prints it")
-        edges = tuple(axis.edges() for axis in found.axes)
-        if len(edges) > 2:
+        if len(found.axes) > 2:
             raise UnsupportedTypeError(
-                f"{name} has {len(edges)} axes: histograms with one or two can be drawn"
+                f"{name} has {len(found.axes)} axes: histograms with one or two can be drawn"
             )
         if total is None:
-            total, first, first_edges = found.values().astype(float), found, edges
-            continue
-        if len(edges) != len(first_edges) or not all(map(np.array_equal, edges, first_edges)):
-            raise UsageError(f"{name} has other bins than the first file: these histograms cannot be added")
-        if found.kind != "COUNT":
-            raise UsageError(f"{name} is a profile: profiles of several files cannot be drawn together")
-        total = total + found.values()
+            total, first = found.values().astype(float), found
+        else:
+            total = total + _values_in_bins_of(first, found, name)
+    edges = tuple(axis.edges() for axis in first.axes)
     titles = tuple(axis.title or letter for axis, letter in zip(first.axes, "xy", strict=False))
     noted = f"sum of bins {total.sum():,.6g}" if first.kind == "COUNT" else "means"
     for axis, letter in zip(first.axes, "xy", strict=False):
@@ -198,13 +193,53 @@ def _stored(sources: list[str], reading: Reading) -> Drawing:
         "source": " ".join(sources),
         "class": first.class_name,
         "title": first.title,
-        "edges": [one.tolist() for one in first_edges],
+        "edges": [one.tolist() for one in edges],
         "values": total.tolist(),
     }
     title = f"{first.name}: {first.title}" if first.title and first.title != first.name else first.name
     return Drawing(
-        title, titles, total, first_edges, f"{first.class_name}, {noted}", document, first.kind != "COUNT"
+        title, titles, total, edges, f"{first.class_name}, {noted}", document, first.kind != "COUNT"
     )
+
+
+def _values_in_bins_of(first: Any, found: Any, name: str) -> Any:
+    """The values of a histogram in the order of the bins of the first one.
+
+    Raises:
+        UsageError: they have other bins, or one of them is a profile, whose means cannot be added.
+    """
+    import numpy as np
+
+    from ..errors import UsageError
+
+    edges, wanted = ([axis.edges() for axis in one.axes] for one in (found, first))
+    if len(edges) != len(wanted) or not all(map(np.array_equal, edges, wanted)):
+        raise UsageError(f"{name} has other bins than the first file: these histograms cannot be added")
+    if {first.kind, found.kind} != {"COUNT"}:
+        raise UsageError(f"{name} or the first file is a profile: these cannot be drawn together")
+    orders = [_order(*pair, name) for pair in zip(first.axes, found.axes, strict=True)]
+    return found.values()[np.ix_(*orders)]
+
+
+def _order(first: Any, found: Any, name: str) -> list[int]:
+    """The bins of an axis in the order of the labels of the first one, as filling decides their order."""
+    from ..errors import UsageError
+
+    wanted, labels = (axis.labels() or [""] * axis.num_bins for axis in (first, found))
+    if labels == wanted:
+        return list(range(len(labels)))
+    places = {label: place for place, label in enumerate(labels) if label}
+    counts, found_counts = Counter(wanted), Counter(labels)
+    for label in [*wanted, *labels]:
+        if label and not counts[label] == found_counts[label] == 1:
+            problem = f"{label!r} is not the label of one bin in each"
+            raise UsageError(
+                f"{name} has other labels than the first file: {problem}, so they cannot be added"
+            )
+    # A bin without a label is known by its place only.
+    if any(bool(one) != bool(other) for one, other in zip(wanted, labels, strict=True)):
+        raise UsageError(f"{name} has labels for other bins than the first file, so they cannot be added")
+    return [places.get(label, place) for place, label in enumerate(wanted)]
 
 
 def _draw(drawing: Drawing) -> None:

@@ -70,7 +70,10 @@ class Filled:
         self.above += float(weights[high].sum())
         inside = ~(low | high)
         numbers, weights = numbers[inside], weights[inside]
-        self.values += np.histogram(numbers, self.edges, weights=weights)[0]
+        # NumPy's histogram subtracts running sums: a bin that is NaN, or huge, spoils those after it.
+        places = np.searchsorted(self.edges, numbers, side="right") - 1
+        last = len(self.values) - 1
+        self.values += np.bincount(np.minimum(places, last), weights, minlength=last + 1)
         self._sums[0] += float(weights.sum())
         self._sums[1] += float((weights * numbers).sum())
         self._sums[2] += float((weights * numbers**2).sum())

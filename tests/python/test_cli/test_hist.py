@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,7 +14,9 @@ import numpy as np
 import pytest
 
 import sapwood as sw
+from sapwood.cli.hist import _order
 from sapwood.display.bars import ASCII, BLOCKS, bars, characters_for, shades
+from sapwood.errors import UsageError
 from sapwood.studies import filling
 
 
@@ -195,3 +198,98 @@ def test_the_line_of_numbers_has_only_those_that_are_defined(sapwood: Callable[.
 def test_the_ends_of_an_axis_differ(sapwood: Callable[..., Any], path: Path) -> None:
     lines = sapwood("hist", f"{path}:Events", "run * 0 + 362760").out.splitlines()
     assert lines[-2].split() == ["362759.5", "362760.5"]
+
+
+@pytest.mark.parametrize("words", [["--range", "0:4"], []])
+def test_weights_that_are_nan_are_strings_in_json(
+    sapwood: Callable[..., Any], tmp_path: Path, words: list[str]
+) -> None:
+    with sw.recreate(tmp_path / "a.root") as file:
+        file["t"] = {"x": np.array([0.5, 2.5, 9.0]), "w": np.array([2.0, np.nan, np.inf])}
+    arguments = ["hist", tmp_path / "a.root", "x", "--weight", "w", "--bins", "4", *words]
+    found = sapwood(*arguments, "--json")
+    assert (found.code, found.err) == (0, "")
+    assert found.json["values"] == ([2, 0, "nan", 0] if words else ["nan", 0, 0, "inf"])
+    assert found.json["above"] == ("inf" if words else 0)
+    assert sapwood(*arguments).code == 0
+    assert sapwood(*arguments, "-o", tmp_path / "a.svg").code == 0
+
+
+def test_a_huge_weight_changes_no_other_bin(sapwood: Callable[..., Any], tmp_path: Path) -> None:
+    with sw.recreate(tmp_path / "a.root") as file:
+        file["t"] = {"x": np.array([0.0, 1.0, 2.0]), "w": np.array([1e20, 1.0, 2.0])}
+    words = ["x", "--weight", "w", "--bins", "2", "--json"]
+    assert sapwood("hist", tmp_path / "a.root", *words).json["values"] == [1e20, 3]
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Callable[..., list[Path]]:
+    """Writes one histogram per list of labels; its values are 1, 2, 4 and so on."""
+    hist = pytest.importorskip("hist")
+
+    def write(*several: str) -> list[Path]:
+        paths = [tmp_path / f"{number}.root" for number in range(len(several))]
+        for path, labels in zip(paths, several, strict=True):
+            axis = hist.axis.StrCategory(labels.split(), overflow=False)
+            one, two = hist.Hist(axis), hist.Hist(axis, hist.axis.Regular(2, 0, 1))
+            for number, label in enumerate(labels.split()):
+                one.fill([label] * 2**number)
+                two.fill([label] * 2**number, 0.7)
+            with sw.recreate(path) as file:
+                file["h"], file["map"] = one, two
+                file["plain"] = np.array([1.0, 1.0, 1.0]), np.array([0.0, 1.0, 2.0, 3.0])
+        return paths
+
+    return write
+
+
+def test_histograms_with_labels_are_added_by_label(
+    sapwood: Callable[..., Any], labelled: Callable[..., list[Path]]
+) -> None:
+    paths = labelled("a b c", "c a b", "a b c")
+    found = sapwood("hist", *(f"{path}:h" for path in paths), "--json").json
+    assert found["values"] == [1 + 2 + 1, 2 + 4 + 2, 4 + 1 + 4]
+    found = sapwood("hist", *(f"{path}:map" for path in paths), "--json").json
+    assert found["values"] == [[0, 4], [0, 8], [0, 9]]
+
+
+@pytest.mark.parametrize("other", ["a b d", "b a d"])
+def test_histograms_with_other_labels_are_refused(
+    sapwood: Callable[..., Any], labelled: Callable[..., list[Path]], other: str
+) -> None:
+    first, second = labelled("a b c", other)
+    for pair in [(f"{first}:h", f"{second}:h"), (f"{first}:h", f"{first}:plain")]:
+        done = sapwood("hist", *pair)
+        assert done.code == 2 and len(done.err.splitlines()) == 1
+        assert "has other labels than the first file: '" in done.err
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "order"),
+    [
+        ("a b ", "b a ", [1, 0, 2]),
+        ("a  b", "b a ", "labels for other bins"),
+        ("a a b", "b a a", "'a' is not the label of one bin"),
+        ("a a b", "a a b", [0, 1, 2]),
+        ("  ", "  ", [0, 1, 2]),
+    ],
+)
+def test_bins_without_a_label_of_their_own_are_not_guessed(first: str, second: str, order: Any) -> None:
+    axes = [
+        SimpleNamespace(labels=lambda words=words: words.split(" "), num_bins=3) for words in (first, second)
+    ]
+    if isinstance(order, list):
+        assert _order(*axes, "b.root") == order
+        return
+    with pytest.raises(UsageError, match=order):
+        _order(*axes, "b.root")
+
+
+def test_histograms_are_not_added_to_profiles(sapwood: Callable[..., Any], tmp_path: Path) -> None:
+    file = Path(__file__).parents[2] / "data" / "objects" / "histograms.root"
+    found = sw.open(file)["profile"]
+    with sw.recreate(tmp_path / "a.root") as output:
+        output["h"] = found.values(), found.axis().edges()
+    for pair in ([f"{file}:profile", tmp_path / "a.root:h"], [tmp_path / "a.root:h", f"{file}:profile"]):
+        done = sapwood("hist", *pair)
+        assert done.code == 2 and "is a profile" in done.err
