@@ -239,19 +239,53 @@ def test_numpy_options_and_unions_are_objects() -> None:
     assert pairs.dtype.names == ("0", "1") and pairs.tolist() == [("a", 1), ("bb", 2)]
 
 
-def test_a_union_of_which_one_alternative_occurs_is_that_alternative() -> None:
+def test_a_union_keeps_alternatives_that_do_not_occur() -> None:
     ak = pytest.importorskip("awkward")
     form = ("union", [NUMBER, WORD])
     one = BuiltColumn(
         form, 2, [buffer([0, 0], "i1"), buffer([0, 1]), buffer([4, 5], "i4"), buffer([0]), buffer([], "u1")]
     )
     array = ak.Array(library_named("ak").array(one, range(2), None))
-    assert nameless_type(array) == "{n: int32}" and array.to_list() == [{"n": 4}, {"n": 5}]
+    assert str(array.type) == "2 * union[Number[n: int32], Word[w: string]]"
+    assert array.to_list() == [{"n": 4}, {"n": 5}]
     assert library_named("arrow").array(one, range(2), None).to_pylist() == [{"n": 4}, {"n": 5}]
     none = BuiltColumn(("option", form), 2, [buffer([-1, -1]), *empty_column(form).buffers])
     assert ak.Array(library_named("ak").array(none, range(2), None)).to_list() == [None, None]
     assert library_named("arrow").array(none, range(2), None).to_pylist() == [None, None]
     assert column_to_numpy(none).tolist() == [None, None]
+
+
+def test_a_union_of_one_alternative_is_that_alternative() -> None:
+    ak = pytest.importorskip("awkward")
+    form = ("union", [NUMBER, ("empty",)])
+    one = BuiltColumn(form, 2, [buffer([0, 0], "i1"), buffer([0, 1]), buffer([4, 5], "i4")])
+    array = ak.Array(library_named("ak").array(one, range(2), None))
+    assert nameless_type(array) == "{n: int32}" and array.to_list() == [{"n": 4}, {"n": 5}]
+    assert library_named("arrow").array(one, range(2), None).to_pylist() == [{"n": 4}, {"n": 5}]
+
+
+def test_unions_inside_unions_become_one_union() -> None:
+    ak = pytest.importorskip("awkward")
+    inner = ("option", ("union", [("primitive", "int64"), ("primitive", "float64")]))
+    column = BuiltColumn(
+        ("option", ("union", [("primitive", "float32"), inner])),
+        4,
+        [
+            buffer([0, 1, -1, 2]),
+            buffer([1, 0, 1], "i1"),
+            buffer([0, 0, 1]),
+            buffer([0.5], "f4"),
+            buffer([0, 1]),
+            buffer([1, 0], "i1"),
+            buffer([0, 0]),
+            buffer([7], "i8"),
+            buffer([1.5], "f8"),
+        ],
+    )
+    array = ak.Array(library_named("ak").array(column, range(4), None))
+    assert str(array.type) == "4 * union[?float32, ?int64, ?float64]"
+    assert array.to_list() == [1.5, 0.5, None, 7]
+    assert column_to_numpy(column).tolist() == [1.5, 0.5, None, 7]
 
 
 @pytest.mark.parametrize("name", ["ak", "np", "pd", "arrow"])

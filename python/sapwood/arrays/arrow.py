@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UnsupportedTypeError
-from .column import Column, Form, used_alternatives
+from .column import Column, Form, kept_alternatives
 from .numpy import awkward_to_column
 
 
@@ -116,22 +116,22 @@ def _option(form: Form, positions: NDArray[Any], buffers: Iterator[NDArray[Any]]
 def _union(
     forms: list[Form], tags: NDArray[Any], positions: NDArray[Any], buffers: Iterator[NDArray[Any]]
 ) -> Any:
-    """A dense union of the alternatives that occur; if only one occurs, its array."""
+    """A dense union of the alternatives; if there is only one, its array."""
     import pyarrow as pa
 
-    counts, used, new_tags = used_alternatives(tags, len(forms))
+    counts, kept, new_tags = kept_alternatives(tags, forms)
     contents = [_build(form, int(count), buffers) for form, count in zip(forms, counts, strict=True)]
-    if len(used) == 0:
+    if len(kept) == 0:
         return pa.nulls(0)
-    if len(used) == 1:
-        return contents[used[0]]
+    if len(kept) == 1:
+        return contents[kept[0]].take(pa.array(positions))
     if counts.max() > np.iinfo(np.int32).max:
         raise UnsupportedTypeError(
             "an Arrow union holds at most 2**31 - 1 items of each type, but this one has more; "
             "read fewer entries"
         )
     return pa.UnionArray.from_dense(
-        pa.array(new_tags), pa.array(positions.astype(np.int32)), [contents[tag] for tag in used]
+        pa.array(new_tags), pa.array(positions.astype(np.int32)), [contents[tag] for tag in kept]
     )
 
 

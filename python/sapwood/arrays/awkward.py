@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UsageError
-from .column import Column, Form, empty_column, used_alternatives
+from .column import Column, Form, empty_column, kept_alternatives, tagged_options
 
 
 def column_to_layout(column: Column, parameters: Mapping[str, str] | None = None) -> Any:
@@ -166,6 +166,8 @@ def _record(form: Form, length: int, buffers: Iterator[NDArray[Any]]) -> Any:
 def _option(form: Form, positions: NDArray[Any], buffers: Iterator[NDArray[Any]]) -> Any:
     import awkward as ak
 
+    if form[0] == "union":
+        return _union(form[1], next(buffers), next(buffers), buffers, positions)
     present = int(np.count_nonzero(positions >= 0))
     content = _build(form, present, buffers)
     if present == len(positions):
@@ -174,17 +176,146 @@ def _option(form: Form, positions: NDArray[Any], buffers: Iterator[NDArray[Any]]
 
 
 def _union(
-    forms: list[Form], tags: NDArray[Any], positions: NDArray[Any], buffers: Iterator[NDArray[Any]]
+    forms: list[Form],
+    tags: NDArray[Any],
+    places: NDArray[Any],
+    buffers: Iterator[NDArray[Any]],
+    positions: NDArray[Any] | None = None,
 ) -> Any:
-    """A union of the alternatives that occur; if only one occurs, its layout."""
+    """A union of exactly these alternatives, however alike; if there is only one, its layout.
+
+    Awkward Array would merge integers and floats, and lists of them, into floats, which have fewer digits.
+    With ``positions``, those of an option of the union, it is a union of options.
+    """
     import awkward as ak
 
-    counts, used, new_tags = used_alternatives(tags, len(forms))
-    contents = [_build(form, int(count), buffers) for form, count in zip(forms, counts, strict=True)]
-    if len(used) == 0:
+    counts, kept, tags = kept_alternatives(tags, forms)
+    built = [_build(form, int(count), buffers) for form, count in zip(forms, counts, strict=True)]
+    tags, places, contents = _flattened(tags, places, [built[tag] for tag in kept])
+    if positions is not None:
+        tags, places, options = tagged_options(positions, tags, places, max(len(contents), 1))
+        option = ak.contents.IndexedOptionArray.simplified
+        contents = [
+            option(ak.index.Index64(index), content)
+            for index, content in zip(options, contents or [ak.contents.EmptyArray()], strict=True)
+        ]
+    return union_layout(tags, places, contents)
+
+
+def union_layout(tags: NDArray[Any], places: NDArray[Any], contents: list[Any]) -> Any:
+    """A union of layouts that are not unions; nothing is merged, but a single alternative stands alone."""
+    import awkward as ak
+
+    if not contents:
         return ak.contents.EmptyArray()
-    if len(used) == 1:
-        return contents[used[0]]
-    return ak.contents.UnionArray.simplified(
-        ak.index.Index8(new_tags), ak.index.Index64(positions), [contents[tag] for tag in used]
-    )
+    if len(contents) == 1:
+        return contents[0][places]
+    if any(content.is_option for content in contents):
+        # Awkward Array wants all alternatives to be options, or none.
+        wrapped = ak.contents.UnmaskedArray.simplified
+        contents = [content if content.is_option else wrapped(content) for content in contents]
+    return ak.contents.UnionArray(ak.index.Index8(tags), ak.index.Index64(places), contents)
+
+
+def _flattened(
+    tags: NDArray[Any], places: NDArray[Any], contents: list[Any]
+) -> tuple[NDArray[Any], NDArray[Any], list[Any]]:
+    """A union whose alternatives are no unions: those inside an alternative become its own."""
+    flat: list[Any] = []
+    out_tags, out_places = tags.copy(), places.copy()
+    for tag, content in enumerate(contents):
+        here = tags == tag
+        inside = places[here]
+        if content.is_union:
+            out_tags[here] = np.asarray(content.tags.data)[inside] + len(flat)
+            out_places[here] = np.asarray(content.index.data)[inside]
+            flat += content.contents
+        else:
+            out_tags[here] = len(flat)
+            flat.append(content)
+    return out_tags, out_places, flat
+
+
+def concatenated_layouts(layouts: Sequence[Any]) -> Any:
+    """Like ``ak.concatenate``, but the alternatives of unions are not merged, unless they have one type."""
+    import awkward as ak
+
+    layouts = [_projected(layout) for layout in layouts]
+    first = layouts[0]
+    if any(layout.is_union for layout in layouts):
+        return _concatenated_unions(layouts)
+    same = all(type(layout) is type(first) for layout in layouts) and any(map(has_unions, layouts))
+    if same and first.is_list and not first.is_regular:
+        return _concatenated_lists(layouts)
+    if same and first.is_record and all(layout.fields == first.fields for layout in layouts):
+        columns = zip(*([one[: layout.length] for one in layout.contents] for layout in layouts), strict=True)
+        contents = [concatenated_layouts(column) for column in columns]
+        fields = None if first.is_tuple else first.fields
+        length = sum(layout.length for layout in layouts)
+        return ak.contents.RecordArray(contents, fields, length, parameters=first.parameters)
+    return ak.to_layout(ak.concatenate([ak.Array(layout) for layout in layouts]))
+
+
+def has_unions(layout: Any) -> bool:
+    """Whether there is a union anywhere in a layout."""
+    if layout.is_union:
+        return True
+    if layout.is_record:
+        return any(map(has_unions, layout.contents))
+    return (layout.is_list or layout.is_option or layout.is_indexed) and has_unions(layout.content)
+
+
+def _projected(layout: Any) -> Any:
+    """A layout without the index that chooses its items, and with lists of the usual kind."""
+    while layout.is_indexed and not layout.is_option:
+        layout = layout.project()
+    return layout.to_ListOffsetArray64(True) if layout.is_list and not layout.is_regular else layout
+
+
+def _concatenated_lists(layouts: Sequence[Any]) -> Any:
+    import awkward as ak
+
+    counts = np.concatenate([np.diff(layout.offsets.data) for layout in layouts])
+    content = concatenated_layouts([layout.content[: layout.offsets[-1]] for layout in layouts])
+    offsets = ak.index.Index64(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]))
+    return ak.contents.ListOffsetArray(offsets, content, parameters=layouts[0].parameters)
+
+
+def _concatenated_unions(layouts: Sequence[Any]) -> Any:
+    """A union with the alternatives of all parts, each type once; a part need not be a union."""
+    alternatives: list[list[Any]] = []
+    tags, places = [], []
+    for layout in layouts:
+        own = layout.contents if layout.is_union else [layout]
+        layout_tags = np.asarray(layout.tags.data) if layout.is_union else np.zeros(layout.length, np.int8)
+        part_tags, part_places = np.zeros(layout.length, np.int8), np.zeros(layout.length, np.int64)
+        taken: set[int] = set()
+        for tag in range(len(own)):
+            items = layout.project(tag) if layout.is_union else layout
+            if items.is_unknown:
+                continue
+            place = _alternative_of(items, alternatives, taken)
+            taken.add(place)
+            here = layout_tags == tag
+            part_tags[here] = place
+            part_places[here] = sum(one.length for one in alternatives[place]) + np.arange(items.length)
+            alternatives[place].append(items)
+        tags.append(part_tags)
+        places.append(part_places)
+    contents = [concatenated_layouts(parts) for parts in alternatives]
+    return union_layout(np.concatenate(tags), np.concatenate(places), contents)
+
+
+def _alternative_of(items: Any, alternatives: list[list[Any]], taken: set[int]) -> int:
+    """The alternative with the type of these items, which a part of the data has only once; or a new one."""
+    wanted = _bare_type(items)
+    for place, parts in enumerate(alternatives):
+        if place not in taken and _bare_type(parts[0]) == wanted:
+            return place
+    alternatives.append([])
+    return len(alternatives) - 1
+
+
+def _bare_type(layout: Any) -> Any:
+    """The type of a layout, without the option around it."""
+    return layout.content.form.type if layout.is_option else layout.form.type

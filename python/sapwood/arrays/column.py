@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
@@ -171,17 +171,55 @@ def contents(form: Form) -> list[Form]:
     return [form[1]] if kind in ("list", "option") else []
 
 
-def used_alternatives(tags: NDArray[Any], number: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """The number of items of each alternative of a union, the alternatives in use, and tags for only these.
+def kept_alternatives(
+    tags: NDArray[Any], forms: Sequence[Form]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """The number of items of each alternative of a union, the alternatives to keep, and tags for only these.
 
-    >>> [array.tolist() for array in used_alternatives(np.array([2, 0, 2], np.int8), 3)]
+    Alternatives without items are kept, so that the type does not depend on which entries are read. Only
+    those that cannot have items, because nothing is known about them, are left out.
+
+    >>> forms = [("string",), ("empty",), ("primitive", "int8")]
+    >>> [array.tolist() for array in kept_alternatives(np.array([2, 0, 2], np.int8), forms)]
     [[1, 0, 2], [0, 2], [1, 0, 1]]
     """
-    counts = np.bincount(tags.view(np.uint8), minlength=number)
-    used = np.flatnonzero(counts)
-    renumbered = np.zeros(number, np.int8)
-    renumbered[used] = np.arange(len(used))
-    return counts, used, renumbered[tags]
+    counts = np.bincount(tags.view(np.uint8), minlength=len(forms))
+    kept = np.array([i for i, form in enumerate(forms) if counts[i] or form[0] != "empty"], np.int64)
+    renumbered = np.zeros(len(forms), np.int8)
+    renumbered[kept] = np.arange(len(kept))
+    return counts, kept, renumbered[tags]
+
+
+def tagged_options(
+    positions: NDArray[Any], tags: NDArray[Any], places: NDArray[Any], number: int
+) -> tuple[NDArray[Any], NDArray[Any], list[NDArray[Any]]]:
+    """The buffers of an option of a union, for a union of options: Awkward Array has no other kind.
+
+    Args:
+        positions: for each item, its position in the union; -1 if it is missing.
+        tags: for each item of the union, its alternative.
+        places: for each item of the union, its position among the items of its alternative.
+        number: the number of alternatives.
+
+    Returns:
+        For each item, its tag and its position in the option of that tag; and for each of these options, the
+        positions of its items among those of the alternative. Missing items have the first tag.
+
+    >>> union = np.array([1, 0], np.int8), np.array([0, 0])
+    >>> tags, index, options = tagged_options(np.array([0, -1, 1]), *union, 2)
+    >>> tags.tolist(), index.tolist(), [option.tolist() for option in options]
+    ([1, 0, 0], [0, 0, 1], [[-1, 0], [0]])
+    """
+    present = positions >= 0
+    moved, place = np.zeros(len(positions), np.int8), np.full(len(positions), -1, np.int64)
+    moved[present] = tags[positions[present]]
+    place[present] = places[positions[present]]
+    index, options = np.empty(len(positions), np.int64), []
+    for tag in range(number):
+        here = moved == tag
+        options.append(place[here])
+        index[here] = np.arange(len(options[-1]))
+    return moved, index, options
 
 
 _OWN_BUFFERS: dict[str, list[NDArray[Any]]] = {

@@ -112,7 +112,12 @@ class AwkwardLibrary(Library):
     def concatenate_arrays(self, arrays: Sequence[Any]) -> Any:
         import awkward as ak
 
-        return arrays[0] if len(arrays) == 1 else ak.concatenate(arrays)
+        if len(arrays) == 1:
+            return arrays[0]
+        layouts = [_awkward.as_layout(array) for array in arrays]
+        if any(map(_awkward.has_unions, layouts)):
+            return ak.Array(_awkward.concatenated_layouts(layouts))
+        return ak.concatenate(arrays)
 
     def lists(self, table: Any, counts: NDArray[np.int64], axes: Mapping[str, Sequence[int]]) -> Any:
         import awkward as ak
