@@ -52,6 +52,8 @@ def format_of(path: str, wanted: str | None) -> str:
 @contextlib.contextmanager
 def writer(path: str, file_format: str, schema: Any, *, overwrite: bool = False) -> Iterator[Writer]:
     """A writer whose file appears on success; on failure, it leaves nothing behind."""
+    if file_format in ("parquet", "npz"):
+        _refuse_variants(schema, TABLES[file_format].name)
     with (
         whole_file(path, overwrite=overwrite) as part,
         _closed(_WRITERS[file_format](part, schema)) as opened,
@@ -89,6 +91,24 @@ def _closed(opened: Writer) -> Iterator[Writer]:
             opened.close(complete=False)
         raise
     opened.close(complete=True)
+
+
+def _refuse_variants(schema: Any, format_name: str) -> None:
+    for field in schema:
+        if _has_variants(field.type):
+            raise UnsupportedTypeError(
+                f"column {field.name!r} has values of several types, and {format_name} has no variants; "
+                "use feather, or name the other columns"
+            )
+
+
+def _has_variants(kind: Any) -> bool:
+    """Whether there is a union anywhere in an Arrow type."""
+    import pyarrow as pa
+
+    if pa.types.is_union(kind):
+        return True
+    return any(_has_variants(kind.field(i).type) for i in range(kind.num_fields))
 
 
 class _ParquetWriter:

@@ -133,7 +133,9 @@ def flat_pairs(values: Any, weights: Any, name: str) -> tuple[NDArray[Any], NDAr
     """
     import awkward as ak
 
+    _check_numbers(values, name)
     if weights is not None:
+        _check_numbers(weights, "the weight")
         try:
             values, weights = ak.broadcast_arrays(values, weights)
         except ValueError:
@@ -146,13 +148,22 @@ def flat_pairs(values: Any, weights: Any, name: str) -> tuple[NDArray[Any], NDAr
 def _flat(array: Any, name: str) -> NDArray[Any]:
     import awkward as ak
 
-    flat = ak.drop_none(ak.flatten(array, axis=None))
-    try:
-        if ak.fields(array) or "string" in str(array.type):
-            raise ValueError
-        found = np.asarray(flat)
-    except ValueError:
-        found = np.empty(0, object)
-    if found.dtype.kind not in "biuf":
-        raise UnsupportedTypeError(f"{name} has the type {array.type}: a histogram needs numbers")
+    found = np.asarray(ak.drop_none(ak.flatten(array, axis=None)))
     return found.view(np.uint8) if found.dtype.kind == "b" else found
+
+
+def _check_numbers(array: Any, name: str) -> None:
+    import awkward as ak
+
+    if not _has_only_numbers(ak.to_layout(array)):
+        kind = array.type if hasattr(array, "layout") else ak.Array(array).type
+        raise UnsupportedTypeError(f"{name} has the type {kind}: a histogram needs numbers")
+
+
+def _has_only_numbers(layout: Any) -> bool:
+    """Whether a layout has only numbers and booleans, at any depths of lists."""
+    if layout.is_union:
+        return all(map(_has_only_numbers, layout.contents))
+    if layout.is_list or layout.is_option or layout.is_indexed:
+        return layout.parameter("__array__") is None and _has_only_numbers(layout.content)
+    return layout.is_unknown or (layout.is_numpy and layout.dtype.kind in "biuf")
