@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sapwood
+from sapwood.arrays.libraries import library_named
 
 ak = pytest.importorskip("awkward")
 
@@ -121,6 +122,24 @@ def test_variants_of_other_alternatives_are_joined_by_type(tmp_path: Path) -> No
     joined = sapwood.concatenate([one, f"{tmp_path / 'two.root'}:t"], ["v"]).v
     assert exact(joined.to_list()) == exact([*V, LARGE + 1, "b"])
     assert str(joined.type) == "6 * union[?int64, ?float64, ?string]"
+
+
+def test_variants_inside_options_and_arrays_are_joined() -> None:
+    layout = ak.to_layout(union([0, 1, 0, 1], np.array([LARGE, 5]), np.array([0.5, 1.5])))
+    regular = ak.contents.RegularArray(layout, 2)
+    records = ak.contents.RecordArray([regular], ["x"])
+    missing = ak.contents.IndexedOptionArray(ak.index.Index64(np.array([1, -1, 0])), records)
+    parts = [missing, ak.contents.UnmaskedArray(records)]
+    joined = library_named("ak").concatenate_arrays(parts)
+    assert exact(joined.to_list()) == exact(ak.to_list(parts[0]) + ak.to_list(parts[1]))
+    assert str(joined.type) == "5 * ?{x: 2 * union[int64, float64]}"
+
+
+def test_text_in_a_variant_cannot_be_computed_with(source: str) -> None:
+    tree = sapwood.open(source)
+    for expression in ("w+1", "w>1", "sqrt(w)"):
+        with pytest.raises(sapwood.errors.ExpressionError, match="cannot be computed"):
+            tree.arrays([expression], how=dict)
 
 
 def test_virtual_arrays_and_chunks_hold_variants(source: str) -> None:

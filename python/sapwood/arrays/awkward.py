@@ -244,7 +244,13 @@ def concatenated_layouts(layouts: Sequence[Any]) -> Any:
     first = layouts[0]
     if any(layout.is_union for layout in layouts):
         return _concatenated_unions(layouts)
+    if any(layout.is_option and has_unions(layout) for layout in layouts):
+        return _concatenated_options(layouts)
     same = all(type(layout) is type(first) for layout in layouts) and any(map(has_unions, layouts))
+    if same and first.is_regular and all(layout.size == first.size for layout in layouts):
+        content = concatenated_layouts([one.content[: one.length * one.size] for one in layouts])
+        length = sum(layout.length for layout in layouts)
+        return ak.contents.RegularArray(content, first.size, length, parameters=first.parameters)
     if same and first.is_list and not first.is_regular:
         return _concatenated_lists(layouts)
     if same and first.is_record and all(layout.fields == first.fields for layout in layouts):
@@ -279,6 +285,21 @@ def _concatenated_lists(layouts: Sequence[Any]) -> Any:
     content = concatenated_layouts([layout.content[: layout.offsets[-1]] for layout in layouts])
     offsets = ak.index.Index64(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]))
     return ak.contents.ListOffsetArray(offsets, content, parameters=layouts[0].parameters)
+
+
+def _concatenated_options(layouts: Sequence[Any]) -> Any:
+    """An option of the present items of all parts; a part need not be an option."""
+    import awkward as ak
+
+    missing = np.concatenate(
+        [
+            np.asarray(one.mask_as_bool(valid_when=False)) if one.is_option else np.zeros(one.length, bool)
+            for one in layouts
+        ]
+    )
+    content = concatenated_layouts([one.project() if one.is_option else one for one in layouts])
+    index = np.where(missing, -1, np.cumsum(~missing) - 1)
+    return ak.contents.IndexedOptionArray.simplified(ak.index.Index64(index), content)
 
 
 def _concatenated_unions(layouts: Sequence[Any]) -> Any:
