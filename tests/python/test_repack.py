@@ -173,12 +173,51 @@ def test_nothing_is_written_over_what_is_read(events_file: Path, tmp_path: Path)
 def test_names_that_are_not_there(events_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.root"
     with pytest.raises(UsageError, match="leave no branch of"):
-        sapwood.repack(events_file, target, keep="Photon_*")
+        sapwood.repack(events_file, target, keep="Muon_*", drop="*")
     with pytest.raises(KeyInFileError):
         sapwood.repack(events_file, target, trees=["Nothing"])
     with pytest.raises(UsageError, match="whole"):
         sapwood.repack(f"{events_file}:Events", target)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "chosen", [{"keep": "Photon_*"}, {"drop": ["Muon_*", "Photon_*"]}, {"keep": "run", "drop": "Photon_*"}]
+)
+def test_patterns_that_match_no_branch_are_refused(
+    events_file: Path, tmp_path: Path, chosen: dict[str, Any]
+) -> None:
+    with pytest.raises(UsageError, match=r"none matches 'Photon_\*'.*'sapwood show'"):
+        sapwood.repack(events_file, tmp_path / "out.root", **chosen)
+    with pytest.raises(UsageError, match=r"none matches 'Photon_\*'"):
+        sapwood.stripe.create(tmp_path / "set", f"{events_file}:Events", **chosen)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_of_a_field_is_neither_kept_nor_dropped(tmp_path: Path) -> None:
+    source = tmp_path / "in.root"
+    with sapwood.recreate(source) as file:
+        file.mkrntuple("t", {"Muon": ak.Array([[{"pt": 1.0, "q": 1}], []]), "run": np.arange(2)})
+    for option, name in (("keep", "Muon.pt"), ("drop", "Muon.q")):
+        with pytest.raises(UsageError, match=f"only whole branches .* part of 'Muon'; {option} 'Muon'"):
+            sapwood.repack(source, tmp_path / "out.root", **{option: name})
+    with pytest.raises(UsageError, match=r"none matches 'Muon\.x'"):
+        sapwood.repack(source, tmp_path / "out.root", drop="Muon.x")
+
+
+def test_of_several_inputs_one_must_have_the_branches(events_file: Path, tmp_path: Path) -> None:
+    other, folder = tmp_path / "other.root", tmp_path / "out"
+    folder.mkdir()
+    with sapwood.recreate(other) as file:
+        file.mktree("t", {"run": np.arange(3), "x": np.arange(3)})
+    app = pytest.importorskip("sapwood.cli.main").app
+    invoke = pytest.importorskip("typer.testing").CliRunner().invoke
+    words = ["slim", str(other), str(events_file), str(folder), "--drop", "Muon_*"]
+    assert invoke(app, words).exit_code == 0
+    with sapwood.open(folder / f"{events_file.stem}.root:Events") as tree:
+        assert not tree.keys(filter_name="Muon_*")
+    refused = invoke(app, [*words, "--drop", "Photon_*", "--force"])
+    assert refused.exit_code == 2 and "none matches 'Photon_*'" in refused.output
 
 
 def test_a_tree_that_is_not_there_without_a_selection(events_file: Path, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from ._options import Entries, entry_range
-from ._run import command
-from ._several import for_each_output
+from ._run import command, exit_code
+from ._several import expanded, for_each_output
 from ._writing import Branches, Follow, Layout, MainTree, Output, Sources, Targets, Trees
 
 
@@ -84,12 +84,45 @@ def _write(
     entries: str | None = None,
     **options: Any,
 ) -> None:
+    from ..query.filters import text_filter
     from ..writing.repacking import repack as write
 
     start, stop = entry_range(entries)
-    chosen = {"entry_start": start, "entry_stop": stop, **branches.arguments(), **options}
+    patterns = branches.arguments()
+    if any(patterns.values()) and len(names := expanded(sources, output)) > 1:
+        _require_matches(names, patterns, options.get("tree"), output)
+        # Functions need not match in each of the files.
+        patterns = {option: text_filter(texts) for option, texts in patterns.items()}
+    chosen = {"entry_start": start, "entry_stop": stop, **patterns, **options}
 
     def write_one(source: str, place: str) -> dict[str, Any]:
         return output.write(place, write, source, **chosen)
 
     for_each_output(sources, target, output, ".root", write_one)
+
+
+def _require_matches(names: list[str], patterns: dict[str, Any], tree: str | None, output: Output) -> None:
+    """Refuses patterns that match no branch in any of several files.
+
+    Files that cannot be read are reported later, when it is their turn; such a file may have the branch.
+    """
+    from ..errors import UsageError
+    from ..writing.repacking import main_tree, unmatched
+
+    missing: set[tuple[str, str]] | None = None
+    for name in names:
+        try:
+            with main_tree(name, tree, **output.open_options) as found:
+                here = set(unmatched(found, patterns["keep"], patterns["drop"]))
+        except Exception as error:
+            if exit_code(error) is None:
+                raise
+            return
+        missing = here if missing is None else missing & here
+        if not missing:
+            return
+    for option, pattern in sorted(missing or ()):
+        hint = "'sapwood show' lists the names"
+        raise UsageError(
+            f"'{option}' names no branch of the inputs: none matches {pattern!r}; {hint}", hint=hint
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from ..arrays.libraries import library_named
 from ..errors import UnsupportedTypeError, UsageError
 from ..model.branch import Branch
-from ..model.directory import Directory
+from ..model.directory import TREE_CLASSES, Directory
 from ..model.tree import Tree
 from ..objects.instance import plain
 from ..query.filters import Filter
@@ -85,8 +86,30 @@ def compare(
         unread: is called with each branch or member that cannot be compared, and the reason.
 
     For each branch, only the first different entry is found.
+
+    Raises:
+        UsageError: if ``filter_name`` matches no branch of either, because equality would then say nothing.
     """
+    if filter_name is not None and not any(_has_match(one, filter_name) for one in (a, b)):
+        raise UsageError(
+            f"no branch of either matches the filter {filter_name!r}; 'sapwood show' lists the names"
+        )
     yield from _compare("", a, b, filter_name, tolerance, unread)
+
+
+def _has_match(one: Any, chosen: Filter) -> bool:
+    """Whether a filter selects a branch of a tree, of a branch, or of any tree of a directory."""
+    if isinstance(one, (Tree, Branch)):
+        return bool(_columns(one, chosen))
+    if not isinstance(one, Directory):
+        return False
+    classes = one.classnames(recursive=True, cycle=False)
+    for path, class_name in classes.items():
+        # A tree that cannot be read is reported where it is compared.
+        with suppress(UnsupportedTypeError):
+            if class_name in TREE_CLASSES and _has_match(one[path], chosen):
+                return True
+    return False
 
 
 def _compare(

@@ -147,7 +147,7 @@ def repack(
 
     Raises:
         UsageError: the target is the source, exists (without ``overwrite``), or has the suffix of another
-            format; or no branch is left.
+            format; or no branch is left, or a name or glob in ``keep`` or ``drop`` matches none.
         KeyInFileError: the source has no such ``tree``.
         UnsupportedTypeError: the file contains something that cannot be copied, or a field that no tree can
             hold.
@@ -365,10 +365,18 @@ def _main_tree(file: File, name: str | None, trees: Sequence[str] | None) -> tup
     return max(found, key=lambda pair: pair[1].compressed_bytes)
 
 
+@contextmanager
+def main_tree(source: Any, name: str | None, **options: Any) -> Iterator[Tree]:
+    """The tree of a file to which options apply, as in :func:`repack`, which is closed at the end."""
+    with _open_file(source, open_options(None, None, options, repack)) as file:
+        yield _main_tree(file, name, None)[1]
+
+
 def branches_of(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:
     """Paths of the branches to copy, or None for all."""
     if keep is None and drop is None:
         return None
+    require_matches(tree, keep, drop)
     keeps, drops = text_filter(keep), text_filter(drop)
     paths = []
     for branch in tree.core.branches:
@@ -388,6 +396,53 @@ def branches_of(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:
             f"'keep' and 'drop' leave no branch of {tree.location}", hint="'sapwood show' lists the names"
         )
     return paths
+
+
+def require_matches(tree: Tree, keep: Filter, drop: Filter) -> None:
+    """Refuses names and patterns that match no branch; functions are not tried.
+
+    Raises:
+        UsageError: the error names the pattern; for a part of a branch, also the branch.
+    """
+    for option, pattern in unmatched(tree, keep, drop):
+        whole = _branch_around(tree, pattern)
+        if whole is not None:
+            hint = f"{option} {whole!r}"
+            done = "kept" if option == "keep" else "dropped"
+            message = f"only whole branches are {done}, and {pattern!r} is a part of {whole!r}; {hint}"
+        else:
+            hint = "'sapwood show' lists the names"
+            message = f"{option!r} names no branch of {tree.location}: none matches {pattern!r}; {hint}"
+        raise UsageError(message, hint=hint)
+
+
+def unmatched(tree: Tree, keep: Filter, drop: Filter) -> list[tuple[str, str]]:
+    """The patterns that match no branch, each after ``"keep"`` or ``"drop"``."""
+    given = [(option, text) for option, one in (("keep", keep), ("drop", drop)) for text in _patterns(one)]
+    if not given:
+        return []
+    names = {name for branch in tree.core.branches for name in _names(branch.path)}
+    return [(option, text) for option, text in given if not _matches(text, names)]
+
+
+def _matches(pattern: str, names: set[str]) -> bool:
+    accepts = text_filter(pattern)
+    return pattern in names or (accepts is not None and any(map(accepts, names)))
+
+
+def _patterns(filter: Filter) -> Iterator[str]:
+    """The texts in a filter."""
+    if isinstance(filter, str):
+        yield filter
+    elif isinstance(filter, (list, tuple, set, frozenset)):
+        for part in filter:
+            yield from _patterns(part)
+
+
+def _branch_around(tree: Tree, name: str) -> str | None:
+    """The path of the branch that holds a member or sub-field, such as ``Muon`` for ``Muon.pt``."""
+    around = [branch.path for branch in tree.core.branches if name.startswith(f"{branch.path}.")]
+    return max(around, key=len) if around and tree.get(name) is not None else None
 
 
 def _names(path: str) -> Iterator[str]:

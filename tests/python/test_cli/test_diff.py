@@ -114,6 +114,15 @@ def test_trouble_has_the_code_2(sapwood: Callable[..., Any], first: str, words: 
     assert len(done.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("path", ["", ":dir/Events"])
+def test_a_filter_that_no_branch_matches_does_not_mean_equal(
+    sapwood: Callable[..., Any], first: str, path: str
+) -> None:
+    done = sapwood("diff", first + path, first + path, "--filter", "zzz*")
+    assert done.code == 2
+    assert "no branch of either matches the filter 'zzz*'" in done.err
+
+
 def test_branches_that_cannot_be_read_are_trouble_and_not_equal(
     sapwood: Callable[..., Any], first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
