@@ -210,7 +210,7 @@ def test_of_several_inputs_one_must_have_the_branches(events_file: Path, tmp_pat
     folder.mkdir()
     with sapwood.recreate(other) as file:
         file.mktree("t", {"run": np.arange(3), "x": np.arange(3)})
-    app = pytest.importorskip("sapwood.cli.main").app
+    app = pytest.importorskip("sapwood.cli._app").app
     invoke = pytest.importorskip("typer.testing").CliRunner().invoke
     words = ["slim", str(other), str(events_file), str(folder), "--drop", "Muon_*"]
     assert invoke(app, words).exit_code == 0

@@ -274,3 +274,35 @@ def test_a_tree_has_no_attribute_sets(tmp_path: Path) -> None:
         assert tree.attribute_sets == []
         with pytest.raises(KeyInFileError):
             tree.attribute_set("Attributes")
+
+
+@pytest.fixture
+def collections(tmp_path: Path) -> Path:
+    """An RNTuple with a collection, a record in it, and another record."""
+    path = tmp_path / "collections.root"
+    muons = ak.Array([[{"pt": 1.0, "x": {"y": 1, "z": "a"}}, {"pt": 2.0, "x": {"y": 2, "z": "bc"}}], []] * 40)
+    with sapwood.recreate(path) as file:
+        columns = {"Muon": muons, "MET": ak.Array([{"phi": 0.5, "pt": 3.0}] * 80)}
+        file.mkrntuple("t", columns, cluster_entries=30)
+    return path
+
+
+@pytest.mark.parametrize("name", ["Muon.pt", "Muon.x", "Muon.x.y", "Muon.x.z", "MET.pt"])
+def test_members_of_fields_are_items_of_events_and_chunks(collections: Path, name: str) -> None:
+    with sapwood.open(f"{collections}:t") as tree:
+        expected = tree[name].array()
+        chunks = list(tree.events().chunks())
+        assert ak.array_equal(ak.concatenate([chunk[name] for chunk in chunks]), expected)
+        found = [ak.to_list(event[name]) for event in tree.events()]
+        assert found == expected.to_list()
+        with pytest.raises(KeyInFileError, match=r"no field 'Muon\.q'"):
+            chunks[0]["Muon.q"]
+
+
+def test_a_member_named_as_in_nanoaod_is_suggested_with_its_dot(collections: Path) -> None:
+    with sapwood.open(f"{collections}:t") as tree:
+        for name, dotted in (("Muon_pt", r"Muon\.pt"), ("MET_phi", r"MET\.phi")):
+            with pytest.raises(KeyInFileError, match=f"did you mean '{dotted}'"):
+                tree[name]
+            with pytest.raises(KeyInFileError, match=f"did you mean '{dotted}'"):
+                tree.arrays([f"{name} * 2"])

@@ -90,6 +90,33 @@ def field_columns(column: Column) -> dict[str, BuiltColumn]:
     }
 
 
+def member_column(column: Column, path: str) -> BuiltColumn | None:
+    """The column of the member at a dotted path in the records of a column, in the same lists.
+
+    None if no record has such a member.
+    """
+    buffers = iter(column.buffers)
+    form, kept = _member(column.form, path, buffers)
+    return None if form is None else BuiltColumn(form, column.length, kept)
+
+
+def _member(form: Form, path: str, buffers: Iterator[NDArray[Any]]) -> tuple[Form | None, list[NDArray[Any]]]:
+    """The form and the buffers of a member; takes those of ``form`` before it, and its own."""
+    if not path:
+        return form, list(islice(buffers, buffer_count(form)))
+    kind = form[0]
+    if kind in ("list", "option", "fixed"):
+        own = list(islice(buffers, len(_OWN_BUFFERS.get(kind, []))))
+        found, kept = _member(form[-1], path, buffers)
+        return (None if found is None else (*form[:-1], found)), own + kept
+    named = {"record": form[1], "tuple": list(enumerate(form[1]))} if len(form) > 1 else {}
+    for name, field in named.get(kind, []):
+        if f"{path}.".startswith(f"{name}."):
+            return _member(field, path[len(str(name)) + 1 :], buffers)
+        list(islice(buffers, buffer_count(field)))
+    return None, []
+
+
 def buffer_count(form: Form) -> int:
     """The number of buffers of a column with this form."""
     own = 1 if form[0] == "primitive" else len(_OWN_BUFFERS.get(form[0], []))

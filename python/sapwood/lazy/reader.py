@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..arrays.column import Column, Form, record_form
+from ..arrays.column import Column, Form, empty_column, member_column, record_form
 from ..errors import ArgumentTypeError, KeyInFileError, UnsupportedTypeError, UsageError
 from ..errors.core import core_errors
 from ..options.memory import memory_size
@@ -185,6 +185,8 @@ class LazyReader:
             self.ledger.touched.add(request, window)
         self._used.add(name, window)
         self.waited += time.perf_counter() - begin
+        if branch.member and branch.key != leaves[0].key:
+            return _require_member(columns[0], branch)
         return column_of(branch, dict(zip((leaf.key for leaf in leaves), columns, strict=True)))
 
     def form(self, name: str) -> Form:
@@ -274,11 +276,16 @@ class LazyReader:
         return found
 
     def _found(self, name: str) -> tuple[Branch, list[Branch]] | None:
-        """The branch for a name, and its leaves: a field, or a branch whose leaves are all in fields."""
+        """The branch for a name, and its leaves: a field, or a branch whose leaves are all in fields.
+
+        The leaf of a member that is not a field of its own is the whole branch.
+        """
         found = self._named.get(name)
         if found is None:
             branch = self.tree.get(name)
             leaves = [] if branch is None else readable_leaves(branch)
+            if branch is not None and branch.member and branch.key not in self._request_index:
+                leaves = _holders(branch)
             if branch is None or not leaves or any(leaf.key not in self._request_index for leaf in leaves):
                 return None
             found = self._named[name] = (branch, leaves)
@@ -439,6 +446,20 @@ def open_reader(
     outputs: dict[str, Any] = select(source, filters=filters).outputs
     outputs |= {name: require_readable(source[name]) for name in options.declared}
     return LazyReader(tree, kind, outputs, start, stop, options)
+
+
+def _holders(member: Branch) -> list[Branch]:
+    """The branch that holds a member, if the member can be taken from its columns."""
+    whole = member.tree.branch_at(member.index)
+    form = None if whole.unsupported else whole.form
+    found = None if form is None else member_column(empty_column(form), member.member)
+    return [whole] if found is not None and found.form == member.form else []
+
+
+def _require_member(column: Column, member: Branch) -> Column:
+    found = member_column(column, member.member)
+    assert found is not None, "the form of the whole branch has the member"
+    return found
 
 
 def _leaves_of(tree: Tree, branch: Branch) -> list[Branch]:

@@ -388,8 +388,18 @@ class Tree(HasBranches, ClosingContext):
         return None
 
     def fields_near(self, source: HasBranches, name: str) -> list[str]:
-        """Candidates for a misspelled member: those of the branches that the name begins with."""
-        return [f"{head}.{field}" for head, branch, _ in self._heads(source, name) for field in branch.fields]
+        """Candidates for a misspelled member: those of the branches that the name begins with.
+
+        The member may follow an underscore, as in NanoAOD, if it exists.
+        """
+        found = [
+            f"{head}.{field}" for head, branch, _ in self._heads(source, name) for field in branch.fields
+        ]
+        parts = name.split("_")
+        for number in range(1, len(parts)):
+            dotted = f"{'_'.join(parts[:number])}.{'_'.join(parts[number:])}"
+            found += [dotted] if self._find_member(source, dotted) is not None else []
+        return found
 
     def _find_member(self, source: HasBranches, name: str) -> Branch | None:
         if isinstance(source, Branch) and not source.is_group:
