@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ import typer
 from ._options import Access, Connection
 from ._output import complain, print_json, print_line
 from ._run import FAILED, describe, exit_code
+
+_IMPORTED = re.compile("_collection[0-9]+")
+"""The names that ROOT's importer gives to collections."""
 
 
 def expanded(sources: Sequence[str], access: Connection) -> list[str]:
@@ -77,6 +81,22 @@ def require_matches(tree: Any, filter_name: str | None) -> None:
         raise UsageError(f"no branch matches --filter {filter_name!r}; list them with 'sapwood show {place}'")
 
 
+def each_once(filter_name: str | None) -> Callable[[Any], bool] | None:
+    """The filter for columns that nobody named: without collections of RNTuples that other fields show.
+
+    ROOT's importer writes NanoAOD's ``Muon_pt`` and others as projections of a field ``_collection0``.
+    """
+    return None if filter_name is not None else lambda branch: not _is_shown_by_projections(branch)
+
+
+def _is_shown_by_projections(branch: Any) -> bool:
+    """Whether a field is an untyped collection, and each of its members is also a field of the RNTuple."""
+    if not _IMPORTED.fullmatch(branch.path) or not branch.fields:
+        return False
+    members = ((branch.member_at(name), branch.tree.get(name)) for name in branch.fields)
+    return all(own is not None and shown is not None and own.form == shown.form for own, shown in members)
+
+
 def selection(columns: Sequence[str], filter_name: str | None) -> dict[str, Any]:
     """The arguments of :meth:`sapwood.Tree.arrays` that select columns: by name, with --filter, or all.
 
@@ -88,7 +108,8 @@ def selection(columns: Sequence[str], filter_name: str | None) -> dict[str, Any]
     if columns and filter_name is not None:
         hint = "name columns, or select them with --filter"
         raise UsageError(f"{columns[0]!r} and --filter cannot be combined: {hint}", hint=hint)
-    return {"expressions": list(columns) or None, "filter_name": filter_name}
+    filters = {"filter_name": filter_name, "filter_branch": None if columns else each_once(filter_name)}
+    return {"expressions": list(columns) or None, **filters}
 
 
 def for_each(

@@ -98,7 +98,7 @@ def convert(
                     batch = tree.arrays(**chosen, entry_start=0, entry_stop=0)
                     yield batch
                 # All files have the columns of the first one.
-                chosen.update({"expressions": batch.column_names, "filter_name": None})
+                chosen.update({"expressions": batch.column_names, "filter_name": None, "filter_branch": None})
 
     written, names = _write(batches(), opened)
     document = {

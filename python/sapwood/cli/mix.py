@@ -15,7 +15,7 @@ from ..display.units import counted, human_bytes
 from ._options import Entries, Filter, entry_range
 from ._output import print_json, print_line
 from ._run import command
-from ._several import trees
+from ._several import each_once, trees
 from ._writing import Output, Target
 
 
@@ -122,7 +122,8 @@ def mix(
         steps = _crossings(range(*_whole(entries, "--entries (needed without --signal)")), step)
     else:
         steps = _signal(signal, signal_filter, numbers, step, output)
-    options = {"seed": seed, "mode": mode.value, "filter_name": filter_name, **output.open_options}
+    columns = {"filter_name": filter_name, "filter_branch": each_once(filter_name)}
+    options = {"seed": seed, "mode": mode.value, **columns, **output.open_options}
     written = background = 0
     with (
         Background(pool, **options) as events,
@@ -172,7 +173,8 @@ def _signal(
     for tree, start, stop in trees([signal], output, numbers):
         if start < stop or is_first:
             name = tree.object_path.partition(";")[0]
-            read = {"filter_name": filter_name, "entry_start": start, "entry_stop": stop}
+            columns = {"filter_name": filter_name, "filter_branch": each_once(filter_name)}
+            read = {**columns, "entry_start": start, "entry_stop": stop}
             if start == stop:
                 yield name, tree.arrays(**read), before + start
             for events, report in tree.iterate(step_size=step, report=True, **read):

@@ -287,3 +287,20 @@ def test_unions_are_kept_or_refused(sapwood: Callable[..., Any], options: Path, 
     assert pa.feather.read_table(tmp_path / "a.feather")["u"].to_pylist() == [1, 2, 3, "a"]
     done = sapwood("convert", options, tmp_path / "b.feather", "u", "--step-size", "2")
     assert done.code == 4 and "column 'u' has type int64 at first and later dense_union" in done.err
+
+
+def test_collections_of_rntuples_that_projections_show_are_no_columns(
+    sapwood: Callable[..., Any], tmp_path: Path
+) -> None:
+    tree, ntuple = tmp_path / "nano.root", tmp_path / "nano.rnt.root"
+    assert sapwood("example", tree, "-n", "20").code == 0
+    sw.repack(tree, ntuple, format="rntuple")
+    headers = []
+    for source in (tree, ntuple):
+        done = sapwood("convert", f"{source}:Events", "-", "--to", "csv")
+        assert done.code == 0, done.err
+        headers.append(sorted(done.out.splitlines()[0].split(",")))
+    assert headers[0] == headers[1]
+    assert sapwood("convert", f"{ntuple}:Events", tmp_path / "out.npz").code == 0
+    chosen = sapwood("convert", f"{ntuple}:Events", "-", "--to", "csv", "--filter", "_collection0")
+    assert chosen.code == 0 and "Muon_pt" in chosen.out

@@ -104,3 +104,14 @@ def test_wrong_options_leave_no_file(
     assert done.code == 2
     assert message in done.err
     assert not Path("out.root").exists()
+
+
+def test_collections_of_rntuples_are_written_once(folder: Path, sapwood: Callable[..., Any]) -> None:
+    assert sapwood("example", "nano.root", "-n", "300").code == 0
+    library.repack("nano.root", "nano.rnt.root", format="rntuple")
+    for number, (pool, signal) in enumerate([("nano", "nano"), ("nano.rnt", "nano"), ("nano", "nano.rnt")]):
+        words = ["mix", f"{pool}.root:Events", f"out{number}.root", "--signal", f"{signal}.root:Events"]
+        done = sapwood(*words, "--seed", 1, "--number", 2, "--entries", "0:20")
+        assert done.code == 0, done.err
+    columns = [set(read(f"out{number}.root").fields) for number in range(3)]
+    assert "pileup_Muon_pt" in columns[0] and columns[0] == columns[1] == columns[2]
