@@ -243,6 +243,25 @@ def test_a_pattern_in_place_of_an_expression_names_the_filter() -> None:
         value("Muon_*")
 
 
+@pytest.mark.parametrize(
+    "text", ["Any$(MuonsAuxDyn:pt > 20)", "MuonsAuxDyn:pt[:, :1] * 2", "x[x > 0] + MuonsAuxDyn:pt", "sqrt(no:x)"]
+)
+def test_a_colon_in_a_name_points_to_get(text: str) -> None:
+    name = "no:x" if "no:" in text else "MuonsAuxDyn:pt"
+    with pytest.raises(errors.ExpressionError) as caught:
+        parse(text, {"x", "MuonsAuxDyn:pt"}.__contains__)
+    assert f'write get("{name}")' in str(caught.value)
+    assert caught.value.column == text.index(name) + 1
+    assert parse(text.replace(name, f'get("{name}")'), {name}.__contains__).names[-1] == name
+
+
+def test_colons_of_slices_and_texts_are_no_names() -> None:
+    for text in ("x[n:ok", "x['a:b'"):
+        with pytest.raises(errors.ExpressionError) as caught:
+            parse(text, VALUES.__contains__)
+        assert "write get" not in str(caught.value)
+
+
 def test_huge_powers_of_plain_numbers_end_at_once() -> None:
     with pytest.raises(errors.UsageError):
         value("9**9**9**9")

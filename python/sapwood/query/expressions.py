@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import functools
 import operator
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -158,6 +159,10 @@ class Expression:
         return _Evaluation(self.source, lambda name: name, self._is_name).of(node)
 
 
+_COLONS = re.compile(r"(?<![\w.\"'])[^\W\d][\w.]*(?::[^\W\d][\w.]*)+(?![\w\"'])")
+"""A name with colons, outside of quotes."""
+
+
 def parse(text: str, is_name: Callable[[str], bool], title: str = "the expression") -> Expression:
     """Parses an expression; ``is_name`` returns whether a name is a branch or an alias.
 
@@ -181,7 +186,7 @@ def parse(text: str, is_name: Callable[[str], bool], title: str = "the expressio
     try:
         body = ast.parse(source.python, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise explain(source) or _unexplained(source, error) from None
+        raise _colon_in_name(source, is_name) or explain(source) or _unexplained(source, error) from None
     for node in ast.walk(body):
         match node:
             # C's "!" binds as tightly as "~", Python's "not" does not.
@@ -192,6 +197,17 @@ def parse(text: str, is_name: Callable[[str], bool], title: str = "the expressio
     except RecursionError:
         raise source.error(_TOO_DEEP) from None
     return Expression(source, names, body, is_name)
+
+
+def _colon_in_name(source: Text, is_name: Callable[[str], bool]) -> ExpressionError | None:
+    """The error for the name of a branch with a colon, as ATLAS has them, which ends a name in Python."""
+    for match in _COLONS.finditer(source.text):
+        before = source.text[: match.start()]
+        # A colon in brackets is usually that of a slice.
+        if is_name(match[0]) or not any(character in before for character in "[{\"'"):
+            name = f'get("{match[0]}")'
+            return source.error(f"contains a ':': write {name} for a branch of that name", match.start())
+    return None
 
 
 def _unexplained(source: Text, error: Exception) -> ExpressionError:
