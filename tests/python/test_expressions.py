@@ -244,7 +244,8 @@ def test_a_pattern_in_place_of_an_expression_names_the_filter() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Any$(MuonsAuxDyn:pt > 20)", "MuonsAuxDyn:pt[:, :1] * 2", "x[x > 0] + MuonsAuxDyn:pt", "sqrt(no:x)"]
+    "text",
+    ["Any$(MuonsAuxDyn:pt > 20)", "MuonsAuxDyn:pt[:, :1] * 2", "x[x > 0] + MuonsAuxDyn:pt", "sqrt(no:x)"],
 )
 def test_a_colon_in_a_name_points_to_get(text: str) -> None:
     name = "no:x" if "no:" in text else "MuonsAuxDyn:pt"

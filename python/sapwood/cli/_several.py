@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import posixpath
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,9 +13,6 @@ import typer
 from ._options import Access, Connection
 from ._output import complain, print_json, print_line
 from ._run import FAILED, describe, exit_code
-
-_IMPORTED = re.compile("_collection[0-9]+")
-"""The names that ROOT's importer gives to collections."""
 
 
 def expanded(sources: Sequence[str], access: Connection) -> list[str]:
@@ -86,15 +82,9 @@ def each_once(filter_name: str | None) -> Callable[[Any], bool] | None:
 
     ROOT's importer writes NanoAOD's ``Muon_pt`` and others as projections of a field ``_collection0``.
     """
-    return None if filter_name is not None else lambda branch: not _is_shown_by_projections(branch)
+    from ..query.filters import is_shown_by_projections
 
-
-def _is_shown_by_projections(branch: Any) -> bool:
-    """Whether a field is an untyped collection, and each of its members is also a field of the RNTuple."""
-    if not _IMPORTED.fullmatch(branch.path) or not branch.fields:
-        return False
-    members = ((branch.member_at(name), branch.tree.get(name)) for name in branch.fields)
-    return all(own is not None and shown is not None and own.form == shown.form for own, shown in members)
+    return None if filter_name is not None else lambda branch: not is_shown_by_projections(branch)
 
 
 def selection(columns: Sequence[str], filter_name: str | None) -> dict[str, Any]:

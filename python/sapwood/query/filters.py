@@ -26,6 +26,9 @@ _FLAGS = {
     "x": re.VERBOSE,
 }
 
+_IMPORTED = re.compile("_collection[0-9]+")
+"""The names that ROOT's importer gives to collections."""
+
 _BYTES: tuple[type, ...] = (bytes, bytearray)
 
 
@@ -118,3 +121,14 @@ class Filters:
 
 ALL = Filters()
 """All branches."""
+
+
+def is_shown_by_projections(branch: Branch) -> bool:
+    """Whether a field is an untyped collection, and each of its members is also a field of the RNTuple.
+
+    ROOT's importer writes NanoAOD's ``Muon_pt`` and others as projections of a field ``_collection0``.
+    """
+    if not _IMPORTED.fullmatch(branch.path) or not branch.fields:
+        return False
+    members = ((branch.member_at(name), branch.tree.get(name)) for name in branch.fields)
+    return all(own is not None and shown is not None and own.form == shown.form for own, shown in members)

@@ -13,10 +13,10 @@ import numpy as np
 from ..arrays.libraries import library_named
 from ..errors import UnsupportedTypeError, UsageError
 from ..model.branch import Branch
-from ..model.directory import TREE_CLASSES, Directory
+from ..model.directory import RNTUPLE_CLASSES, TREE_CLASSES, Directory
 from ..model.tree import Tree
 from ..objects.instance import plain
-from ..query.filters import Filter
+from ..query.filters import Filter, is_shown_by_projections
 from ..query.query import Query
 from ..query.reading import read_steps
 from ..query.select import Selection
@@ -165,12 +165,15 @@ def _trees(
     if a.num_entries != b.num_entries:
         yield Difference(name, "", "entries", None, a.num_entries, b.num_entries)
     ours, theirs = _columns(a, chosen), _columns(b, chosen)
+    converted = len({one.tree.classname in RNTUPLE_CLASSES for one in (a, b)}) > 1
+    if converted and chosen is None:
+        ours, theirs = _without_repeated(ours), _without_repeated(theirs)
     common = []
     for path in dict.fromkeys([*ours, *theirs]):
         types = [one[path].typename if path in one else None for one in (ours, theirs)]
         if None in types:
             yield Difference(name, path, "missing", None, *types)
-        elif types[0] != types[1] or repr(ours[path].interpretation) != repr(theirs[path].interpretation):
+        elif not _same_type(ours[path], theirs[path], converted):
             yield Difference(name, path, "type", None, *types)
         elif reason := ours[path].unsupported or theirs[path].unsupported:
             unread(f"{name}:{path}" if name else path, reason)
@@ -182,6 +185,21 @@ def _trees(
     if common and stop:
         pairs = [{path: columns[path] for path in common} for columns in (ours, theirs)]
         yield from _values(name, pairs[0], pairs[1], stop, tolerance)
+
+
+def _same_type(ours: Branch, theirs: Branch, converted: bool) -> bool:
+    """Whether two columns have the same type; ``converted`` if one is a branch and the other a field.
+
+    Branches and fields spell one type in two ways: ``float[]`` is ``ROOT::VecOps::RVec<float>``. What they
+    have in common are the arrays that they are read as.
+    """
+    same = repr(ours.interpretation) == repr(theirs.interpretation)
+    return same and (ours.typename == theirs.typename or (converted and ours.form is not None))
+
+
+def _without_repeated(columns: dict[str, Branch]) -> dict[str, Branch]:
+    """The columns, without collections of an RNTuple whose members are columns themselves."""
+    return {path: branch for path, branch in columns.items() if not is_shown_by_projections(branch)}
 
 
 def _columns(source: Tree | Branch, chosen: Filter) -> dict[str, Branch]:

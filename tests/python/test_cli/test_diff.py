@@ -147,3 +147,21 @@ def test_an_object_that_cannot_be_read_does_not_hide_the_others(
     done = sapwood("diff", file, file)
     assert done.code == 2
     assert "fitResult was not compared" in done.err
+
+
+def test_a_tree_and_its_rntuple_differ_only_where_their_arrays_do(
+    sapwood: Callable[..., Any], tmp_path: Path
+) -> None:
+    tree, ntuple = tmp_path / "nano.root", tmp_path / "nano.rnt.root"
+    assert sapwood("example", tree, "-n", "50").code == 0
+    sw.repack(tree, ntuple, format="rntuple")
+    pair = (f"{tree}:Events", f"{ntuple}:Events")
+    assert sapwood("diff", *pair, "--filter", "Muon_*").code == 0
+    # The counters of branches have signs, those of collections have none.
+    differences = sapwood("diff", *pair, "--json").json["differences"]
+    assert {one["part"] for one in differences} == {"nMuon", "nElectron", "nJet"}
+    assert {one["kind"] for one in differences} == {"type"}
+    assert all("std::uint32_t" in one["b"] for one in differences)
+    changed = tmp_path / "changed.root"
+    sw.repack(tree, changed, cut="event != 3")
+    assert sapwood("diff", f"{changed}:Events", pair[1], "--filter", "Muon_pt").code == 1
