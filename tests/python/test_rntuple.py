@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import sapwood
 from sapwood.cli._app import app
 from sapwood.errors import KeyInFileError, UnsupportedTypeError
-from sapwood.report.layout import layout_of
+from sapwood.report.layout import draw, layout_of
 from sapwood.report.verifying import FileReport
 
 ak = pytest.importorskip("awkward")
@@ -306,3 +306,10 @@ def test_a_member_named_as_in_nanoaod_is_suggested_with_its_dot(collections: Pat
                 tree[name]
             with pytest.raises(KeyInFileError, match=f"did you mean '{dotted}'"):
                 tree.arrays([f"{name} * 2"])
+
+
+def test_the_picture_of_an_rntuple_has_fields_and_pages(collections: Path) -> None:
+    with sapwood.open(f"{collections}:t") as tree:
+        for picture in (draw(layout_of(tree)), draw(layout_of(tree, ["MET"]))):
+            assert "2 fields" in picture and "pages" in picture
+            assert "basket<" not in picture and " baskets" not in picture and "branch" not in picture

@@ -71,8 +71,8 @@ def _draw(
     else:
         write_whole(place, draw(picture), overwrite=force)
     if not reading.as_json and place is not None and sys.stdout.isatty():
-        branches = counted(len(picture.branches), "branch", "branches")
-        print_line(f"{output}: {counted(picture.num_baskets, 'basket')} of {branches}")
+        drawn = picture.counted_columns(len(picture.branches))
+        print_line(f"{output}: {counted(picture.num_baskets, picture.piece)} of {drawn}")
     return {
         "file": tree.file.file_path,
         "tree": tree.object_path,

@@ -57,6 +57,17 @@ class TreeLayout:
     """The byte ranges (offset, bytes) that were fetched for the read."""
     notes: Sequence[str] = ()
     """Lines below the title."""
+    is_rntuple: bool = False
+    """Whether the branches are fields of an RNTuple, and the baskets pages."""
+
+    @property
+    def piece(self) -> str:
+        """What a rectangle is: a basket or a page."""
+        return "page" if self.is_rntuple else "basket"
+
+    def counted_columns(self, number: int) -> str:
+        """A number of branches or fields, in words."""
+        return counted(number, "field") if self.is_rntuple else counted(number, "branch", "branches")
 
     @property
     def num_baskets(self) -> int:
@@ -109,6 +120,7 @@ def layout_of(
         num_entries=tree.num_entries,
         cluster_starts=cluster_starts(tree),
         branches=branches,
+        is_rntuple=tree.classname.endswith("RNTuple"),
     )
     return _with_read(plain, tree, columns, entry_start, entry_stop) if columns else plain
 
@@ -137,7 +149,7 @@ def _with_read(
     # With the opening, whose ranges the drawing shows, too.
     cost = tree.file.report()
     note = (
-        f"read: {counted(len(chosen), 'branch', 'branches')}, entries {start:,} to {stop:,}: "
+        f"read: {plain.counted_columns(len(chosen))}, entries {start:,} to {stop:,}: "
         f"{human_bytes(cost.wanted_bytes)} in {counted(cost.requests, 'request')}, "
         f"plus {human_bytes(cost.overread_bytes)} over-read"
     )

@@ -145,8 +145,8 @@ def _summary(layout: TreeLayout) -> str:
     uncompressed = sum(branch.uncompressed_bytes for branch in layout.branches)
     counts = (
         counted(layout.num_entries, "entry", "entries"),
-        counted(len(layout.branches), "branch", "branches"),
-        counted(layout.num_baskets, "basket"),
+        layout.counted_columns(len(layout.branches)),
+        counted(layout.num_baskets, layout.piece),
         counted(max(len(layout.cluster_starts) - 1, 0), "cluster"),
     )
     return " · ".join([*counts, human_compression(compressed, uncompressed)])
@@ -157,7 +157,7 @@ def _columns(layout: TreeLayout, strips: Sequence[_Strip], num_baskets: int) -> 
     for strip in strips:
         # A thin gap separates neighbors where there is room for it.
         width = strip.width - 0.4 if strip.width > 2 else strip.width
-        yield f'<g transform="translate({px(strip.x)} 0)"><title>{escape(_describe(strip))}</title>'
+        yield f'<g transform="translate({px(strip.x)} 0)"><title>{escape(_describe(layout, strip))}</title>'
         tips: dict[tuple[int, int], Basket] = {}
         if len(strip.branches) == 1 and num_baskets <= MAX_TOOLTIPS:
             tips = {(b.first_entry, b.num_entries): b for b in strip.branches[0].baskets}
@@ -174,12 +174,13 @@ def _columns(layout: TreeLayout, strips: Sequence[_Strip], num_baskets: int) -> 
         yield "</g>"
 
 
-def _describe(strip: _Strip) -> str:
+def _describe(layout: TreeLayout, strip: _Strip) -> str:
     size = human_bytes(sum(branch.compressed_bytes for branch in strip.branches))
     if len(strip.branches) == 1:
         branch = strip.branches[0]
-        return f"{branch.name}: {branch.typename}, {size} in {counted(len(branch.baskets), 'basket')}"
-    return f"{strip.branches[0].name} … {strip.branches[-1].name}: {len(strip.branches):,} branches, {size}"
+        return f"{branch.name}: {branch.typename}, {size} in {counted(len(branch.baskets), layout.piece)}"
+    columns = layout.counted_columns(len(strip.branches))
+    return f"{strip.branches[0].name} … {strip.branches[-1].name}: {columns}, {size}"
 
 
 def _tooltip(strip: _Strip, basket: Basket) -> str:
@@ -259,7 +260,7 @@ def _label_texts(labels: Sequence[tuple[str, float, float]]) -> Iterator[str]:
 
 
 def _legend(layout: TreeLayout) -> Iterator[str]:
-    items = [(UNREAD, "basket")]
+    items = [(UNREAD, layout.piece)]
     if layout.wanted:
         items = [(READ, "read"), (OVERREAD, "over-read"), (UNREAD, "not read")]
     y = HEIGHT + 46
@@ -271,5 +272,6 @@ def _legend(layout: TreeLayout) -> Iterator[str]:
     yield f'<text x="{px(x + 30)}" y="{px(y + 10)}">cluster boundary</text>'
     note = "width = compressed bytes"
     if layout.wanted:
-        note += f"; branches that were read: at least {MIN_READ_WIDTH:.0f} pixels"
+        columns = "fields" if layout.is_rntuple else "branches"
+        note += f"; {columns} that were read: at least {MIN_READ_WIDTH:.0f} pixels"
     yield small_text(WIDTH, y + 10, note, "end")
