@@ -214,7 +214,7 @@ def test_of_several_inputs_one_must_have_the_branches(events_file: Path, tmp_pat
     invoke = pytest.importorskip("typer.testing").CliRunner().invoke
     words = ["slim", str(other), str(events_file), str(folder), "--drop", "Muon_*"]
     assert invoke(app, words).exit_code == 0
-    with sapwood.open(folder / f"{events_file.stem}.root:Events") as tree:
+    with sapwood.open(f"{folder / events_file.name}:Events") as tree:
         assert not tree.keys(filter_name="Muon_*")
     refused = invoke(app, [*words, "--drop", "Photon_*", "--force"])
     assert refused.exit_code == 2 and "none matches 'Photon_*'" in refused.output
