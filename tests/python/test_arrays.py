@@ -212,6 +212,13 @@ def test_an_expression_that_loses_entries_makes_no_table(ours: sapwood.Tree) -> 
     assert len(ours.arrays(["met[met > 30]"], how=tuple)[0]) == len(ours.arrays("run", "met > 30"))
 
 
+@pytest.mark.parametrize("how", [tuple, list])
+def test_an_array_that_is_requested_twice_comes_twice(ours: sapwood.Tree, theirs: Any, how: type) -> None:
+    for names, cut in ((["run", "run", "met"], None), (["met", "run", "met"], "run > 990")):
+        got, expected = (tree.arrays(names, cut, how=how) for tree in (ours, theirs))
+        assert len(got) == 3 and all(same(*pair) for pair in zip(got, expected, strict=True))
+
+
 def test_many_threads_read_the_same_tree(ours: sapwood.Tree, theirs: Any) -> None:
     expected = theirs.arrays()
     results: list[Any] = [None] * 8

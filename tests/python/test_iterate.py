@@ -152,6 +152,41 @@ def test_concatenate(three_files: Path, library: str, how: Any) -> None:
     assert got == [*range(1000), *range(100), *range(100)]
 
 
+@pytest.fixture(scope="module")
+def unlike_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two files with the columns x and y, in another order, and one with z instead of y."""
+    folder = tmp_path_factory.mktemp("unlike")
+    tables = {"xy": {"x": [1], "y": [1.5]}, "yx": {"y": [2.5], "x": [2]}, "xz": {"x": [3], "z": [3.5]}}
+    for name, table in tables.items():
+        with sapwood.recreate(folder / f"{name}.root") as file:
+            file["t"] = table
+    return folder
+
+
+@pytest.mark.parametrize("library", ["ak", "np", "pd", "arrow"])
+@pytest.mark.parametrize("how", [tuple, list])
+def test_columns_in_another_order_are_joined_by_name(unlike_files: Path, library: str, how: type) -> None:
+    files = [f"{unlike_files}/{name}.root:t" for name in ("xy", "yx")]
+    joined = sapwood.concatenate(files, library=library, how=how)
+    assert isinstance(joined, how) and [list(map(float, np.asarray(one))) for one in joined] == [
+        [1, 2],
+        [1.5, 2.5],
+    ]
+    twice = sapwood.concatenate(files, iter(["y", "x", "y"]), library=library, how=how)
+    assert [np.asarray(one)[0] for one in twice] == [1.5, 1, 1.5]
+
+
+@pytest.mark.parametrize("how", [None, dict, tuple, list])
+def test_only_tables_mark_what_a_file_lacks(unlike_files: Path, how: Any) -> None:
+    for names, lost in ((("xy", "xz"), "y"), (("xz", "xy"), "z")):
+        files = [f"{unlike_files}/{name}.root:t" for name in names]
+        for library in ("np",) if how is None else ("ak", "np", "pd", "arrow"):
+            with pytest.raises(errors.KeyInFileError, match=f"{names[1]}.root:.* has no column '{lost}'"):
+                sapwood.concatenate(files, library=library, how=how, allow_missing=True)
+        assert sapwood.concatenate(files).to_list()[0].keys() == {"x", lost}
+        assert sapwood.concatenate(files, library="pd")[lost].isna().to_list() == [False, True]
+
+
 @pytest.mark.parametrize(
     ("start", "stop"), [(None, 10), (990, 1010), (-150, None), (1050, -20), (5, 5), (2000, None)]
 )

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UsageError
+from ..errors import KeyInFileError, UsageError
 from . import arrow as _arrow
 from . import awkward as _awkward
 from . import numpy as _numpy
@@ -62,13 +62,9 @@ class Library(ABC):
     def group(
         self, arrays: dict[str, Any], how: Any, index: Any, docs: Mapping[str, Doc], title: Doc | None
     ) -> Any:
-        """Arrays in a container: None for the library's own kind of table, or dict, tuple or list."""
+        """Arrays in a container: None for the library's own kind of table, or a dict."""
         if how is dict:
             return arrays
-        if how is tuple:
-            return tuple(arrays.values())
-        if how is list:
-            return list(arrays.values())
         if how is None:
             return self.table(arrays, index, docs, title)
         more = ", 'zip'" * (self.name == "ak")
@@ -80,15 +76,40 @@ class Library(ABC):
         """The library's own kind of table."""
         return arrays
 
-    def concatenate(self, parts: Sequence[Any]) -> Any:
-        """Concatenates results of several files, each as returned by :meth:`group`."""
+    def concatenate(self, parts: Sequence[Any], places: Sequence[str] = ()) -> Any:
+        """Concatenates results of several files, each as returned by :meth:`group`.
+
+        Args:
+            places: where each part comes from, for error messages.
+
+        Raises:
+            KeyInFileError: a part in a dict lacks a column of another: only tables mark missing values.
+        """
         first = parts[0]
-        if isinstance(first, dict):
-            return {name: self.concatenate_arrays([part[name] for part in parts]) for name in first}
-        if isinstance(first, (tuple, list)):
-            columns = (self.concatenate_arrays(column) for column in zip(*parts, strict=True))
-            return type(first)(columns)
-        return self.concatenate_arrays(parts)
+        if not isinstance(first, dict):
+            return self.concatenate_arrays(parts)
+        places = places or ["one file"] + ["another"] * (len(parts) - 1)
+        for part, place in zip(parts, places, strict=True):
+            _require_columns(part, place, first, places[0])
+            _require_columns(first, places[0], part, place)
+        return {name: self.concatenate_arrays([part[name] for part in parts]) for name in first}
+
+
+def _require_columns(part: Mapping[str, Any], place: str, other: Mapping[str, Any], there: str) -> None:
+    """Raises a KeyInFileError if a part lacks a column that the other has."""
+    for name in other:
+        if name not in part:
+            hint = (
+                "request only columns that all files have, or a table, which marks missing values: "
+                'library="ak", "pd" or "arrow" without how='
+            )
+            raise KeyInFileError(
+                f"{place} has no column {name!r}, but {there} has one: {hint}",
+                key=name,
+                url=place,
+                branch=name,
+                hint=hint,
+            )
 
 
 class AwkwardLibrary(Library):

@@ -17,6 +17,7 @@ from ..options.reading import OpenOptions, open_options
 from ..query.filters import Filter, Filters
 from ..query.query import Query
 from ..query.reading import Steps
+from ..query.select import requested_texts
 from ..query.steps import entry_range, entry_steps
 from .ahead import OpeningFile, opened_files, skipping
 from .loop import FileLoop, LoopOptions, LoopRun, left, popped
@@ -79,6 +80,7 @@ def iterate(
         :class:`sapwood.LoopReport`, and ``state`` is a dict that a checkpoint keeps.
     """
     settings = open_options(deadline, threads, options, iterate)
+    texts = requested_texts(expressions)
     loop = LoopOptions(allow_missing, on_error, resume, progress)
     chosen = library_named(library)
     filters = Filters(filter_name, filter_typename, filter_branch)
@@ -86,7 +88,7 @@ def iterate(
     run = LoopRun(specs_of(files, settings), settings, loop)
 
     def begin(spec: FileSpec, source: HasBranches, done: int = 0) -> Steps:
-        query = Query.of(source, expressions, cut, filters, aliases, chosen, how, ak_add_doc)
+        query = Query.of(source, texts, cut, filters, aliases, chosen, how, ak_add_doc)
         ranges = [
             step
             for start, stop in left(spec.ranges(source.tree.num_entries), done)
@@ -145,23 +147,30 @@ def concatenate(
         entry_start, entry_stop: the range of entries, numbered across all files.
         cost: True to return a pair of arrays and a :class:`sapwood.ReadReport`, the cost of reading.
 
-    The other arguments are those of :meth:`sapwood.Tree.arrays`.
+    The other arguments are those of :meth:`sapwood.Tree.arrays`. If files differ in their columns, tables
+    show what is missing: ``"pd"`` and ``"arrow"`` as missing values, ``"ak"`` as records of several types.
 
     Raises:
         UsageError: no file has the requested tree and branches.
+        KeyInFileError: a file lacks a requested column; or, with ``how=dict``, ``tuple`` or ``list``, or with
+            ``library="np"``, one that another file has.
     """
     settings = open_options(deadline, threads, options, concatenate)
+    texts = requested_texts(expressions)
     specs = specs_of(files, settings)
     chosen = library_named(library)
     filters = Filters(filter_name, filter_typename, filter_branch)
     start, stop = _global_range(specs, settings, allow_missing, entry_start, entry_stop)
     everything = (start, stop) == (0, sys.maxsize)
+    # Files may have the same columns in another order, so those of tuples, too, are found by their names.
+    named = dict if how is tuple or how is list else how
     parts: list[Any] = []
+    places: list[str] = []
     read: list[File] = []
     offset = 0
 
     def begin(spec: FileSpec, source: HasBranches) -> Steps:
-        query = Query.of(source, expressions, cut, filters, aliases, chosen, how, ak_add_doc)
+        query = Query.of(source, texts, cut, filters, aliases, chosen, named, ak_add_doc)
         ranges = spec.ranges(source.tree.num_entries)
         if not everything:
             ranges = [_clip(first, last, start - offset, stop - offset) for first, last in ranges]
@@ -177,12 +186,16 @@ def concatenate(
             # If the result is empty, an empty part gives its type.
             if not parts or any(first < last for first, last in steps.ranges):
                 parts.extend(steps.results(index_offset=offset))
+                place = f"{file.source.file.file_path}:{file.source.object_path}"
+                places += [place] * (len(parts) - len(places))
         offset += file.source.tree.num_entries
         if offset >= stop and parts:
             break
     if not parts:
         raise UsageError("nothing to concatenate: no file has the requested tree and branches")
-    result = chosen.concatenate(parts)
+    result = chosen.concatenate(parts, places)
+    if named is not how:
+        result = how(result[name] for name in texts or result)
     return (result, sum(file.report() for file in read)) if cost else result
 
 

@@ -96,7 +96,10 @@ class Result:
                 name: self._cut_inside(name, output, docs.get(name)) for name, output in outputs.items()
             }
             index = self.index
-        return self.library.group(arrays, self.query.how, index, docs, self.query.doc(self.query.source))
+        how, title = self.query.how, self.query.doc(self.query.source)
+        if how is tuple or how is list:
+            return self.query.contained(self.library.group(arrays, dict, index, docs, title))
+        return self.library.group(arrays, how, index, docs, title)
 
     @cached_property
     def cut(self) -> Any:

@@ -50,6 +50,12 @@ class Query:
         """The branches with data to read, each once."""
         return self.selection.leaf_branches
 
+    def contained(self, arrays: dict[str, Any]) -> Any:
+        """Named arrays in the container, if that is a tuple or a list: each as often as requested."""
+        if self.how is not tuple and self.how is not list:
+            return arrays
+        return self.how(arrays[name] for name in self.selection.requested or arrays)
+
     def doc(self, source: HasBranches) -> Doc | None:
         """The description of a branch or a tree."""
         return documentation(source, self.ak_add_doc)

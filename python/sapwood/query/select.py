@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -30,13 +30,14 @@ class Selection:
     """The outputs by name, the cut, and the names in expressions.
 
     ``names`` maps each name in an expression to a branch or, for an alias, to another expression.
-    ``explicit`` is whether the caller named the outputs.
+    ``explicit`` is whether the caller named the outputs, and ``requested`` are these names, perhaps repeated.
     """
 
     outputs: dict[str, Output]
     cut: Expression | None
     names: dict[str, Output]
     explicit: bool
+    requested: Sequence[str] = ()
 
     @property
     def branches(self) -> list[Branch]:
@@ -78,13 +79,13 @@ def select(
     if cut is not None and not isinstance(cut, str):
         raise ArgumentTypeError(f"'cut' must be an expression in a string, not {cut!r}")
     resolver = _Resolver(source, {**source.tree.aliases, **_checked(aliases)})
-    texts = None if expressions is None else _texts(expressions)
+    texts = requested_texts(expressions)
     outputs = _filtered(source, filters) if texts is None else {text: resolver.output(text) for text in texts}
     parsed_cut = None
     if cut is not None:
         target = resolver.output(cut, "the cut")
         parsed_cut = target if isinstance(target, Expression) else resolver.whole(cut)
-    return Selection(outputs, parsed_cut, resolver.names, expressions is not None)
+    return Selection(outputs, parsed_cut, resolver.names, texts is not None, texts or ())
 
 
 def require_readable(branch: Branch) -> Branch:
@@ -147,7 +148,14 @@ def _checked(aliases: Any) -> Mapping[str, str]:
     raise ArgumentTypeError(f"'aliases' must be a dict of names and expressions, not {aliases!r}")
 
 
-def _texts(expressions: Any) -> list[str]:
+def requested_texts(expressions: Any) -> list[str] | None:
+    """The expressions of a call in a list, which can be read again for the next file; None for all branches.
+
+    Raises:
+        ArgumentTypeError: they are not strings.
+    """
+    if expressions is None:
+        return None
     if isinstance(expressions, str):
         return [expressions]
     if isinstance(expressions, Iterable):
