@@ -515,3 +515,81 @@ def test_data_that_cannot_be_written_make_no_tree(tmp_path: Path) -> None:
                 file.mktree("t", data)
             assert "t" not in file
         file.mktree("t", {"x": [1, 2]})
+
+
+@pytest.mark.parametrize("write", ["mktree", "mkrntuple", "__setitem__"])
+def test_iterators_are_columns_like_lists(tmp_path: Path, write: str) -> None:
+    with sapwood.recreate(tmp_path / "x.root") as file:
+        columns = {"x": (n for n in range(3)), "y": map(float, range(3)), "s": iter(["a", "", "c"])}
+        getattr(file, write)("t", columns)
+        more = {"x": iter([3]), "y": [3.0], "s": ["d"]}
+        file["t"].extend(more)
+    found = sapwood.open(f"{tmp_path}/x.root:t").arrays()
+    assert (found.x.to_list(), found.y.to_list()) == ([0, 1, 2, 3], [0.0, 1.0, 2.0, 3.0])
+    assert found.s.to_list() == ["a", "", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([(1, 2.5), (3, 4.5)], [("a", "i4"), ("b", "f8")]),
+        np.array([(1, [2.5, 3]), (3, [4.5, 5])], [("a", "u1"), ("b", "f4", (2,))]),
+        np.array([[(1, 2.5)], [(3, 4.5)]], [("a", "i4"), ("b", "f8")]),
+        np.array([], [("a", "i4"), ("b", "f8")]),
+    ],
+)
+def test_structured_arrays_are_records(tmp_path: Path, array: Any) -> None:
+    for library in (sapwood, uproot):
+        with library.recreate(tmp_path / f"{library.__name__}.root") as file:
+            file.mktree("t", {"x": array}).extend({"x": array})
+            if library is sapwood:
+                file.mkrntuple("n", {"x": array}).extend({"x": array})
+    with sapwood.open(tmp_path / "sapwood.root") as ours, sapwood.open(tmp_path / "uproot.root") as theirs:
+        assert ours["t"].typenames() == theirs["t"].typenames()
+        assert ours["t"].arrays().to_list() == theirs["t"].arrays().to_list()
+        fields = ours["n"]["x"].array()
+        for name in "ab":
+            assert fields[name].to_list() == np.concatenate([array[name]] * 2).tolist()
+
+
+def test_structured_arrays_without_entries_or_fields_are_refused(tmp_path: Path) -> None:
+    with sapwood.recreate(tmp_path / "x.root") as file:
+        with pytest.raises(UsageError, match="'x' is a single value"):
+            file.mktree("t", {"x": np.zeros((), [("a", "i4")])})
+        with pytest.raises(UsageError, match="'x' has no fields"):
+            file.mktree("t", {"x": np.zeros(2, [])})
+
+
+def test_objects_of_pandas_that_are_missing_are_none(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    nan = float("nan")
+    columns = {
+        "plain": (pd.Series(["x", None]), ["x", None]),
+        "object": (pd.Series(["x", nan], dtype=object), ["x", None]),
+        "string": (pd.Series(["x", None], dtype="string"), ["x", None]),
+        "category": (pd.Series(["x", None], dtype="category"), ["x", None]),
+        "list": (pd.Series([[1], nan], dtype=object), [[1], None]),
+        "whole": (pd.Series(["x", "y"]), ["x", "y"]),
+    }
+    with sapwood.recreate(tmp_path / "x.root") as file:
+        file.mkrntuple("n", pd.DataFrame({name: given for name, (given, _) in columns.items()}))
+        file.mktree("t", pd.DataFrame({"x": pd.Series([1.5, nan], dtype=object)}))
+        with pytest.raises(UnsupportedTypeError, match="'s' has missing values, which string cannot store"):
+            file.mktree("s", pd.DataFrame({"s": ["x", None]}))
+    with sapwood.open(tmp_path / "x.root") as file:
+        assert (
+            file["n"].arrays().to_list() == ak.Array({name: e for name, (_, e) in columns.items()}).to_list()
+        )
+        assert file["n"]["plain"].typename == "std::optional<std::string>"
+        assert np.isnan(file["t"]["x"].array(library="np")).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("table", [{"x[3]": [1]}, {"x": [{"a[2]": 1}]}, {"x]": [[1.5]]}])
+def test_brackets_in_names_of_branches_are_refused(tmp_path: Path, table: dict[str, Any]) -> None:
+    with sapwood.recreate(tmp_path / "x.root") as file:
+        with pytest.raises(UsageError, match="would be read as an array, because of its brackets"):
+            file["t"] = table
+        with pytest.raises(UsageError, match="because of its brackets"):
+            file.mktree("u", {"x": "var * int32"}, counter_name=lambda name: f"n[{name}]")
+        file.mkrntuple("n", table)
+    assert sapwood.open(f"{tmp_path}/x.root:n").arrays().to_list() == ak.Array(table).to_list()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.column import BuiltColumn, Form, buffer_count, empty_column, type_string
+from ..arrays.column import BuiltColumn, Form, buffer_count, empty_column, record_of, type_string
 from ..arrays.numpy import take_apart
 from ..errors import UnsupportedTypeError, UsageError
 
@@ -24,11 +24,16 @@ NUMBERS = frozenset(
 
 
 def fields_of_table(data: Any) -> dict[str, Any]:
-    """The columns of a table by name.
+    """The columns of a table by name. Iterators become lists, because columns are looked at more than once.
 
     Raises:
         UsageError: the data is not a table, or two of its columns have the same name.
     """
+    columns = _given_columns(data)
+    return {name: list(array) if isinstance(array, Iterator) else array for name, array in columns.items()}
+
+
+def _given_columns(data: Any) -> dict[str, Any]:
     if isinstance(data, Mapping):
         return _by_name((str(name), array) for name, array in data.items())
     if isinstance(data, np.ndarray) and data.dtype.names is not None:
@@ -59,7 +64,7 @@ def _by_name(columns: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 def is_table(data: Any, *, empty: bool = False) -> bool:
     """Whether the data is a table, which can be written as a tree; with ``empty``, even without columns."""
     try:
-        return bool(fields_of_table(data)) or empty
+        return bool(_given_columns(data)) or empty
     except UsageError as error:
         if error.branch is not None:
             raise  # a table, of which a column is wrong
@@ -81,6 +86,8 @@ def column_of(name: str, data: Any, shared: Offsets | None = None) -> BuiltColum
     """
     if isinstance(data, BuiltColumn):
         return data
+    if isinstance(data, np.ndarray) and data.dtype.names is not None:
+        return _structured_column(name, data)
     if callable(getattr(data, "array", None)):
         raise UsageError(f"{name!r} is a branch, not an array: write its .array()", hint="write its .array()")
     array = _as_numpy(data)
@@ -391,6 +398,27 @@ def _numpy_column(name: str, array: NDArray[Any]) -> BuiltColumn:
     return BuiltColumn(form, len(array), [values.reshape(-1)])
 
 
+def _structured_column(name: str, array: NDArray[Any]) -> BuiltColumn:
+    """A structured array as records, in fixed arrays if it has several dimensions."""
+    if array.ndim == 0 or not array.dtype.names:
+        wrong = "has no fields" if array.ndim else "is a single value, but needs one value per entry"
+        raise UsageError(f"{name!r} {wrong}", branch=name)
+    flat = array.reshape(-1)
+    records = record_of({field: column_of(f"{name}.{field}", flat[field]) for field in array.dtype.names})
+    form = records.form
+    for size in reversed(array.shape[1:]):
+        form = ("fixed", size, form)
+    return BuiltColumn(form, len(array), records.buffers)
+
+
+def _items_of_pandas(data: Any) -> list[Any]:
+    """The items of a column of pandas, which has NaN for texts and objects that are missing."""
+    items, missing = list(data), np.asarray(data.isna())
+    if all(isinstance(item, (int, float, np.number)) for item in items):
+        return items  # numbers, among which NaN is one
+    return [None if gone else item for item, gone in zip(items, missing, strict=True)]
+
+
 def _as_awkward(name: str, data: Any) -> Any:
     try:
         import awkward as ak
@@ -403,7 +431,9 @@ def _as_awkward(name: str, data: Any) -> Any:
     try:
         if kind == "pyarrow":
             array = ak.from_arrow(data)
-        elif kind == "pandas" or isinstance(data, np.ndarray):
+        elif kind == "pandas":
+            array = ak.from_iter(_items_of_pandas(data))
+        elif isinstance(data, np.ndarray):
             array = ak.from_iter(data.tolist() if data.dtype.kind in "SU" else list(data))
         else:
             array = data if kind == "awkward" else ak.from_iter(data)

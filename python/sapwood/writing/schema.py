@@ -153,6 +153,7 @@ class Schema:
                         yield name
 
     def _plan(self, column: str, kind: ColumnType) -> None:
+        self._checked(column)
         if column in self._given_counters:
             form: Form = ("primitive", "uint32" if kind.form[1] == "uint32" else "int32")
             self._add(BranchPlan(column, _storage(form, None), form, column))
@@ -161,7 +162,7 @@ class Schema:
             self._plan_split(column, kind.form)
             return
         for path, part in leaves(empty_column(kind.form)).items():
-            name = self._branch_name(column, path)
+            name = self._checked(self._branch_name(column, path))
             form = storable(name, part.form)
             if form[0] != "list":
                 self._add(BranchPlan(name, _storage(form, kind.stored), form, column, path))
@@ -172,6 +173,16 @@ class Schema:
                 counter = self._counter(self._group(column, path, kind), name)
                 storage = ("counted", *block_storage(form[1]), counter)
                 self._add(BranchPlan(name, storage, form, column, path))
+
+    def _checked(self, name: str) -> str:
+        """The name of a branch. Readers take brackets in it for the dimensions of an array."""
+        if "[" in name or "]" in name:
+            raise UsageError(
+                f"the branch {name!r} would be read as an array, because of its brackets",
+                branch=name,
+                hint="rename it; an RNTuple takes such names",
+            )
+        return name
 
     def _plan_split(self, column: str, form: Form) -> None:
         # Names of columns that were read from the branch of a single object end in a dot.
@@ -194,7 +205,7 @@ class Schema:
 
     def _counter(self, group: str, counted: str) -> int:
         """The index of the branch that counts the items of a group of branches."""
-        name = self._counter_of(group)
+        name = self._checked(self._counter_of(group))
         if name not in self._indices:
             if name in self._given_counters:
                 self._plan(name, self.columns[name])
