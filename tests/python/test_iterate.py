@@ -212,7 +212,12 @@ def test_every_way_to_say_which_files(three_files: Path) -> None:
         ):
             assert len(sapwood.concatenate(files, "run")) == 1100
         assert not opened.closed
-    assert list(sapwood.num_entries({a: "Events", b: "Runs"})) == [(a, "/Events;1", 1000), (b, "/Runs;1", 3)]
+
+    for given in ({a: "Events", b: "Runs"}, [f"{a}:Events", f"{b}:Runs"]):
+        found = list(sapwood.num_entries(given))
+        assert found == list(uproot.num_entries(given)) == [(a, "Events", 1000), (b, "Runs", 3)]
+    with sapwood.open(a) as opened:
+        assert list(sapwood.num_entries([f"{a}:Events", opened["Events"]])) == [(a, "Events", 1000)] * 2
 
 
 def test_entry_ranges_can_come_with_the_files(three_files: Path) -> None:

@@ -45,6 +45,41 @@ def test_the_same_keys_as_uproot(events_file: Path) -> None:
     assert ours["dir"].path == theirs["dir"].path == ("dir",)
 
 
+def test_names_with_several_cycles_stand_once_without_them(tmp_path: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    with uproot.recreate(tmp_path / "x.root") as file:
+        for text in ("first", "second"):
+            file["text"] = file["dir/text"] = text
+        file["other"] = "third"
+    ours, theirs = (library.open(tmp_path / "x.root") for library in (sapwood, uproot))
+    for options in ({}, {"recursive": False}, {"filter_name": "*ext"}):
+        assert ours.keys(**options) == theirs.keys(**options)
+        assert ours.keys(cycle=False, **options) == theirs.keys(cycle=False, **options)
+    assert ours["dir"].keys(cycle=False) == ["text"]
+    assert {name: str(text) for name, text in ours.items(cycle=False, filter_classname="TObjString")} == {
+        "text": "second",
+        "dir/text": "second",
+        "other": "third",
+    }
+
+
+def test_paths_may_have_cycles_of_directories(tmp_path: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    with uproot.recreate(tmp_path / "x.root") as file:
+        file.mktree("a/b/t", {"x": [1]})
+        file["a/b/text"] = "first"
+        file["a/b/text"] = "second"
+    ours, theirs = (library.open(tmp_path / "x.root") for library in (sapwood, uproot))
+    for path in ("a;1/b/t;1", "a;1/b;1/t", "/a/b;1/t", "a;1/b", "a;1/b;1/text;1", "a;1/b/text", "a;1/b;1"):
+        assert path in ours and path in theirs and ours[path] is not None
+        assert ours.key(path).class_name == ours.classname_of(path) == theirs.key(path).classname()
+    for path in ("a;2/b/t", "a;1/b;2/t", "a;1/b/text;3", "a;1/none", "a;1/b;1/t;2"):
+        assert path not in ours and path not in theirs
+        with pytest.raises(sapwood.errors.KeyInFileError):
+            ours[path]
+    assert ours["a;1/b;1/t;1/x"].array().to_list() == [1]
+
+
 @pytest.mark.parametrize(
     "name", ["Events", "Events;1", "/Events", "dir/sub/Runs", "dir/sub/Runs;1", "/dir/sub/Runs/"]
 )

@@ -106,7 +106,7 @@ class Directory(AcceptedByUproot, ABC):
 
         Args:
             recursive: False to list only the keys of this directory itself.
-            cycle: False to omit the cycle (";1").
+            cycle: False to omit the cycle (";1"): a name stands once, for the key with the highest cycle.
             filter_name: a name, a glob, ``"/regex/flags"``, a function of a name, or an iterable of these
                 (one match is enough). It is tried on the relative path without the cycle.
             filter_classname: the same for the C++ class.
@@ -212,13 +212,10 @@ class Directory(AcceptedByUproot, ABC):
         from ..display.notebook import notebook_table, table_or_text
 
         def table() -> str:
-            highest: dict[str, tuple[str, str, str, int]] = {}
-            for path, key in sorted(self._listed(cycle=False), key=lambda one: one[1].cycle):
-                highest[path] = path, key.class_name, key.title, key.nbytes
-            rows = [highest[path] for path, _ in self._listed(cycle=False) if path in highest]
-            unique = list(dict.fromkeys(rows))
+            listed = self._listed(cycle=False)
+            rows = [(path, key.class_name, key.title, key.nbytes) for path, key in listed]
             return notebook_table(
-                self.location, ["name", "class", "title", "record bytes"], unique, self._summary()
+                self.location, ["name", "class", "title", "record bytes"], rows, self._summary()
             )
 
         return table_or_text(self, table, SapwoodError)
@@ -241,7 +238,21 @@ class Directory(AcceptedByUproot, ABC):
         filter_classname: Filter = None,
         deadline: float | None = None,
     ) -> Iterator[tuple[str, _core.Key]]:
-        """(name, key) of the keys that pass the filters of :meth:`iterkeys`."""
+        """(name, key) of the keys that pass the filters; without cycles, each name once."""
+        passing = self._passing(recursive, filter_name, filter_classname, deadline)
+        if cycle:
+            yield from ((f"{path};{key.cycle}", key) for path, key in passing)
+            return
+        highest: dict[str, _core.Key] = {}
+        for path, key in passing:
+            if path not in highest or abs(key.cycle) > abs(highest[path].cycle):
+                highest[path] = key
+        yield from highest.items()
+
+    def _passing(
+        self, recursive: bool, filter_name: Filter, filter_classname: Filter, deadline: float | None
+    ) -> Iterator[tuple[str, _core.Key]]:
+        """(path from this directory, key) of the keys that pass the filters."""
         if recursive or self._path:
             self.file.read_keys(deadline)
         by_name, by_class = text_filter(filter_name), text_filter(filter_classname)
@@ -252,7 +263,7 @@ class Directory(AcceptedByUproot, ABC):
                 continue
             if by_class is not None and not by_class(key.class_name):
                 continue
-            yield (f"{path};{key.cycle}" if cycle else path), key
+            yield path, key
 
     def _own_keys(self) -> list[_core.Key]:
         if not self._path:
@@ -264,10 +275,24 @@ class Directory(AcceptedByUproot, ABC):
         """The key with the longest match at the beginning of a path, and the rest of the path."""
         # Names can contain colons ("A::B"), so a colon separates names only if the path fails otherwise.
         for path in dict.fromkeys((where, where.replace(":", "/"))):
-            key, rest = self._longest_match([piece for piece in path.split("/") if piece])
+            pieces = [piece for piece in path.split("/") if piece]
+            key, rest = self._longest_match(pieces)
+            if key is not None and rest and ";" in path:
+                # Names can contain semicolons, too, so cycles of directories are left out only now.
+                key, rest = self._longest_match(self._without_cycles(pieces))
             if key is not None:
                 return key, rest
         return None, ""
+
+    def _without_cycles(self, pieces: list[str]) -> list[str]:
+        """The pieces of a path, without the cycles of directories, or of a tree above a branch."""
+        found: list[str] = []
+        for piece in pieces[:-1]:
+            name, cycle = split_cycle(piece)
+            path = "/".join((*self._path, *found, name))
+            is_known = cycle is not None and any((key.path, key.cycle) == (path, cycle) for key in self._keys)
+            found.append(name if is_known else piece)
+        return [*found, *pieces[-1:]]
 
     def _longest_match(self, pieces: list[str]) -> tuple[_core.Key | None, str]:
         keys = self._keys if len(pieces) > 1 or self._path else self.file.top_keys

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays.libraries import library_named
 from ..errors import UsageError
+from ..model.branch import Branch
 from ..model.branches import BranchFilter, HasBranches
+from ..model.directory import split_cycle
 from ..model.file import File
 from ..options.paths import FileSpec, several_files
 from ..options.reading import OpenOptions, open_options
@@ -204,6 +206,8 @@ def num_entries(
 ) -> Iterator[tuple[str, str, int]]:
     """Iterates over (file path, object path, number of entries) of each tree.
 
+    The object path is the one that you gave; otherwise that of the tree, without the cycle.
+
     Args:
         files: as in :func:`iterate`.
         deadline: seconds that opening a file may take.
@@ -212,7 +216,9 @@ def num_entries(
     settings = open_options(deadline, None, options, num_entries)
     for file in opened_files(specs_of(files, settings), settings, False):
         source = file.source
-        yield source.file.file_path, source.object_path, source.tree.num_entries
+        found = split_cycle(source.tree.object_path)[0]
+        below = f"/{source.path}" if isinstance(source, Branch) else ""
+        yield source.file.file_path, file.spec.object_path or found + below, source.tree.num_entries
 
 
 def specs_of(files: Any, options: OpenOptions) -> list[FileSpec]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,9 @@ from .types import ColumnType
 
 FieldName = Callable[[str, str], str]
 CounterName = Callable[[str], str]
+
+
+_SIZE = re.compile(r"\[\w*\]")
 
 
 def join_names(outer: str, inner: str) -> str:
@@ -175,8 +179,8 @@ class Schema:
                 self._add(BranchPlan(name, storage, form, column, path))
 
     def _checked(self, name: str) -> str:
-        """The name of a branch. Readers take brackets in it for the dimensions of an array."""
-        if "[" in name or "]" in name:
+        """The name of a branch. Readers take a number or a name in brackets for the size of an array."""
+        if _SIZE.search(name):
             raise UsageError(
                 f"the branch {name!r} would be read as an array, because of its brackets",
                 branch=name,
