@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -177,6 +178,33 @@ def collections() -> None:
     assert not isinstance(theirs, list)
 
 
+def weighted_counts() -> None:
+    ours, theirs = (lib.open("plots.root")["weighted"] for lib in (sapwood, uproot))
+    assert theirs.counts().tolist() == theirs.values().tolist() == ours.values().tolist()
+    np.testing.assert_allclose(ours.counts(), ours.values() ** 2 / ours.variances())
+
+
+def counters() -> None:
+    corpus = Path(os.environ.get("SAPWOOD_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
+    path = corpus / "files" / "skhep__uproot-issue431.root"
+    if not path.exists():
+        pytest.skip(f"no corpus in {corpus} (set SAPWOOD_CORPUS)")
+    frames = "KM3NETDAQ::JDAQTimeslice/vector<KM3NETDAQ::JDAQSuperFrame>"
+    branch = f"km3net_timeslice_L1/{frames}/vector<KM3NETDAQ::JDAQSuperFrame>.numberOfHits"
+    ours, theirs = (lib.open(path)["KM3NET_TIMESLICE_L1"][branch] for lib in (sapwood, uproot))
+    assert (ours.typename, theirs.typename) == ("int32_t[]", "uint32_t[]")
+
+
+def cycles() -> None:
+    with uproot.recreate("new.root") as new:
+        new["text"] = "first"
+        new["text"] = "second"
+    for lib, expected in ((sapwood, "second"), (uproot, "first")):
+        with lib.open("new.root") as file:
+            assert [str(text) for _, text in file.items(cycle=False)] == [expected]
+            assert str(file["text"]) == "second"
+
+
 def trees() -> None:
     for lib, expected in ((sapwood, "TTree"), (uproot, "ROOT::RNTuple")):
         with lib.recreate("new.root") as new:
@@ -240,6 +268,9 @@ OTHERWISE = {
     "`recreate`": compressions,
     "levels": levels,
     "maps": collections,
+    "`histogram.counts()`": weighted_counts,
+    "counters": counters,
+    "`file.items": cycles,
     '`file["t"]': trees,
     "`add_branches`": added_branches,
     "a new file": appearances,
