@@ -145,7 +145,7 @@ fn add_all(
         let class = &sum.entry.key.class_name;
         let refused = if *class == entry.key.class_name {
             let other = Record::decode(&entry.key, &record)?;
-            add_histogram(class, &mut sum.payload, sum.entry.key.key_len.into(), &other)?
+            add_histogram(class, &mut sum.payload, sum.entry.key.key_len, &other)?
         } else {
             Some(format!("it is a {class} in one file and a {} in another", entry.key.class_name))
         };
