@@ -268,7 +268,8 @@ def check_npz(columns: Mapping[str, Form]) -> None:
     for name, form in columns.items():
         if "union" in (kinds := set(_kinds(form))):
             raise UnsupportedTypeError(
-                f"column {name!r} has type {type_string(form)}, which npz cannot hold; leave the column out"
+                f"column {name!r} has type {type_string(form)}, which npz cannot hold; "
+                "use feather, or name the other columns"
             )
         if "option" in kinds:
             raise UnsupportedTypeError(

@@ -22,7 +22,7 @@ from ._output import (
     terminal_width,
 )
 from ._run import command
-from ._several import require_matches, selection, trees, trees_and_columns
+from ._several import each_once, require_matches, selection, trees, trees_and_columns
 
 WIDEST = 40
 """The most characters of one value in a table."""
@@ -65,7 +65,7 @@ def head(
     values: dict[str, list[Any]] = {}
     for tree, *within in trees(sources, reading, entry_range(entries)):
         require_matches(tree, chosen["filter_name"])
-        if not (document or any(chosen.values()) or reading.as_json):
+        if not (document or columns or filter_name is not None or reading.as_json):
             chosen["expressions"], more = _first_columns(tree)
         document = document or {"file": tree.file.file_path, "tree": tree.object_path}
         # All rows have the columns of the first file.
@@ -89,9 +89,10 @@ def head(
 
 def _first_columns(tree: Any) -> tuple[list[str] | None, int]:
     """The names of the columns to print, or None for all, and how many are left out."""
+    from ..query.filters import Filters
     from ..query.select import select
 
-    names = list(select(tree).outputs)
+    names = list(select(tree, filters=Filters(branch=each_once(None))).outputs)
     return (None, 0) if len(names) <= MOST_COLUMNS else (names[:MOST_COLUMNS], len(names) - MOST_COLUMNS)
 
 
