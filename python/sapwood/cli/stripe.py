@@ -12,7 +12,7 @@ from ._dataset import print_done, print_version, print_written
 from ._options import Connection, Cut, Entries, Force, Json, Log, StoreAccess, Threads, entry_range
 from ._output import Column, complain, numbers, print_json, print_table
 from ._run import FAILED, command
-from ._writing import Branches, Follow
+from ._writing import Branches, Follow, Layout
 
 if TYPE_CHECKING:
     from ..stripe import Dataset as StripeDataset
@@ -433,6 +433,7 @@ def export(
     target: Annotated[str, typer.Argument(metavar="OUT", help="The new ROOT file.")],
     version: Version = None,
     *,
+    layout: Layout,
     branches: Branches,
     cut: Cut = None,
     entries: Entries = None,
@@ -445,6 +446,7 @@ def export(
 
     \b
     sapwood stripe export s3://bucket/ttbar dimuons.root --cut 'nMuon >= 2' --keep 'Muon_*'
+    sapwood stripe export s3://bucket/ttbar ttbar.root --format rntuple
 
     The file includes the other objects that came with the entries.
     """
@@ -457,6 +459,7 @@ def export(
         entry_stop=stop,
         follow=follow,
         overwrite=force,
+        **layout.arguments(),
         **branches.arguments(),
     )
     print_done({"output": target, **asdict(done), "notes": list(done.notes)}, access.as_json)

@@ -50,6 +50,22 @@ def test_a_file_comes_out(sapwood: Callable[..., Any], place: str, tmp_path: Pat
     assert open_tree(f"{out}:Events").num_entries == open_tree(f"{out}:dir/small").num_entries + 997
 
 
+def test_a_dataset_comes_out_as_an_rntuple(
+    sapwood: Callable[..., Any], place: str, path: Path, tmp_path: Path
+) -> None:
+    out = str(tmp_path / "out.root")
+    layout = ("--format", "rntuple", "--compression", "lz4:4", "--cluster-entries", "250")
+    columns = ("--keep", "run", "--keep", "Muon_pt", "--cut", "run > 0")
+    assert sapwood("stripe", "export", place, out, *layout, *columns).code == 0
+    with open_tree(f"{out}:Events") as exported, open_tree(f"{path}:Events") as tree:
+        assert exported.classname == "ROOT::RNTuple"
+        wanted = tree.arrays(["run", "Muon_pt"], cut="run > 0")
+        assert len(wanted) > 0
+        assert exported.arrays(["run", "Muon_pt"]).tolist() == wanted.tolist()
+        assert exported.cluster_starts[1] == 250
+        assert str(exported["run"].compression) == "LZ4-4"
+
+
 def test_a_log_in_a_database_is_named_by_its_url(
     sapwood: Callable[..., Any], path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
