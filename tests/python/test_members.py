@@ -99,3 +99,33 @@ def test_only_what_is_asked_for_is_built(corpus: Path) -> None:
         for objects, energy, momentum in zip(whole, energies, x, strict=True):
             assert objects["fE"].tolist() == energy.tolist()
             assert objects["fP"]["fX"].tolist() == momentum.tolist()
+
+
+def test_patterns_with_a_dot_find_members_if_they_match_no_branch(
+    tracks: sapwood.Tree, tmp_path: Path
+) -> None:
+    assert tracks.keys(filter_name="evtinfo.*") == ["evtinfo."]
+    assert tracks.keys(filter_name="evtinfo.run*") == ["evtinfo.runid"]
+    with sapwood.recreate(tmp_path / "muons.root") as file:
+        muons = [[{"pt": 1.0, "id": {"loose": 1, "tight": 0}}], []]
+        file.mkrntuple("Events", {"Muon": muons, "x": [1, 2]})
+    with sapwood.open(f"{tmp_path}/muons.root:Events") as tree:
+        assert tree.keys() == ["Muon", "x"]
+        assert tree.keys(filter_name="Muon.*") == ["Muon.pt", "Muon.id"]
+        assert tree.typenames(filter_name="Muon.id.*") == {
+            "Muon.id.loose": "int64_t[]",
+            "Muon.id.tight": "int64_t[]",
+        }
+        assert tree.keys(filter_name="*.pt") == ["Muon.pt"]
+        assert tree.keys(filter_name="Muon.nothing") == []
+        assert tree.keys(filter_name="Muon.*", recursive=False) == []
+        chosen = ["x", "/Muon[.]p/", "Muon.id.t*"]
+        arrays = tree.arrays(filter_name=chosen)
+        assert arrays.tolist() == [
+            {"x": 1, "Muon.pt": [1.0], "Muon.id.tight": [0]},
+            {"x": 2, "Muon.pt": [], "Muon.id.tight": []},
+        ]
+        (chunk,) = tree.lazy(filter_name=chosen)
+        assert chunk["Muon.pt"].tolist() == arrays["Muon.pt"].tolist()
+        (step,) = sapwood.iterate(tree, filter_name=chosen)
+        assert step.tolist() == arrays.tolist()

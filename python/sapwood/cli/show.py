@@ -73,10 +73,11 @@ def show(
 
 def _show(source: str, sort: str | None, filter_name: str | None, access: Access) -> dict[str, Any]:
     """Prints a tree, branch or other object unless a JSON document is wanted, which is returned."""
+    from ..errors import UsageError
     from ..model.directory import RNTUPLE_CLASSES
     from ..report.layout import cluster_starts
     from ._object import object_document, print_object
-    from ._target import is_branch, open_tree_or_object
+    from ._target import is_branch, open_tree_or_object, place_of
 
     found = open_tree_or_object(source, access)
     if is_branch(found):
@@ -89,7 +90,14 @@ def _show(source: str, sort: str | None, filter_name: str | None, access: Access
         return object_document(source, found)
     with found as tree:
         require_matches(tree, filter_name)
-        branches = tree.items(filter_name=filter_name)
+        passing = tree.items(filter_name=filter_name)
+        branches = [(path, branch) for path, branch in passing if not branch.member]
+        if passing and not branches:
+            whole = f"{place_of(tree)}/{tree.branch_at(passing[0][1].index).path}"
+            raise UsageError(
+                f"--filter {filter_name!r} matches only parts of branches, whose bytes are not known; "
+                f"list them with 'sapwood show {whole}'"
+            )
         rows = [_row(path, branch) for path, branch in branches]
         shared = tree.core.shared_sizes([branch.index for _, branch in branches])
         document = {

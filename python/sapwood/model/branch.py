@@ -15,6 +15,7 @@ from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
 from ..options.compression import Compression
 from ..query.assemble import empty_column_of, readable_leaves
+from ..query.filters import Filters
 from ..query.query import Query
 from ..query.reading import read_arrays
 from ..query.select import Selection, require_readable, require_whole
@@ -119,6 +120,14 @@ class Branch(HasBranches, ClosingContext):
             if member is not None:
                 yield depth, member
                 yield from member.members(depth + 1)
+
+    def passing_members(self, filters: Filters, skip: int) -> Iterator[tuple[str, Branch]]:
+        """The outermost members that pass, as :meth:`Filters.passing` yields branches."""
+        if self.is_group:
+            return
+        for member in filter(None, map(self.member_at, self.fields)):
+            passing = list(filters.passing([member], skip))
+            yield from passing or member.passing_members(filters, skip)
 
     def member_at(self, path: str) -> Branch | None:
         """The member at a dotted path below this branch, or None if there is none."""

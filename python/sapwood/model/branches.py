@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO, TypedDict, TypeVar
 
 from ..arrays.libraries import library_named
@@ -124,6 +125,8 @@ class HasBranches(AcceptedByUproot, ABC):
         Args:
             filter_name: a name, a glob, ``"/regex/flags"``, a function of a name, or an iterable of these
                 (one match is enough). It is tried on the name, the path, and the path after a leading "/".
+                If a pattern with a dot matches no branch, it is tried on members of objects, and on
+                sub-fields of RNTuples: ``"Muon.*"``.
             filter_typename: the same for the C++ type.
             filter_branch: a function that takes a :class:`sapwood.Branch` and returns true to keep it.
             recursive: False to list only the branches directly under this one.
@@ -131,9 +134,15 @@ class HasBranches(AcceptedByUproot, ABC):
             ignore_duplicates: True to yield only the first branch of each name.
         """
         filters = Filters(filter_name, filter_typename, filter_branch)
-        branches = self._below() if recursive else self.branches
+        branches = list(self._below()) if recursive else self.branches
+        skip = len(self._path_prefix)
+        passing = filters.passing(branches, skip)
+        for_members = filters.for_members(branches, skip) if recursive else None
+        if for_members is not None:
+            members = (member for branch in branches for member in branch.passing_members(for_members, skip))
+            passing = chain(passing, members)
         seen: set[str] = set()
-        for path, branch in filters.passing(branches, len(self._path_prefix)):
+        for path, branch in passing:
             name = path if full_paths else branch.name
             if not ignore_duplicates or name not in seen:
                 seen.add(name)

@@ -89,6 +89,18 @@ def _compiled(pattern: str, regex: str, letters: str) -> re.Pattern[str]:
         raise ExpressionError(message, expression=pattern, column=column) from None
 
 
+def patterns_of(filter: Filter) -> list[str]:
+    """The names, globs and regular expressions in a filter.
+
+    >>> patterns_of(["Muon.*", ["MET_pt", str.isupper]])
+    ['Muon.*', 'MET_pt']
+    """
+    if isinstance(filter, str):
+        return [filter]
+    parts = filter if isinstance(filter, (list, tuple, set, frozenset)) else ()  # others can be used up
+    return [pattern for part in parts for pattern in patterns_of(part)]
+
+
 @dataclass(frozen=True)
 class Filters:
     """Selects branches: the filter arguments of :meth:`sapwood.Tree.iteritems`.
@@ -117,6 +129,13 @@ class Filters:
             if self.branch is not None and not self.branch(branch):
                 continue
             yield path, branch
+
+    def for_members(self, branches: Iterable[Branch], skip: int) -> Filters | None:
+        """The filters of members of objects: patterns with a dot that match no branch; None without any."""
+        dotted = [pattern for pattern in patterns_of(self.name) if "." in pattern]
+        branches = list(branches) if dotted else []
+        unmatched = [name for name in dotted if not any(Filters(name).passing(branches, skip))]
+        return Filters(unmatched, self.typename, self.branch) if unmatched else None
 
 
 ALL = Filters()

@@ -182,9 +182,10 @@ def _filtered(source: HasBranches, filters: Filters) -> dict[str, Output]:
     """
     if (column := _only_column(source)) is not None:
         return {branch.name: require_readable(branch) for _, branch in filters.passing([column], 0)}
-    passed = source.values(
+    found = source.values(
         filter_name=filters.name, filter_typename=filters.typename, filter_branch=filters.branch
     )
+    passed = [branch for branch in found if not branch.member]
     indices = {branch.index for branch in passed}
     narrowed = filters != ALL
     groups: list[Branch] = []
@@ -197,6 +198,7 @@ def _filtered(source: HasBranches, filters: Filters) -> dict[str, Output]:
     chosen = [
         branch for branch in passed if branch in groups or not (branch.is_group or branch.index in inside)
     ]
+    chosen += [branch for branch in found if branch.member]
     skipped = [branch for branch in chosen if branch.unsupported is not None]
     warn_skipped(skipped, "sapwood cannot read their types")
     outputs: dict[str, Output] = {}

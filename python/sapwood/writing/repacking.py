@@ -22,7 +22,7 @@ from ..options.memory import memory_size
 from ..options.outputs import ROOT, check_output, refuse_inputs
 from ..options.paths import FileSpec, several_files, single_file
 from ..options.reading import OpenOptions, open_options
-from ..query.filters import Filter, text_filter
+from ..query.filters import Filter, patterns_of, text_filter
 from ..query.reading import passing_entries
 from ..query.steps import entry_range
 from .runs import followed_entries, runs_of
@@ -418,7 +418,7 @@ def require_matches(tree: Tree, keep: Filter, drop: Filter) -> None:
 
 def unmatched(tree: Tree, keep: Filter, drop: Filter) -> list[tuple[str, str]]:
     """The patterns that match no branch, each after ``"keep"`` or ``"drop"``."""
-    given = [(option, text) for option, one in (("keep", keep), ("drop", drop)) for text in _patterns(one)]
+    given = [(option, text) for option, one in (("keep", keep), ("drop", drop)) for text in patterns_of(one)]
     if not given:
         return []
     names = {name for branch in tree.core.branches for name in _names(branch.path)}
@@ -428,15 +428,6 @@ def unmatched(tree: Tree, keep: Filter, drop: Filter) -> list[tuple[str, str]]:
 def _matches(pattern: str, names: set[str]) -> bool:
     accepts = text_filter(pattern)
     return pattern in names or (accepts is not None and any(map(accepts, names)))
-
-
-def _patterns(filter: Filter) -> Iterator[str]:
-    """The texts in a filter."""
-    if isinstance(filter, str):
-        yield filter
-    elif isinstance(filter, (list, tuple, set, frozenset)):
-        for part in filter:
-            yield from _patterns(part)
 
 
 def _branch_around(tree: Tree, name: str) -> str | None:
