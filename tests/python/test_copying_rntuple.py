@@ -133,16 +133,19 @@ def test_clusters_that_are_wanted_as_a_whole_are_copied(source: Path, tmp_path: 
     assert_read_by_all(path, read(source)[150:900])
 
 
-def test_projections_keep_their_collection_if_all_are_kept(source: Path, tmp_path: Path) -> None:
+def test_projections_keep_their_sizes_and_if_all_are_kept_their_collection(
+    source: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "out.root"
-    sapwood.repack(source, path, keep=["nMuon", "Muon_*", "Jet_mass"])
+    sapwood.repack(source, path, keep=["Muon_*", "Jet_mass"])
     kept = types(path)
-    assert set(kept) == {"_collection0", "nMuon", "Muon_pt", "Muon_charge", "Jet_mass"}
+    collections = {"_collection0", "_collection1"}
+    assert set(kept) == collections | {"nMuon", "Muon_pt", "Muon_charge", "nJet", "Jet_mass"}
     assert kept["Muon_pt"] == ("ROOT::VecOps::RVec<float>", "transverse momentum")
-    assert_read_by_all(path, read(source), *(set(kept) - {"_collection0"}))
+    assert_read_by_all(path, read(source), *(set(kept) - collections))
 
 
-@pytest.mark.parametrize("options", [{"keep": ["nMuon", "Muon_pt"]}, {"drop": ["Muon_charge", "*Jet*"]}])
+@pytest.mark.parametrize("options", [{"keep": "Muon_pt"}, {"drop": ["Muon_charge", "*Jet*"]}])
 def test_a_projection_without_its_collection_gets_values(
     source: Path, tmp_path: Path, options: dict[str, Any]
 ) -> None:
@@ -252,6 +255,16 @@ def test_what_a_tree_cannot_hold_is_refused_by_name(tmp_path: Path) -> None:
     assert not (tmp_path / "out.root").exists()
     sapwood.repack(path, tmp_path / "out.root", format="ttree", drop="maybe")
     assert read(tmp_path / "out.root", "Events").to_list() == [{"x": n} for n in range(3)]
+    several = with_types(
+        tmp_path / "several.root",
+        x=np.arange(3),
+        maybe=ak.Array([1, None, 3]),
+        inside=ak.Array([{"a": [1, None], "b": None, "c": 2}] * 3),
+    )
+    with pytest.raises(
+        UnsupportedTypeError, match="drop the fields that a tree cannot hold: 'maybe', 'inside'"
+    ):
+        sapwood.repack(several, tmp_path / "refused.root", format="ttree")
 
 
 def test_all_types_that_can_be_written_survive(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ use std::sync::Arc;
 /// The default sizes: bytes of a basket before compression, and of a cluster after it.
 const BASKET: u32 = 256 << 10;
 const CLUSTER: u64 = 20_000_000;
+/// Most fields that an error names.
+const MOST_NAMED: usize = 50;
 /// How ROOT's importer names the collections that its projections show.
 const IMPORTED: &str = "_collection";
 
@@ -64,6 +66,32 @@ enum Around {
     Fixed(usize),
 }
 
+/// The fields that a tree cannot hold, which are named together: to drop one after the other would take long.
+#[derive(Debug, Default)]
+struct RefusedFields {
+    names: Vec<String>,
+    first: Option<Error>,
+}
+
+impl RefusedFields {
+    fn add(&mut self, name: &str, error: Error) {
+        if !self.names.iter().any(|known| known == name) {
+            self.names.push(name.to_owned());
+        }
+        self.first.get_or_insert(error);
+    }
+
+    fn error(self) -> Option<Error> {
+        let named = self.names.get(..MOST_NAMED).unwrap_or(&self.names).join("', '");
+        let hint = match self.names.len() {
+            1 => "drop the field".to_owned(),
+            2..=MOST_NAMED => format!("drop the fields that a tree cannot hold: '{named}'"),
+            all => format!("drop the {all} fields that a tree cannot hold: '{named}', …"),
+        };
+        self.first.map(|error| error.hint(hint))
+    }
+}
+
 /// Writes an RNTuple as a tree; its number of entries.
 pub(super) fn write(
     tree: &TreePlan,
@@ -91,12 +119,14 @@ impl BranchPlan {
         let names: HashSet<&str> = schemas.iter().map(|(_, schema)| schema.name).collect();
         let mut plan = BranchPlan::default();
         let mut leaves = Vec::new();
+        let mut refused = RefusedFields::default();
         for (column, schema) in &schemas {
             let form = match schema.content {
                 ColumnContent::Values(form) => form,
                 ColumnContent::Group => continue,
                 ColumnContent::Unreadable(why) => {
-                    return Err(Error::unsupported(why).branch(schema.name).hint("drop the field"));
+                    refused.add(schema.name, Error::unsupported(why).branch(schema.name));
+                    continue;
                 }
             };
             let counter = schema.count_column.and_then(|count| schemas.iter().find(|(own, _)| *own == count));
@@ -141,10 +171,13 @@ impl BranchPlan {
             plan.columns.push((schema.name.to_owned(), form.clone()));
             leaves.extend(found);
         }
-        for place in 0..leaves.len() {
-            plan.add(&leaves, place, options)?;
+        for (place, leaf) in leaves.iter().enumerate() {
+            if let Err(error) = plan.add(&leaves, place, options) {
+                let field = plan.columns.get(leaf.column).map_or(&*leaf.name, |(name, _)| name);
+                refused.add(field, error);
+            }
         }
-        Ok(plan)
+        refused.error().map_or(Ok(plan), Err)
     }
 
     /// Adds the branch of a leaf, after the one that counts its items.
@@ -166,7 +199,7 @@ impl BranchPlan {
             (_, Some(storage)) => storage,
             (_, None) => {
                 let message = format!("a tree cannot hold values of the field's type {}", leaf.typename);
-                return Err(Error::unsupported(message).branch(&leaf.name).hint("drop the field"));
+                return Err(Error::unsupported(message).branch(&leaf.name));
             }
         };
         self.branch(leaf, storage, Source::Buffers(leaf.column, leaf.buffers.clone()), options);
