@@ -259,7 +259,7 @@ def test_what_a_tree_cannot_hold_is_refused_by_name(tmp_path: Path) -> None:
         tmp_path / "several.root",
         x=np.arange(3),
         maybe=ak.Array([1, None, 3]),
-        inside=ak.Array([{"a": [1, None], "b": None, "c": 2}] * 3),
+        inside=ak.Array([{"a": [1, None], "b": 2}] * 3),
     )
     with pytest.raises(
         UnsupportedTypeError, match="drop the fields that a tree cannot hold: 'maybe', 'inside'"

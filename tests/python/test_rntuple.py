@@ -173,7 +173,9 @@ def test_a_remote_field_takes_at_most_two_round_trips(path: Path) -> None:
 
 def test_damage_to_a_page_is_found(path: Path, tmp_path: Path) -> None:
     whole = path.read_bytes()
-    assert checked(path).ok
+    sound = checked(path)
+    assert sound.ok
+    assert str(sapwood.verify(path)).endswith(f"{sound.baskets} pages)")
     with sapwood.open(f"{path}:Events") as events:
         (energy,) = (one for one in layout_of(events).branches if one.name == "energy")
     offset = energy.baskets[0].offset
@@ -181,7 +183,9 @@ def test_damage_to_a_page_is_found(path: Path, tmp_path: Path) -> None:
     damaged.write_bytes(whole[:offset] + b"?" + whole[offset + 1 :])
     report = checked(damaged)
     assert not report.ok
-    assert [finding.branch for finding in report.findings] == ["energy"]
+    (finding,) = report.findings
+    assert (finding.branch, finding.basket) == ("energy", None)
+    assert finding.what == f"Events;1 energy page {finding.page}"
     assert report.trees[0].lost["energy"] == ((0, ENTRIES),)
 
 

@@ -77,7 +77,7 @@ fn report_dict<'py>(py: Python<'py>, report: &VerifyReport) -> PyResult<Bound<'p
 }
 
 fn finding_dict<'py>(py: Python<'py>, finding: &VerifyFinding) -> PyResult<Bound<'py, PyDict>> {
-    let dict = fields!(py, finding.location, [path, branch, basket]);
+    let dict = fields!(py, finding.location, [path, branch, basket, page]);
     dict.set_item("damage", finding.severity == Severity::Damage)?;
     dict.set_item("code", finding.kind.code())?;
     dict.set_item("offset", finding.range.map(|range| range.start))?;
@@ -91,7 +91,7 @@ fn tree_dict<'py>(py: Python<'py>, tree: &TreeReport) -> PyResult<Bound<'py, PyD
     let pairs = |ranges: &[std::ops::Range<u64>]| {
         ranges.iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()
     };
-    let dict = fields!(py, tree, [path, cycle, entries, branches, baskets, not_decoded]);
+    let dict = fields!(py, tree, [path, cycle, entries, is_rntuple, branches, baskets, not_decoded]);
     let lost = PyDict::new(py);
     for (branch, ranges) in &tree.lost {
         lost.set_item(branch, pairs(ranges))?;

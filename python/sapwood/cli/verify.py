@@ -73,8 +73,7 @@ def _exit_code(report: VerifyReport) -> int:
 def _print(file: FileReport, everything: bool) -> None:
     if file.ok:
         notes = f", {counted(file.note_count, 'note')}" if file.note_count else ""
-        baskets = counted(file.baskets, "basket")
-        print_line(f"{file.file}: sound ({human_bytes(file.checked_bytes)}, {baskets}{notes})")
+        print_line(f"{file.file}: sound ({human_bytes(file.checked_bytes)}, {file.chunks}{notes})")
     if file.damage_count:
         print_line(f"{file.file}: DAMAGED ({counted(file.damage_count, 'place')})")
     shown = file.findings if everything else file.damage[:_SHOWN]

@@ -40,6 +40,8 @@ class Finding:
         offset, length: the damaged record's offset and length in the file, in bytes; None if unknown.
         path: the tree, object or directory, with its cycle; empty for the file itself.
         branch, basket: the path of the branch and the number of its basket; None for anything else.
+        page: for an RNTuple, the number of the page, in the order of the file; ``branch`` is then the first
+            field that needs it.
         entries: the entries ``(start, stop)`` that are lost, or None.
     """
 
@@ -51,14 +53,15 @@ class Finding:
     path: str
     branch: str | None
     basket: int | None
+    page: int | None
     entries: tuple[int, int] | None
 
     @property
     def what(self) -> str:
-        """The tree, branch and basket, or the object, in words."""
-        parts = [self.path or "the file", self.branch or ""]
-        basket = "" if self.basket is None else f"basket {self.basket}"
-        return " ".join(part for part in [*parts, basket] if part)
+        """The tree, branch and basket or page, or the object, in words."""
+        numbers = {"basket": self.basket, "page": self.page}
+        parts = [f"{name} {number}" for name, number in numbers.items() if number is not None]
+        return " ".join(part for part in [self.path or "the file", self.branch or "", *parts] if part)
 
     def __str__(self) -> str:
         where = "" if self.offset is None else f" at byte {self.offset}"
@@ -72,7 +75,9 @@ class TreeReport:
 
     Attributes:
         path, cycle: its path and cycle.
-        entries, branches, baskets: the numbers of its entries, branches and baskets.
+        entries, branches, baskets: the numbers of its entries, of its branches or fields, and of its baskets
+            or pages.
+        is_rntuple: whether it is an RNTuple.
         lost: ranges of entries that are lost, by path of the branch.
         lost_in_any: ranges of entries that are lost in at least one branch.
         not_decoded: branches whose type sapwood cannot read, with the reason. Their baskets were
@@ -82,6 +87,7 @@ class TreeReport:
     path: str
     cycle: int
     entries: int
+    is_rntuple: bool
     branches: int
     baskets: int
     lost: Mapping[str, Ranges]
@@ -100,7 +106,7 @@ class FileReport:
         checksummed_bytes: the part of ``checked_bytes`` that a checksum in the file covers. Any change in it
             is found; a change elsewhere is found only if it breaks the structure.
         fetched_bytes: bytes that were requested from the disk or server.
-        records, baskets: the numbers of records and baskets that were checked.
+        records, baskets: the numbers of records, and of baskets and pages, that were checked.
         findings: the first findings; ``damage_count`` and ``note_count`` count all of them.
         trees: the result for each tree.
         not_decoded: objects whose type sapwood cannot read, with the reason. Their records were
@@ -129,6 +135,14 @@ class FileReport:
     def ok(self) -> bool:
         """Whether the file was checked completely and is not damaged."""
         return self.error is None and self.damage_count == 0
+
+    @property
+    def chunks(self) -> str:
+        """The numbers of baskets and pages, in words."""
+        pages = sum(tree.baskets for tree in self.trees if tree.is_rntuple)
+        numbers = {"basket": self.baskets - pages, "page": pages}
+        shown = [counted(number, name) for name, number in numbers.items() if number]
+        return ", ".join(shown) or counted(0, "basket")
 
     @property
     def damage(self) -> tuple[Finding, ...]:
@@ -296,7 +310,7 @@ _COUNTS = (
 
 def _tree_report(tree: dict[str, Any]) -> TreeReport:
     return TreeReport(
-        **{name: tree[name] for name in ("path", "cycle", "entries", "branches", "baskets")},
+        **{name: tree[name] for name in ("path", "cycle", "entries", "is_rntuple", "branches", "baskets")},
         lost={branch: tuple(ranges) for branch, ranges in tree["lost"].items()},
         lost_in_any=tuple(tree["lost_in_any"]),
         not_decoded=dict(tree["not_decoded"]),
@@ -307,7 +321,7 @@ def _lines(file: FileReport) -> Iterator[str]:
     if file.error is not None:
         yield f"{file.file}: {file.error}"
     elif file.ok:
-        size = f"{counted(file.checked_bytes, 'byte')}, {counted(file.baskets, 'basket')}"
+        size = f"{counted(file.checked_bytes, 'byte')}, {file.chunks}"
         yield f"{file.file}: undamaged ({size})"
     if file.damage_count:
         yield f"{file.file}: damaged ({counted(file.damage_count, 'finding')})"

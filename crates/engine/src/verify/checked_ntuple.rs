@@ -54,6 +54,7 @@ impl CheckedNtuple {
             path: entry.path.clone(),
             cycle: entry.key.cycle,
             entries: tree.entries(),
+            is_rntuple: true,
             branches: tree.column_count(),
             baskets: pages.len() as u64,
             not_decoded: not_decoded.collect(),

@@ -502,6 +502,7 @@ impl Pass<'_> {
                     path: tree.map(CheckedTree::name).unwrap_or_default(),
                     branch,
                     basket: Some(basket as usize),
+                    page: None,
                 }
             }
             ItemKind::Page { ntuple, page } => {
@@ -513,7 +514,8 @@ impl Pass<'_> {
                 FindingLocation {
                     path: ntuple.map(CheckedNtuple::name).unwrap_or_default(),
                     branch: field,
-                    basket: Some(page as usize),
+                    basket: None,
+                    page: Some(page as usize),
                 }
             }
         }

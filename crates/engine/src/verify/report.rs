@@ -74,10 +74,12 @@ pub struct VerifyFinding {
 pub struct FindingLocation {
     /// Path of the tree, object or directory, with its cycle if it has one. Empty for the file itself.
     pub path: String,
-    /// Path of the branch in the tree.
+    /// Path of the branch in the tree, or name of the first field that needs the page.
     pub branch: Option<String>,
     /// Number of the basket in the branch; baskets without entries do not count.
     pub basket: Option<usize>,
+    /// Number of the page in the RNTuple, in the order of the file.
+    pub page: Option<usize>,
 }
 
 impl FindingLocation {
@@ -126,9 +128,11 @@ pub struct TreeReport {
     pub cycle: u16,
     /// Entries, according to the tree.
     pub entries: u64,
-    /// Branches.
+    /// True if it is an RNTuple.
+    pub is_rntuple: bool,
+    /// Branches or fields.
     pub branches: usize,
-    /// Baskets.
+    /// Baskets or pages.
     pub baskets: u64,
     /// Branches that were decompressed, but not decoded: path and reason.
     pub not_decoded: Vec<(String, String)>,
