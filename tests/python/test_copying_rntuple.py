@@ -158,6 +158,56 @@ def test_a_projection_without_its_collection_gets_values(
     assert_read_by_all(path, read(source), *kept)
 
 
+def test_lists_bring_the_field_of_their_lengths(source: Path, tmp_path: Path) -> None:
+    """As those of a tree bring their counter."""
+    path = tmp_path / "out.root"
+    sapwood.repack(source, path, keep="Muon_*")
+    assert set(types(path)) == {"_collection0", "nMuon", "Muon_pt", "Muon_charge"}
+    sapwood.repack(source, path, keep="Muon_pt", overwrite=True)
+    assert set(types(path)) == {"nMuon", "Muon_pt"}
+    assert_read_by_all(path, read(source), "nMuon", "Muon_pt")
+    sapwood.repack(source, path, keep="Muon_pt", drop="nMuon", overwrite=True)
+    assert set(types(path)) == {"Muon_pt"}
+
+
+def test_members_that_no_projection_shows_are_not_lost(tmp_path: Path) -> None:
+    """ROOT projects no arrays: those of a collection are only there."""
+    tree, path, slim = (tmp_path / f"{name}.root" for name in ("tree", "path", "slim"))
+    covariance = ak.to_regular(ak.Array([[[1, 2]], [[3, 4], [5, 6]]]), axis=2)
+    with sapwood.recreate(tree) as file:
+        columns = {"run": [1, 2], "nMuon": [1, 2], "Muon_pt": [[1.5], [2.5, 3.5]], "Muon_cov": covariance}
+        file["Events"] = columns
+    sapwood.repack(tree, path, format="rntuple")
+    for options in (
+        {"drop": "run"},
+        {"drop": "Muon_pt"},
+        {"drop": "nMuon"},
+        {"keep": "Muon_cov"},
+        {"keep": "Muon_c*", "drop": "Muon_pt"},
+        {"keep": "_collection0", "drop": "run"},
+    ):
+        sapwood.repack(path, slim, overwrite=True, **options)  # type: ignore[arg-type]
+        with sapwood.open(f"{slim}:Events") as events:
+            assert events["_collection0.Muon_cov"].array().to_list() == covariance.to_list(), options
+            assert options.get("drop") not in events
+    sapwood.repack(path, slim, drop="Muon_*", overwrite=True)
+    assert set(types(slim, "Events")) == {"run", "nMuon"}
+    sapwood.repack(path, slim, drop=["_collection0", "nMuon"], overwrite=True)
+    assert set(types(slim, "Events")) == {"run", "Muon_pt"}
+
+
+def test_collections_without_projections_are_kept_when_others_are_dropped(tmp_path: Path) -> None:
+    path, slim = tmp_path / "path.root", tmp_path / "slim.root"
+    hits = ak.Array([[{"x": 1}], []])
+    with sapwood.recreate(path) as file:
+        file.mkrntuple("Events", {"run": [1, 2], "x": [3, 4], "_collection0": hits, "_collections": hits})
+    sapwood.repack(path, slim, drop="run")
+    assert (
+        read(slim, "Events").to_list()
+        == read(path, "Events")[["x", "_collection0", "_collections"]].to_list()
+    )
+
+
 def test_files_are_merged(source: Path, tmp_path: Path) -> None:
     other = imported(tmp_path, ENTRIES)
     path = tmp_path / "out.root"

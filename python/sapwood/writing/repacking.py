@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -378,24 +378,80 @@ def branches_of(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:
         return None
     require_matches(tree, keep, drop)
     keeps, drops = text_filter(keep), text_filter(drop)
+    collections = _collections(tree)
     paths = []
     for branch in tree.core.branches:
         names = set(_names(branch.path))
-        kept = keeps is None or any(map(keeps, names))
-        if kept and not (drops is not None and any(map(drops, names))):
+        hidden = collections[branch.path].hidden if branch.path in collections else set()
+        kept = keeps is None or any(map(keeps, names | hidden))
+        dropped = drops is not None and (any(map(drops, names)) or (hidden and all(map(drops, hidden))))
+        if kept and not dropped:
             paths.append(branch.path)
-    if drops is not None:
+    if tree.classname in RNTUPLE_CLASSES:
+        paths = _fields_of(tree, paths, drops, collections)
+    elif drops is not None:
         # A branch that loses a sub-branch must not be selected as a whole, only its remaining sub-branches.
         lost = {branch.path for branch in tree.core.branches} - set(paths)
         paths = [path for path in paths if not any(other.startswith(f"{path}/") for other in lost)]
-        if tree.classname in RNTUPLE_CLASSES:
-            # The core adds the collections of ROOT's importer of which all members are selected.
-            paths = [path for path in paths if not path.startswith("_collection")]
     if not paths:
         raise UsageError(
             f"'keep' and 'drop' leave no branch of {tree.location}", hint="'sapwood show' lists the names"
         )
     return paths
+
+
+@dataclass(frozen=True)
+class _Collection:
+    """A collection of records in an RNTuple with a projection of its lengths, as ROOT's importer makes it.
+
+    Attributes:
+        shown: the names of members that are also fields, as projections.
+        hidden: the names of the other members.
+    """
+
+    shown: set[str]
+    hidden: set[str]
+
+
+def _collections(tree: Tree) -> dict[str, _Collection]:
+    """The collections of ROOT's importer in an RNTuple, by name."""
+    if tree.classname not in RNTUPLE_CLASSES:
+        return {}
+    counted: dict[int, list[_core.Branch]] = {}
+    for branch in tree.core.branches:
+        if branch.count_branch is not None:
+            counted.setdefault(branch.count_branch, []).append(branch)
+    found = {}
+    for branches in counted.values():
+        names = {branch.name for branch in branches}
+        for branch in branches:
+            form = branch.form if branch.name.startswith("_collection") else None
+            if form is not None and form[0] == "list" and form[1][0] == "record":
+                members = {name for name, _ in form[1][1]}
+                found[branch.path] = _Collection(members & names, members - names)
+    return found
+
+
+def _fields_of(
+    tree: Tree,
+    chosen: Sequence[str],
+    drops: Callable[[str], bool] | None,
+    collections: Mapping[str, _Collection],
+) -> list[str]:
+    """The fields to copy if some are chosen: with the lengths of lists, and without needless collections."""
+    branches = tree.core.branches
+    fields = set(chosen)
+    counters = {branch.count_branch for branch in branches if branch.path in fields}
+    for counter in (branches[place].path for place in counters if place is not None):
+        if drops is None or not drops(counter):
+            fields.add(counter)
+    if drops is not None:
+        # The core adds the collections of which all projections are selected. Of the others, the projections
+        # get values of their own, unless a member would be lost.
+        for path, collection in collections.items():
+            if not collection.hidden and all(name in fields or drops(name) for name in collection.shown):
+                fields.discard(path)
+    return [branch.path for branch in branches if branch.path in fields]
 
 
 def require_matches(tree: Tree, keep: Filter, drop: Filter) -> None:
@@ -422,7 +478,9 @@ def unmatched(tree: Tree, keep: Filter, drop: Filter) -> list[tuple[str, str]]:
     if not given:
         return []
     names = {name for branch in tree.core.branches for name in _names(branch.path)}
-    return [(option, text) for option, text in given if not _matches(text, names)]
+    hidden = {name for collection in _collections(tree).values() for name in collection.hidden}
+    known = {"keep": names | hidden, "drop": names}
+    return [(option, text) for option, text in given if not _matches(text, known[option])]
 
 
 def _matches(pattern: str, names: set[str]) -> bool:
