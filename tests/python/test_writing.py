@@ -231,6 +231,21 @@ def test_tables_of_others(tmp_path: Path) -> None:
         assert file["structured"].arrays(library="np")["n"].tolist() == [1, 2]
 
 
+def test_records_without_members_are_refused_in_trees(tmp_path: Path) -> None:
+    """A tree would store nothing of them, not even the lengths of lists."""
+    columns = [[{}, {}], [[{}], []], [{"a": 1, "hits": [{}]}, {"a": 2, "hits": []}], [(), ()]]
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        for number, column in enumerate(columns):
+            table = {"run": [1, 2], "x": ak.Array(column)}
+            with pytest.raises(UnsupportedTypeError, match=r"'x': no branch can store .* no members"):
+                file[f"tree{number}"] = table
+            file.mkrntuple(f"rntuple{number}", table)
+    with sapwood.open(tmp_path / "out.root") as file:
+        for number, column in enumerate(columns):
+            assert file[f"rntuple{number}"]["x"].array().tolist() == column
+            assert f"tree{number}" not in file
+
+
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [

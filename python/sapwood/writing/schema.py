@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..arrays.column import BuiltColumn, Form, counter_names, empty_column, type_string
 from ..display.units import counted
-from ..errors import KeyInFileError, UsageError
+from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
 from .columns import Offsets, Path, as_vector, column_of, fit, is_block, is_plain, leaves, storable
 from .records import block_storage, split_parts, vector_item
 from .types import ColumnType
@@ -158,6 +158,12 @@ class Schema:
 
     def _plan(self, column: str, kind: ColumnType) -> None:
         self._checked(column)
+        if _has_empty_record(kind.form):
+            raise UnsupportedTypeError(
+                f"{column!r}: no branch can store {type_string(kind.form)}, because a record has no members",
+                branch=column,
+                hint="an RNTuple can store it",
+            )
         if column in self._given_counters:
             form: Form = ("primitive", "uint32" if kind.form[1] == "uint32" else "int32")
             self._add(BranchPlan(column, _storage(form, None), form, column))
@@ -249,6 +255,15 @@ def _depth(form: Form, path: Path) -> int:
         else:
             return depth
     return len(path)
+
+
+def _has_empty_record(form: Form) -> bool:
+    """Whether there is a record without members, of which a tree would store nothing."""
+    if form[0] == "record":
+        return not form[1] or any(_has_empty_record(field) for _, field in form[1])
+    if form[0] in ("tuple", "union"):
+        return not form[1] or any(map(_has_empty_record, form[1]))
+    return form[0] in ("list", "fixed", "option") and _has_empty_record(form[-1])
 
 
 def _path_in_data(path: Path, parts: Mapping[Path, BuiltColumn]) -> Path | None:
