@@ -231,6 +231,18 @@ def test_tables_of_others(tmp_path: Path) -> None:
         assert file["structured"].arrays(library="np")["n"].tolist() == [1, 2]
 
 
+def test_integers_beyond_int64_in_lists_keep_their_digits(tmp_path: Path) -> None:
+    numbers = [2**63 + 1, 1, 2**64 - 1]
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        file["tree"] = {"x": numbers}
+        file.mkrntuple("rntuple", {"x": "uint64"}).extend({"x": numbers})
+    with sapwood.open(tmp_path / "out.root") as file:
+        for name in ("tree", "rntuple"):
+            read = file[name]["x"].array(library="np")
+            assert read.dtype == "u8"
+            assert read.tolist() == numbers
+
+
 def test_records_without_members_are_refused_in_trees(tmp_path: Path) -> None:
     """A tree would store nothing of them, not even the lengths of lists."""
     columns = [[{}, {}], [[{}], []], [{"a": 1, "hits": [{}]}, {"a": 2, "hits": []}], [(), ()]]
@@ -246,12 +258,26 @@ def test_records_without_members_are_refused_in_trees(tmp_path: Path) -> None:
             assert f"tree{number}" not in file
 
 
+def test_views_of_texts_in_arrow_tables_are_written(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    texts = ["a", None, "a text that is longer than a view"]
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        file.mkrntuple("rntuple", arrow.table({"x": arrow.array(texts, "string_view")}))
+        pairs = arrow.array([[("a", 1)], []], arrow.map_(arrow.string(), arrow.int32()))
+        with pytest.raises(UsageError, match="Awkward Array has none like map<string, int32>"):
+            file["maps"] = {"x": pairs}
+    assert sapwood.open(f"{tmp_path}/out.root:rntuple")["x"].array().tolist() == texts
+
+
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [
         ({"x": np.zeros(3)}, UsageError, "'n' has 2 entries, but 'x' has 3"),
         ({"x": None}, UsageError, "'x' is not an array"),
         ({"x": [1 << 70]}, UsageError, "'x' holds a number that does not fit in 64 bits"),
+        ({"n": [2**63, -1]}, UsageError, "'n' holds a number that does not fit in 64 bits"),
+        ({"n": [[2**63], []]}, UsageError, "give numbers beyond int64 in arrays of uint64"),
+        ({"n": ["\ud800", "a"]}, UsageError, "'n' holds a text that is not valid Unicode"),
         ({"x": np.array([1j, 2j])}, UnsupportedTypeError, "'x': no branch can store complex128"),
         ({"x": np.array(["a", "b"])}, UsageError, "'x': the data is string, but the file stores float32"),
         ({"x": np.array([1, 1e39])}, UsageError, "'x': 1e+39 (number 1 of the data) does not fit float32"),

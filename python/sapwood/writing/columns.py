@@ -359,12 +359,21 @@ def _as_numpy(data: Any) -> NDArray[Any] | None:
     """Data as a NumPy array if it consists of plain numbers, else None."""
     if isinstance(data, (list, tuple)):
         flat = all(isinstance(item, (bool, int, float, np.number, np.bool_)) for item in data)
-        data = np.asarray(data) if data and flat else None
+        data = _of_numbers(data) if data and flat else None
     elif type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "to_numpy"):
         data = _of_pandas(data)
     if not isinstance(data, np.ndarray) or data.dtype.kind in "OSU" or data.dtype.names is not None:
         return None
     return data
+
+
+def _of_numbers(data: Any) -> NDArray[Any] | None:
+    """A list of numbers. Of integers beyond ``int64`` beside others, NumPy itself would make floats."""
+    array: NDArray[Any] = np.asarray(data)
+    if array.dtype.kind != "f" or any(isinstance(item, (float, np.inexact)) for item in data):
+        return array
+    numbers = [int(item) for item in data]
+    return np.array(numbers, np.uint64) if min(numbers) >= 0 else None
 
 
 def _of_pandas(data: Any) -> NDArray[Any]:
@@ -430,7 +439,8 @@ def _as_awkward(name: str, data: Any) -> Any:
     kind = type(data).__module__.partition(".")[0]
     try:
         if kind == "pyarrow":
-            array = ak.from_arrow(data)
+            view = str(data.type).endswith("_view")  # which Awkward Array does not know
+            array = ak.from_arrow(data.cast(f"large_{str(data.type)[:-5]}") if view else data)
         elif kind == "pandas":
             array = ak.from_iter(_items_of_pandas(data))
         elif isinstance(data, np.ndarray):
@@ -443,7 +453,17 @@ def _as_awkward(name: str, data: Any) -> Any:
         # Awkward Array says in a second paragraph where its source is.
         reason = str(error).partition("\n\n")[0]
         raise UsageError(f"{name!r} is not an array: {reason}", branch=name) from None
-    except RuntimeError:
-        # Awkward Array cannot convert such a number, and says it in terms of C++.
-        raise UsageError(f"{name!r} holds a number that does not fit in 64 bits", branch=name) from None
+    except NotImplementedError:
+        known = getattr(data, "type", type(data).__name__)
+        raise UsageError(
+            f"{name!r} is not an array: Awkward Array has none like {known}", branch=name
+        ) from None
+    except RuntimeError as error:
+        # Awkward Array cannot convert such an item, and says it in terms of C++.
+        if "'str'" in str(error):
+            message, hint = "a text that is not valid Unicode", None
+        else:
+            message = "a number that does not fit in 64 bits"
+            hint = "give numbers beyond int64 in arrays of uint64"
+        raise UsageError(f"{name!r} holds {message}", branch=name, hint=hint) from None
     raise UsageError(f"{name!r} is not an array, but {type(data).__name__}", branch=name)
