@@ -165,6 +165,23 @@ def test_items_are_selected_by_their_position() -> None:
         of("pt[:, 0] > 1")
 
 
+@pytest.mark.parametrize("as_awkward", [False, True])
+def test_integers_beyond_int64_are_exact(as_awkward: bool) -> None:
+    numbers = np.array([2**63 + 1, 1, 2**64 - 1], "u8")
+    column = pytest.importorskip("awkward").Array(numbers) if as_awkward else numbers
+    for text, expected in {
+        "u == 9223372036854775809": [True, False, False],
+        "9223372036854775808 < u < 18446744073709551615": [True, False, False],
+        "u > 9223372036854775807 + 1": [True, False, True],
+        "u & 9223372036854775808": [2**63, 0, 2**63],
+        "where(u > 1, 9223372036854775809, u)": [2**63 + 1, 1, 2**63 + 1],
+        "9223372036854775809 if u > 1 else u": [2**63 + 1, 1, 2**63 + 1],
+    }.items():
+        assert parse(text, {"u"}.__contains__).evaluate({"u": column}.__getitem__).tolist() == expected, text
+    with pytest.raises(errors.ExpressionError, match="18446744073709551616 does not fit in 64 bits"):
+        parse("u < 18446744073709551615 + 1", {"u"}.__contains__).evaluate({"u": column}.__getitem__)
+
+
 def test_a_number_must_fit_in_64_bits() -> None:
     with pytest.raises(errors.ExpressionError, match="64 bits"):
         value(f"x > {1 << 64}")

@@ -37,6 +37,15 @@ def _power(base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
+def _beside(value: Any, other: Any) -> Any:
+    """A number for a computation with another value: arrays do not take Python's integers beyond int64."""
+    if type(value) is not int or isinstance(other, (int, float)) or -(2**63) <= value < 2**63:
+        return value
+    if not 0 <= value < 2**64:
+        raise OverflowError(f"{value} does not fit in 64 bits")
+    return np.uint64(value)
+
+
 def _shift_left(value: Any, bits: Any) -> Any:
     if isinstance(value, int) and isinstance(bits, int) and value.bit_length() + bits > 64:
         raise OverflowError(f"{value} << {bits} does not fit in 64 bits")
@@ -257,7 +266,7 @@ def _no_text(function: str, arguments: list[Any]) -> list[Any]:
     checked = arguments[:1] if function == "where" else arguments
     if any(isinstance(argument, str) for argument in checked):
         raise TypeError(ONLY_COMPARED)
-    return arguments
+    return [_beside(argument, None) for argument in arguments]
 
 
 def _is_field(node: ast.Attribute, is_name: Callable[[str], bool]) -> bool:
@@ -423,7 +432,7 @@ class _Evaluation:
             left, right = self.of(node.left), self.of(node.right)
             if is_text(left) or is_text(right):
                 raise TypeError(ONLY_COMPARED)
-            return _BINARY[type(node.op)](left, right)
+            return _BINARY[type(node.op)](_beside(left, right), _beside(right, left))
         if isinstance(node, ast.UnaryOp):
             return self._unary(node)
         if isinstance(node, ast.BoolOp):
@@ -488,7 +497,7 @@ class _Evaluation:
             right = self.of(comparator)
             if is_text(left) != is_text(right):
                 raise TypeError("text can only be compared with text")
-            one = _COMPARE[type(op)](left, right)
+            one = _COMPARE[type(op)](_beside(left, right), _beside(right, left))
             result = one if result is None else np.logical_and(result, one)
             left = right
         return result
