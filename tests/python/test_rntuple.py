@@ -317,3 +317,13 @@ def test_the_picture_of_an_rntuple_has_fields_and_pages(collections: Path) -> No
         for picture in (draw(layout_of(tree)), draw(layout_of(tree, ["MET"]))):
             assert "2 fields" in picture and "pages" in picture
             assert "basket<" not in picture and " baskets" not in picture and "branch" not in picture
+
+
+def test_an_unknown_member_of_a_field_names_those_that_are_near(tmp_path: Path) -> None:
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        file.mkrntuple("events", {"Muon": "var * {pt: float32, eta: float32}", "run": "int32"})
+    with sapwood.open(f"{tmp_path}/out.root:events") as events:
+        with pytest.raises(KeyInFileError, match=r"no branch 'ptt' in .*:Muon; did you mean 'pt'"):
+            events["Muon"]["ptt"]
+        with pytest.raises(KeyInFileError, match=":run has no members, so there is no 'pt'"):
+            events["run"]["pt"]

@@ -203,6 +203,8 @@ class HasBranches(AcceptedByUproot, ABC):
         found = self.tree.find(self, name)
         if found is None:
             names = [*self.tree.fields_near(self, name), *self.names()]
+            if not names and self is not self.tree:
+                raise KeyInFileError(f"{self.location} has no members, so there is no {name!r}", key=name)
             raise KeyInFileError.not_found("branch", name, names, self.location)
         return found
 

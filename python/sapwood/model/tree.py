@@ -388,11 +388,12 @@ class Tree(HasBranches, ClosingContext):
         return None
 
     def fields_near(self, source: HasBranches, name: str) -> list[str]:
-        """Candidates for a misspelled member: those of the branches that the name begins with.
+        """Candidates for a misspelled member: of the source, and of the branches that the name begins with.
 
         The member may follow an underscore, as in NanoAOD, if it exists.
         """
-        found = [
+        found = list(source.fields) if isinstance(source, Branch) else []
+        found += [
             f"{head}.{field}" for head, branch, _ in self._heads(source, name) for field in branch.fields
         ]
         parts = name.split("_")
