@@ -287,3 +287,24 @@ def test_what_cannot_be_written_is_refused(
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message), sapwood.recreate(tmp_path / "out.root") as file:
         file.mkrntuple("t", {"x": "float32"}, **options)
+
+
+def test_batches_may_hold_one_alternative_of_a_union(tmp_path: Path) -> None:
+    types = {"v": "union[float32, int32, string]", "l": "var * union[int32, string]"}
+    batches = [
+        {"v": [1, 2**24 + 1], "l": [[1], []]},
+        {"v": ["a"], "l": [["b", "c"]]},
+        {"v": [0.5], "l": [[]]},
+        {"v": [], "l": []},
+    ]
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        rntuple = file.mkrntuple("Events", types)
+        for batch in batches:
+            rntuple.extend(batch)
+        with pytest.raises(UsageError, match="'v': the data is float64, but the file stores union"):
+            file.mkrntuple("others", {"v": "union[int32, string]"}).extend({"v": [0.5]})
+    with sapwood.open(f"{tmp_path}/out.root:Events") as tree:
+        assert tree["v"].array().tolist() == [1, 2**24 + 1, "a", 0.5]
+        assert tree["l"].array().tolist() == [[1], [], ["b", "c"], []]
+    with uproot.open(tmp_path / "out.root") as file:
+        assert file["Events"]["l"].array().tolist() == [[1], [], ["b", "c"], []]

@@ -204,6 +204,8 @@ class _Fitter:
             yield from self._fit(form[2], buffers, length * form[1], wanted[1])
         elif wanted[0] == form[0] and wanted[0] in ("record", "tuple", "union"):
             yield from self._fit_parts(form, buffers, length, wanted)
+        elif wanted[0] == "union":
+            yield from self._fit_alternative(form, list(islice(buffers, buffer_count(form))), length, wanted)
         else:
             raise self._unfit()
 
@@ -223,6 +225,29 @@ class _Fitter:
         own = {name: list(islice(buffers, buffer_count(part))) for name, part in given.items()}
         for name, part in parts.items():
             yield from self._fit(given[name], iter(own[name]), lengths[name], part)
+
+    def _fit_alternative(
+        self, form: Form, buffers: list[NDArray[Any]], length: int, wanted: Form
+    ) -> Iterator[NDArray[Any]]:
+        """Data of one type for a union: the first alternative of this type, else the first that takes it."""
+
+        def distance(tag: int) -> int:
+            alternative = wanted[1][tag]
+            if alternative == form or alternative[0] != form[0] or form[0] != "primitive":
+                return int(alternative != form)
+            return 1 if np.dtype(alternative[1]).kind == np.dtype(form[1]).kind else 2
+
+        for tag in sorted(range(len(wanted[1])), key=distance):
+            try:
+                fitted = list(self._fit(form, iter(buffers), length, wanted[1][tag]))
+            except (UsageError, UnsupportedTypeError):
+                continue
+            yield np.full(length, tag, np.int8)
+            yield np.arange(length, dtype=np.int64)
+            for other, alternative in enumerate(wanted[1]):
+                yield from fitted if other == tag else empty_column(alternative).buffers
+            return
+        raise self._unfit()
 
     def _check_size(self, form: Form, buffers: Iterator[NDArray[Any]], length: int, size: int) -> None:
         if form[0] == "fixed":
