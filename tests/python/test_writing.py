@@ -231,6 +231,21 @@ def test_tables_of_others(tmp_path: Path) -> None:
         assert file["structured"].arrays(library="np")["n"].tolist() == [1, 2]
 
 
+def test_data_that_cannot_be_written_leave_nothing_in_the_file(tmp_path: Path) -> None:
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        for name in ("abandoned", "again"):
+            for write in (file.__setitem__, file.mktree, file.mkrntuple):
+                with pytest.raises(UnsupportedTypeError, match="has missing values"):
+                    write(name, {"run": [1, 2], "x": ak.Array([{"a": 1}, None])})
+                with pytest.raises(UnsupportedTypeError, match="complex128"):
+                    write(name, {"x": np.array([1j])})
+        assert file.keys() == []
+        file["again"] = {"x": [1, 2]}
+    with sapwood.open(tmp_path / "out.root") as file:
+        assert file.keys() == ["again;1"]
+        assert file["again/x"].array().tolist() == [1, 2]
+
+
 def test_integers_beyond_int64_in_lists_keep_their_digits(tmp_path: Path) -> None:
     numbers = [2**63 + 1, 1, 2**64 - 1]
     with sapwood.recreate(tmp_path / "out.root") as file:

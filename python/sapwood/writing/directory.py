@@ -218,7 +218,14 @@ class WritableDirectory:
         if found is not None:
             self._object(path, *found)
         elif is_table(value):
-            self.mktree(path).extend(fields_of_table(value))
+            columns = fields_of_table(value)
+            tree = self.mktree(path)
+            try:
+                tree.extend(columns)
+            finally:
+                if not tree.keys():
+                    # Nothing was written, so that the name is free for another attempt.
+                    del self._content.items[tree.path]
         elif is_table(value, empty=True):
             raise UsageError(
                 f"{path!r} would be a tree without branches: the {type(value).__name__} is empty"

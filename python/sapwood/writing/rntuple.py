@@ -86,22 +86,28 @@ class WritableRNTuple(WritableTable):
         """
         data = fields_of_table(arrays)
         columns = {name: column_of(name, array) for name, array in data.items()}
+        fields = self._fields
         if self._number < 0:
-            self._begin({name: field_form(name, column.form) for name, column in columns.items()})
-        for name in self._fields:
+            fields = {name: field_form(name, column.form) for name, column in columns.items()}
+        if not fields:
+            raise self._no_fields()
+        for name in fields:
             if name not in columns:
                 raise UsageError(f"the field {name!r} is missing", branch=name)
         for name in columns:
-            if name not in self._fields:
-                raise KeyInFileError.not_found("field", name, self._fields, "the RNTuple")
-        first = next(iter(self._fields))
+            if name not in fields:
+                raise KeyInFileError.not_found("field", name, fields, "the RNTuple")
+        first = next(iter(fields))
         length = columns[first].length
         for name, column in columns.items():
             if column.length != length:
                 entries = counted(column.length, "entry", "entries")
                 raise UsageError(f"{name!r} has {entries}, but {first!r} has {length:,}", branch=name)
-        fitted = [fit(name, columns[name], form) for name, form in self._fields.items()]
+        fitted = [fit(name, columns[name], form) for name, form in fields.items()]
         buffers = [[buffer.reshape(-1).view(np.uint8) for buffer in column] for column in fitted]
+        if self._number < 0:
+            # Not before the data have the right types: the file would have an RNTuple without entries.
+            self._begin(fields)
         with core_errors():
             self._core.extend(self._number, length, buffers)
         self._entries += length
@@ -150,7 +156,7 @@ class WritableRNTuple(WritableTable):
 
     def _begin(self, fields: Mapping[str, Form]) -> None:
         if not fields:
-            raise UsageError(f"the RNTuple {self.path!r} has no fields")
+            raise self._no_fields()
         layout = self._layout
         specs = self._specs(fields, layout.compression, layout.titles)
         directory, _, own = self.path.rpartition("/")
@@ -166,6 +172,9 @@ class WritableRNTuple(WritableTable):
                 checksums=layout.checksums,
             )
         self._fields = dict(fields)
+
+    def _no_fields(self) -> UsageError:
+        return UsageError(f"the RNTuple {self.path!r} has no fields")
 
     def _specs(
         self,

@@ -76,7 +76,7 @@ class WritableTree(WritableTable):
         self._exists = False
         self._refusal: UnsupportedTypeError | None = None
         if columns is not None:
-            self._begin(columns)
+            self._begin(self._planned(columns))
 
     @classmethod
     def reopen(cls, core: _core.Writer, path: str, compression: Compression) -> WritableTree:
@@ -131,10 +131,11 @@ class WritableTree(WritableTable):
         if self._refusal is not None:
             raise self._refusal
         data = fields_of_table(arrays)
+        schema = self._schema or self._planned(columns_of(data))
+        entries, buffers = schema.buffers(data)
         if self._schema is None:
-            self._begin(columns_of(data))
-        assert self._schema is not None
-        entries, buffers = self._schema.buffers(data)
+            # Not before the data have the right types: the file would have a tree without entries.
+            self._begin(schema)
         with core_errors():
             self._core.extend(self._number, entries, buffers)
         self._entries += entries
@@ -189,11 +190,13 @@ class WritableTree(WritableTable):
         with core_errors():
             self._core.add_branches(self.path, branches, entries, buffers)
 
-    def _begin(self, columns: Mapping[str, ColumnType]) -> None:
+    def _planned(self, columns: Mapping[str, ColumnType]) -> Schema:
         if not columns:
             raise UsageError(f"the tree {self.path!r} has no columns")
         split = self._layout.split(columns)
-        schema = Schema(columns, self._layout.field_name, self._layout.counter_name, split)
+        return Schema(columns, self._layout.field_name, self._layout.counter_name, split)
+
+    def _begin(self, schema: Schema) -> None:
         directory, _, name = self.path.rpartition("/")
         layout = self._layout
         branches = self._branches(schema.branches, layout.compression, layout.basket_size, layout.titles)
