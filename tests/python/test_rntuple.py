@@ -327,3 +327,17 @@ def test_an_unknown_member_of_a_field_names_those_that_are_near(tmp_path: Path) 
             events["Muon"]["ptt"]
         with pytest.raises(KeyInFileError, match=":run has no members, so there is no 'pt'"):
             events["run"]["pt"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_fixed_arrays_of_tuples_are_items_of_series(tmp_path: Path, size: int) -> None:
+    """Also where there are as many items as members."""
+    pandas = pytest.importorskip("pandas")
+    entries = [[(number, 0.5 * number) for number in range(first, first + size)] for first in (1, 5)]
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        file.mkrntuple("events", {"p": ak.to_regular(ak.Array(entries), axis=1)})
+    with sapwood.open(f"{tmp_path}/out.root:events") as events:
+        assert str(events["p"].array().type) == f"2 * {size} * (int64, float64)"
+        series = events["p"].array(library="pd")
+        assert isinstance(series, pandas.Series)
+        assert [item.tolist() for item in series] == entries

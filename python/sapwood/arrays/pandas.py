@@ -45,8 +45,8 @@ def frame(series: Mapping[str, Any], index: Any) -> Any:
 
 def _items(array: NDArray[Any]) -> NDArray[Any]:
     """One Python object per entry."""
-    if array.dtype.names is not None:
-        return objects([dict(zip(array.dtype.names, item, strict=True)) for item in array.tolist()])
     if array.ndim > 1:
         return objects(list(array))
+    if array.dtype.names is not None:
+        return objects([dict(zip(array.dtype.names, item, strict=True)) for item in array.tolist()])
     return array.astype(object, copy=False) if array.dtype != np.dtype(object) else array
