@@ -178,6 +178,11 @@ def test_members_that_no_projection_shows_are_not_lost(tmp_path: Path) -> None:
         columns = {"run": [1, 2], "nMuon": [1, 2], "Muon_pt": [[1.5], [2.5, 3.5]], "Muon_cov": covariance}
         file["Events"] = columns
     sapwood.repack(tree, path, format="rntuple")
+    with sapwood.open(f"{path}:Events") as events:
+        with pytest.raises(KeyInFileError, match=r"no branch 'Muon_cov' .*'_collection0\.Muon_cov'"):
+            events["Muon_cov"]
+        with pytest.raises(KeyInFileError, match=r"'_collection0\.Muon_cov'"):
+            events.arrays("Muon_cov + 1")
     for options in (
         {"drop": "run"},
         {"drop": "Muon_pt"},

@@ -400,6 +400,10 @@ class Tree(HasBranches, ClosingContext):
         for number in range(1, len(parts)):
             dotted = f"{'_'.join(parts[:number])}.{'_'.join(parts[number:])}"
             found += [dotted] if self._find_member(source, dotted) is not None else []
+        if source is self:
+            # Arrays of arrays with a counter are only in the collections of an RNTuple made from a tree.
+            hidden = (branch for branch in self.branches if branch.name.startswith("_collection"))
+            found += [f"{branch.path}.{name}" for branch in hidden if name in branch.fields]
         return found
 
     def _find_member(self, source: HasBranches, name: str) -> Branch | None:
