@@ -119,6 +119,18 @@ def silent_server() -> Iterator[str]:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
+@pytest.fixture
+def few_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps of `tune` with few settings each: every measurement is a process, and most would be alike."""
+    from sapwood.studies.tune import points
+
+    few = {"COMPRESSIONS": ("zlib:1", "zstd:5"), "BASKETS": (1 << 16,), "CLUSTER_ENTRIES": (10, 1000)}
+    few |= {"CLUSTER_BYTES": (2_000_000,), "SHARES": (1.0, 0.1), "STEPS": ("5 MB", "100 MB")}
+    for name, chosen in few.items():
+        assert set(chosen) < set(getattr(points, name))
+        monkeypatch.setattr(points, name, chosen)
+
+
 @pytest.fixture(scope="module")
 def judge() -> Iterator[root_peer.Judge]:
     """ROOT, which compares all branches, entry by entry."""

@@ -97,6 +97,7 @@ def _run(line: str) -> None:
         assert not words or words[0] in ELSEWHERE, f"nothing tests {line!r}"
 
 
+@pytest.mark.usefixtures("few_layouts")
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_run(
     page: Path, nano: Path, hosts: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

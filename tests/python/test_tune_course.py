@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pytest
 
 import sapwood
 from sapwood.studies import tune
@@ -42,6 +43,7 @@ def test_rates_are_those_between_samples() -> None:
     assert course.rates([]) == []
 
 
+@pytest.mark.usefixtures("few_layouts")
 def test_a_run_draws_memory_and_rates_over_time(tmp_path: Path) -> None:
     values = np.random.default_rng(1).normal(size=50_000).astype("f4")
     with sapwood.recreate(tmp_path / "in.root") as file:

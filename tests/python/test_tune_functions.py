@@ -18,6 +18,8 @@ from sapwood.studies.process import MeasurementError
 from sapwood.studies.tune import functions
 from sapwood.studies.tune.functions import FunctionTime
 
+pytestmark = pytest.mark.usefixtures("few_layouts")
+
 FAKE = """#!/bin/sh
 case $1 in
 record)

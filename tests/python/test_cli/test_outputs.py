@@ -180,6 +180,7 @@ each = pytest.mark.parametrize("case", OUTPUTS.values(), ids=[" ".join(names) fo
 
 
 @each
+@pytest.mark.usefixtures("few_layouts")
 def test_an_existing_file_needs_force(
     sapwood: Callable[..., Any], case: Output, source: Path, tmp_path: Path
 ) -> None:

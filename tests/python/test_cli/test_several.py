@@ -14,6 +14,8 @@ from http_fake import FakeServer, answer
 from sapwood import open as open_file
 from sapwood import recreate, trace
 
+pytestmark = pytest.mark.usefixtures("few_layouts")
+
 KEY = "x-key"
 
 COMMANDS = {
