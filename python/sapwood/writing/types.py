@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -161,6 +162,14 @@ def _cpp_form(name: str, text: str) -> Form:
     return _numpy_form(name, _CPP_NUMBERS.get(text, text))
 
 
+# The parser takes milliseconds for a type, and a tree with many columns has few types.
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> Any:
+    import awkward as ak
+
+    return ak.types.from_datashape(text, highlevel=False)
+
+
 def _awkward_form(name: str, declared: Any) -> Form:
     import awkward as ak
 
@@ -168,7 +177,7 @@ def _awkward_form(name: str, declared: Any) -> Form:
     if isinstance(declared, str):
         text = _WORD.sub(lambda word: _NUMBERS.get(word[0], word[0]), declared)
         try:
-            kind = ak.types.from_datashape(text, highlevel=False)
+            kind = _parsed(text)
         except Exception:
             # The exceptions of Awkward Array's parser are undocumented, and speak of its tokens.
             raise UsageError(
