@@ -6,6 +6,7 @@ import contextlib
 import random
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,20 +85,25 @@ def put(path: Path, content: bytes | None) -> None:
         path.write_bytes(content)
 
 
+@cache
+def expected(version: int | str | None) -> dict[str, Any]:
+    """What a version has."""
+    events = np.arange(50 if version == 2 else 100)
+    columns = work.columns(events) | {"nJet_pt": (events % 4).astype("i4")}
+    if version in (4, "golden", None):
+        columns["Jet_pt"] = 2 * columns["Jet_pt"]
+    if version in ("golden", None):
+        del columns["met"]
+    return columns
+
+
 def exact(place: Path | str, version: int | str | None, log: Any = None) -> None:
     """What a version has is as it was written."""
     tree = stripe.open(place, log=log, deadline=60).tree(version)
     arrays = tree.arrays()
-    events = np.arange(50 if version == 2 else 100)
-    expected = work.columns(events)
-    expected["nJet_pt"] = (events % 4).astype("i4")
-    if version in (4, "golden", None):
-        expected["Jet_pt"] = 2 * expected["Jet_pt"]
-    if version in ("golden", None):
-        del expected["met"]
-    assert set(arrays.fields) == set(expected)
-    for name in expected:
-        assert ak.array_equal(arrays[name], expected[name]), name
+    assert set(arrays.fields) == set(expected(version))
+    for name, values in expected(version).items():
+        assert ak.array_equal(arrays[name], values), name
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -110,7 +116,7 @@ def test_damaged_datasets_read_exactly_or_raise_a_typed_error(
     refused = 0
     for path in sorted(path for path in place.rglob("*") if path.is_file()):
         key, content = str(path.relative_to(place)), path.read_bytes()
-        for _ in range(3):
+        for _ in range(1 if damage is lose else 3):  # how it is lost is not drawn
             put(path, damage(content, lottery))
             for version in (2, 3, 4, "golden", None):
                 try:
