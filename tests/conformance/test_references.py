@@ -13,7 +13,7 @@ from corpus import CORPUS
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 from references import differences
-from root_peer import needs_root
+from root_peer import build_folder, needs_root
 
 pytestmark = pytest.mark.skipif(
     not (CORPUS / "files").is_dir(), reason=f"no corpus in {CORPUS} (set SAPWOOD_CORPUS)"
@@ -38,9 +38,10 @@ FILES = {
 
 def test_root_reads_the_same_objects_in_every_layout(tmp_path: Path) -> None:
     python, method = needs_root(), multiprocessing.get_context("spawn")
+    build = build_folder(python)
     with ProcessPoolExecutor(os.cpu_count(), method) as pool:
         found = {
-            name: pool.submit(differences, python, CORPUS / "files" / name, trees, tmp_path / name)
+            name: pool.submit(differences, python, CORPUS / "files" / name, trees, tmp_path / name, build)
             for name, trees in FILES.items()
         }
         assert {name: future.result() for name, future in found.items()} == {name: [] for name in FILES}

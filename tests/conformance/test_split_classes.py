@@ -115,8 +115,7 @@ def test_what_stays_is_noted(levels: Levels, tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
 def test_root_reads_the_same_objects(levels: Levels, tmp_path: Path) -> None:
     python = needs_root()
-    folder = tmp_path / "classes"
-    dictionary_by_root(python, levels.name, folder)
+    folder = dictionary_by_root(python, levels.name)
     back = tmp_path / "back.root"
     sapwood.repack(levels.paths[99], back, split=0)
     files = [HERE / f"{levels.name}.root", *levels.paths.values(), back]

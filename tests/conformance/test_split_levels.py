@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from root_peer import needs_root
+from root_peer import build_folder, locked, needs_root
 from split_levels import LEVELS, SPLIT_LEVEL, Described, described
 
 import sapwood
@@ -104,19 +104,19 @@ def test_objects_of_xaod_keep_their_values(expected: dict[str, Any], tmp_path: P
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
-def test_root_reads_the_same_values(
-    at_levels: dict[int, Path], expected: dict[str, Any], tmp_path: Path
-) -> None:
-    script = HERE.parent / "root_digests.py"
-    command = [needs_root(), "-W", "ignore", str(script), str(tmp_path / "build"), "edm", "Events"]
+def test_root_reads_the_same_values(at_levels: dict[int, Path], expected: dict[str, Any]) -> None:
+    python = needs_root()
+    script, build = HERE.parent / "root_digests.py", build_folder(python) / "edm"
+    command = [python, "-W", "ignore", str(script), str(build), "edm", "Events"]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [*command, *map(str, at_levels.values())],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=600,
-    )
+    with locked(build):
+        done = subprocess.run(
+            [*command, *map(str, at_levels.values())],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=600,
+        )
     assert done.returncode == 0, done.stderr[-4000:]
     assert "Error" not in done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

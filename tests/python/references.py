@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,21 @@ class Layout:
 
 
 class Original:
-    """A file, and the objects that ROOT reads in some of its trees; none if it does not survive them."""
+    """A file, and the objects that ROOT reads in some of its trees; none if it does not survive them.
 
-    def __init__(self, python: str, path: Path, trees: Sequence[str], folder: Path) -> None:
+    The folder `classes` has those of its classes that ROOT does not know.
+    """
+
+    def __init__(
+        self, python: str, path: Path, trees: Sequence[str], folder: Path, classes: Path | None = None
+    ) -> None:
         self.python, self.path, self.trees, self.folder = python, path, trees, folder
-        self.classes = folder / "classes"
-        compile_by_root(python, self.classes, path)
-        self.objects = self.read(path)
+        self.classes = classes
+
+    @cached_property
+    def objects(self) -> Digests | None:
+        """What ROOT reads in the file itself."""
+        return self.read(self.path)
 
     def read(self, path: Path) -> Digests | None:
         """The objects in the same trees of another file."""
@@ -58,7 +67,9 @@ class Original:
     def differences(self) -> list[str]:
         """The names of the layouts in which ROOT reads other objects."""
         layouts = [*self._layouts()]
-        found = objects_by_root(self.python, self.classes, [(one.path, one.trees) for one in layouts])
+        # One process, as it takes longer to start ROOT than to read.
+        files = [(self.path, self.trees), *((one.path, one.trees) for one in layouts)]
+        self.objects, *found = objects_by_root(self.python, self.classes, files)
         pairs = zip(layouts, found, strict=True)
         return [layout.name for layout, objects in pairs if objects != self.expected(layout)]
 
@@ -84,10 +95,12 @@ class Original:
         yield replace(layout, trees=[tree], chosen=lambda digests: digests[first:])
 
 
-def differences(python: str, path: Path, trees: Sequence[str], folder: Path) -> list[str]:
-    """In words, what is wrong: ROOT does not read the file, or other objects in some layout."""
+def differences(python: str, path: Path, trees: Sequence[str], folder: Path, build: Path) -> list[str]:
+    """In words, what is wrong: ROOT does not read the file, or other objects in some layout.
+
+    What is compiled stays in the folder `build`.
+    """
     folder.mkdir()
-    original = Original(python, path, trees, folder)
-    if not any((original.objects or {}).values()):
-        return ["ROOT does not read it"]
-    return original.differences()
+    original = Original(python, path, trees, folder, compile_by_root(python, build, path))
+    found = original.differences()
+    return found if any((original.objects or {}).values()) else ["ROOT does not read it"]

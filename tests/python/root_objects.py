@@ -1,12 +1,12 @@
 """Prints what ROOT's objects in trees hold, as JSON: run by a Python that has ROOT, see `root_peer.py`.
 
-    root_objects.py CLASSES read FILES     reads trees, with the classes compiled in the folder CLASSES
-    root_objects.py CLASSES compile FILE   compiles the classes that the file describes into that folder
+    root_objects.py CLASSES FILES
 
-FILES is JSON, [[file, [tree, …]], …]. Each answer is a line, {tree: {branch: [digest of each entry]}},
-for every branch at the top of a tree that holds objects, by number and name, and "user info" for what the
-record of the tree carries along. A digest is that of the object as `TBufferJSON` shows it, which tells which
-pointers lead to the same object. What ROOT says of a file on standard error ends with a line of its own. ROOT
+CLASSES is the folder with the library of their classes, see `root_classes.py`, or empty. FILES is JSON,
+[[file, [tree, …]], …]. Each answer is a line, {tree: {branch: [digest of each entry]}}, for every branch at
+the top of a tree that holds objects, by number and name, and "user info" for what the record of the tree
+carries along. A digest is that of the object as `TBufferJSON` shows it, which tells which pointers lead to
+the same object. What ROOT says of a file on standard error ends with a line of its own. ROOT
 does not survive objects of classes that it only emulates.
 """
 
@@ -84,12 +84,9 @@ Digests Read(TTree *tree)
 """
 
 
-def compile_classes(folder: str, path: str) -> None:
-    """Compiles what the file describes: without an effect, if ROOT knows all of it."""
-    os.environ["PATH"] += os.pathsep + str(ROOT.gROOT.GetBinDir())  # of rootcling
-    # Optimised, they would take twice the time to compile.
-    ROOT.gSystem.SetFlagsOpt("-O0")
-    ROOT.TFile.Open(path).MakeProject(folder, "*", "new++")
+def library(folder: str) -> str:
+    """The library of the classes in a folder."""
+    return os.path.join(folder, os.path.basename(folder) + ".so")
 
 
 def read(path: str, trees: list[str]) -> dict[str, dict[str, list[str]]]:
@@ -103,21 +100,22 @@ def read(path: str, trees: list[str]) -> dict[str, dict[str, list[str]]]:
     return found
 
 
+def prepare() -> None:
+    """Compiles the program that reads."""
+    if not ROOT.gInterpreter.Declare(CODE):
+        raise SystemExit("the program does not compile")
+    ROOT.objects.Read(ROOT.TTree("some", ""))
+
+
 def main() -> None:
-    """Reads the trees of files, or compiles the classes of a file."""
+    """Reads the trees of files."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # ROOT prints, too
     ROOT.gErrorIgnoreLevel = ROOT.kError  # Some classes are only known by what the file says of them.
     ROOT.gEnv.SetValue("Root.Stacktrace", "no")
-    classes, order, files = sys.argv[1:]
-    if order == "compile":
-        compile_classes(classes, files)
-        return
-    library = os.path.join(classes, os.path.basename(classes) + ".so")
-    if os.path.exists(library):
-        ROOT.gSystem.Load(library)
-    if not ROOT.gInterpreter.Declare(CODE):
-        raise SystemExit("the program does not compile")
+    classes, files = sys.argv[1:]
+    if classes and os.path.exists(library(classes)):
+        ROOT.gSystem.Load(library(classes))
     for path, trees in json.loads(files):
         print(json.dumps(read(path, trees)), file=answers, flush=True)
         print(END_OF_FILE, file=sys.stderr, flush=True)
@@ -125,4 +123,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare()
     main()

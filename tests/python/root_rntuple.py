@@ -5,7 +5,9 @@ Arguments: a file, then names of RNTuples in it. Each gives a dict: description,
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 
 import ROOT
 
@@ -112,8 +114,21 @@ void PrintAll(const char *path, const char *name) {
 """
 
 
-def main(path: str, names: list[str]) -> None:
+def prepare() -> None:
+    """Compiles the program that prints, and prints once, for what this compiles."""
     ROOT.gInterpreter.Declare(CODE)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "some.root")
+        model = ROOT.RNTupleModel.Create()
+        model.MakeField["std::vector<int>"]("x")
+        with ROOT.RNTupleWriter.Recreate(model, "some", path):
+            pass
+        ROOT.PrintAll(path, "some")
+
+
+def main() -> None:
+    """Prints the RNTuples that are named."""
+    path, *names = sys.argv[1:]
     for place, name in enumerate(names):
         print(", " if place else "[", end="", flush=True)
         ROOT.PrintAll(path, name)
@@ -121,4 +136,5 @@ def main(path: str, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    ROOT.gInterpreter.Declare(CODE)
+    main()

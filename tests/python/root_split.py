@@ -43,10 +43,15 @@ def number(leaf: Any, place: int) -> Any:
     return leaf.GetValue(place)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Reads the tree of the files that are named."""
     results = []
     for path in sys.argv[1:]:
         file = ROOT.TFile.Open(path)
         results.append(values(file.Get("T")))
         file.Close()
     json.dump(results, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
+from array import array
 from typing import Any
 
 import ROOT
@@ -89,10 +92,30 @@ def contents(directory: Any) -> dict[str, Any]:
     return found
 
 
-if __name__ == "__main__":
+def prepare() -> None:
+    """Reads a tree, so that what this takes is compiled."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "some.root")
+        file = ROOT.TFile.Open(path, "recreate")
+        tree = ROOT.TTree("tree", "")
+        tree.Branch("x", array("i", [1]), "x/I")
+        tree.Fill()
+        file.Write()
+        file.Close()
+        file = ROOT.TFile.Open(path)
+        contents(file)
+        file.Close()
+
+
+def main() -> None:
+    """Reads the files that are named."""
     results = []
     for path in sys.argv[1:]:
         file = ROOT.TFile.Open(path)
         results.append(contents(file))
         file.Close()
     json.dump(results, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
