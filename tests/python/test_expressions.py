@@ -176,10 +176,13 @@ def test_integers_beyond_int64_are_exact(as_awkward: bool) -> None:
         "u & 9223372036854775808": [2**63, 0, 2**63],
         "where(u > 1, 9223372036854775809, u)": [2**63 + 1, 1, 2**63 + 1],
         "9223372036854775809 if u > 1 else u": [2**63 + 1, 1, 2**63 + 1],
+        "u < 18446744073709551615 + 1": [True, True, True],
+        "u == -1": [False, False, False],
+        "-1 < u <= 5": [False, True, False],
     }.items():
         assert parse(text, {"u"}.__contains__).evaluate({"u": column}.__getitem__).tolist() == expected, text
     with pytest.raises(errors.ExpressionError, match="18446744073709551616 does not fit in 64 bits"):
-        parse("u < 18446744073709551615 + 1", {"u"}.__contains__).evaluate({"u": column}.__getitem__)
+        parse("u & (18446744073709551615 + 1)", {"u"}.__contains__).evaluate({"u": column}.__getitem__)
 
 
 def test_a_number_must_fit_in_64_bits() -> None:

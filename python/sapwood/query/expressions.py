@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -44,6 +45,15 @@ def _beside(value: Any, other: Any) -> Any:
     if not 0 <= value < 2**64:
         raise OverflowError(f"{value} does not fit in 64 bits")
     return np.uint64(value)
+
+
+def _compared(compare: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """Compares values; an integer that the type of the others cannot hold is above or below all of them."""
+    try:
+        return compare(_beside(left, right), _beside(right, left))
+    except OverflowError:
+        beyond = [math.copysign(math.inf, one) if type(one) is int else one for one in (left, right)]
+        return compare(*beyond)
 
 
 def _shift_left(value: Any, bits: Any) -> Any:
@@ -497,7 +507,7 @@ class _Evaluation:
             right = self.of(comparator)
             if is_text(left) != is_text(right):
                 raise TypeError("text can only be compared with text")
-            one = _COMPARE[type(op)](_beside(left, right), _beside(right, left))
+            one = _compared(_COMPARE[type(op)], left, right)
             result = one if result is None else np.logical_and(result, one)
             left = right
         return result
