@@ -145,7 +145,14 @@ def test_projections_keep_their_sizes_and_if_all_are_kept_their_collection(
     assert_read_by_all(path, read(source), *(set(kept) - collections))
 
 
-@pytest.mark.parametrize("options", [{"keep": "Muon_pt"}, {"drop": ["Muon_charge", "*Jet*"]}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"keep": "Muon_pt"},
+        {"drop": ["Muon_charge", "*Jet*"]},
+        {"drop": ["_collection*", "Muon_charge", "*Jet*"]},
+    ],
+)
 def test_a_projection_without_its_collection_gets_values(
     source: Path, tmp_path: Path, options: dict[str, Any]
 ) -> None:
@@ -211,6 +218,14 @@ def test_collections_without_projections_are_kept_when_others_are_dropped(tmp_pa
         read(slim, "Events").to_list()
         == read(path, "Events")[["x", "_collection0", "_collections"]].to_list()
     )
+
+
+def test_a_collection_can_be_dropped_without_its_projections(source: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.root"
+    sapwood.repack(source, path, drop="_collection0")
+    kept = types(path)
+    assert "_collection0" not in kept and {"_collection1", "nMuon", "Muon_pt", "Muon_charge"} <= set(kept)
+    assert_read_by_all(path, read(source), "nMuon", "Muon_pt", "Muon_charge", "Jet_mass")
 
 
 def test_files_are_merged(source: Path, tmp_path: Path) -> None:

@@ -1,43 +1,14 @@
-//! What the fields of an RNTuple are, to choose them and to compare them with those of another one.
+//! What the fields of an RNTuple are, to compare them with those of another one.
 
 use crate::node::Builder;
-use crate::schema::{ExtraTypeInfo, FieldRecord, Role};
+use crate::schema::{ExtraTypeInfo, Role};
 use crate::table::RNTuple;
 use sapwood_table::Table;
 
 /// Fields nested deeper than this come from a damaged file.
 const MOST_DEPTH: usize = 64;
-/// How ROOT's importer names the collections that its projections show.
-const IMPORTED: &str = "_collection";
 
 impl RNTuple {
-    /// Adds to the wanted columns what belongs to them in files of ROOT's importer: the sizes of the collections that
-    /// they show, as trees keep the counters of arrays, and collections all of whose projections are wanted. If only
-    /// some are, these get values of their own.
-    pub fn want_collections(&self, wanted: &mut [bool]) {
-        for column in 0..self.column_count() {
-            let is_imported = self.schema(column).is_some_and(|schema| schema.name.starts_with(IMPORTED));
-            if !is_imported || wanted.get(column) != Some(&false) {
-                continue;
-            }
-            let shows = |other: &usize| {
-                let root = self.field_id(*other).and_then(|id| self.root_of_source(id));
-                root.is_some() && root == self.field_id(column)
-            };
-            let shown: Vec<usize> = (0..self.column_count()).filter(shows).collect();
-            let any = shown.iter().any(|&other| wanted.get(other) == Some(&true));
-            for &count in shown.iter().filter(|&&other| any && self.is_count(other)) {
-                wanted[count] = true;
-            }
-            wanted[column] = any && shown.iter().all(|&other| wanted.get(other) == Some(&true));
-        }
-    }
-
-    fn is_count(&self, column: usize) -> bool {
-        let field = self.field_id(column).and_then(|id| self.schema.fields.get(id));
-        field.is_some_and(FieldRecord::is_count)
-    }
-
     /// What it says about types, other than their fields.
     pub fn type_infos(&self) -> &[ExtraTypeInfo] {
         &self.schema.extra

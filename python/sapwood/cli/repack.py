@@ -107,7 +107,8 @@ def _require_matches(names: list[str], patterns: dict[str, Any], tree: str | Non
     Files that cannot be read are reported later, when it is their turn; such a file may have the branch.
     """
     from ..errors import UsageError
-    from ..writing.repacking import main_tree, unmatched
+    from ..writing.repacking import main_tree
+    from ..writing.selecting import unmatched
 
     missing: set[tuple[str, str]] | None = None
     for name in names:

@@ -15,7 +15,8 @@ from ..opening.single import core_input, open_spec
 from ..options.paths import FileSpec, several_files, single_file
 from ..options.reading import OpenOptions
 from ..query.filters import Filter
-from ..writing.repacking import branches_of, ranges_of
+from ..writing.repacking import ranges_of
+from ..writing.selecting import branches_of
 
 
 class Sources:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from ..display.notebook import notebook_table
 from ..errors import KeyInFileError, UsageError
 from ..errors.core import core_errors
 from ..integrations.edm.processes import metadata_branch
-from ..model.directory import RNTUPLE_CLASSES, TREE_CLASSES, split_cycle
+from ..model.directory import TREE_CLASSES, split_cycle
 from ..model.file import File
 from ..model.tree import Tree
 from ..opening.single import core_input, is_dataset_tree, open_with_file
@@ -22,10 +22,11 @@ from ..options.memory import memory_size
 from ..options.outputs import ROOT, check_output, refuse_inputs
 from ..options.paths import FileSpec, several_files, single_file
 from ..options.reading import OpenOptions, open_options
-from ..query.filters import Filter, patterns_of, text_filter
+from ..query.filters import Filter
 from ..query.reading import passing_entries
 from ..query.steps import entry_range
 from .runs import followed_entries, runs_of
+from .selecting import branches_of
 
 CMS_SETS = ("MetaData", "ParameterSets", "Parentage")
 """Trees of CMS files with provenance of the whole file, which are identical in all files of a job."""
@@ -370,136 +371,6 @@ def main_tree(source: Any, name: str | None, **options: Any) -> Iterator[Tree]:
     """The tree of a file to which options apply, as in :func:`repack`, which is closed at the end."""
     with _open_file(source, open_options(None, None, options, repack)) as file:
         yield _main_tree(file, name, None)[1]
-
-
-def branches_of(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:
-    """Paths of the branches to copy, or None for all."""
-    if keep is None and drop is None:
-        return None
-    require_matches(tree, keep, drop)
-    keeps, drops = text_filter(keep), text_filter(drop)
-    collections = _collections(tree)
-    paths = []
-    for branch in tree.core.branches:
-        names = set(_names(branch.path))
-        hidden = collections[branch.path].hidden if branch.path in collections else set()
-        kept = keeps is None or any(map(keeps, names | hidden))
-        dropped = drops is not None and (any(map(drops, names)) or (hidden and all(map(drops, hidden))))
-        if kept and not dropped:
-            paths.append(branch.path)
-    if tree.classname in RNTUPLE_CLASSES:
-        paths = _fields_of(tree, paths, drops, collections)
-    elif drops is not None:
-        # A branch that loses a sub-branch must not be selected as a whole, only its remaining sub-branches.
-        lost = {branch.path for branch in tree.core.branches} - set(paths)
-        paths = [path for path in paths if not any(other.startswith(f"{path}/") for other in lost)]
-    if not paths:
-        raise UsageError(
-            f"'keep' and 'drop' leave no branch of {tree.location}", hint="'sapwood show' lists the names"
-        )
-    return paths
-
-
-@dataclass(frozen=True)
-class _Collection:
-    """A collection of records in an RNTuple with a projection of its lengths, as ROOT's importer makes it.
-
-    Attributes:
-        shown: the names of members that are also fields, as projections.
-        hidden: the names of the other members.
-    """
-
-    shown: set[str]
-    hidden: set[str]
-
-
-def _collections(tree: Tree) -> dict[str, _Collection]:
-    """The collections of ROOT's importer in an RNTuple, by name."""
-    if tree.classname not in RNTUPLE_CLASSES:
-        return {}
-    counted: dict[int, list[_core.Branch]] = {}
-    for branch in tree.core.branches:
-        if branch.count_branch is not None:
-            counted.setdefault(branch.count_branch, []).append(branch)
-    found = {}
-    for branches in counted.values():
-        names = {branch.name for branch in branches}
-        for branch in branches:
-            form = branch.form if branch.name.startswith("_collection") else None
-            if form is not None and form[0] == "list" and form[1][0] == "record":
-                members = {name for name, _ in form[1][1]}
-                found[branch.path] = _Collection(members & names, members - names)
-    return found
-
-
-def _fields_of(
-    tree: Tree,
-    chosen: Sequence[str],
-    drops: Callable[[str], bool] | None,
-    collections: Mapping[str, _Collection],
-) -> list[str]:
-    """The fields to copy if some are chosen: with the lengths of lists, and without needless collections."""
-    branches = tree.core.branches
-    fields = set(chosen)
-    counters = {branch.count_branch for branch in branches if branch.path in fields}
-    for counter in (branches[place].path for place in counters if place is not None):
-        if drops is None or not drops(counter):
-            fields.add(counter)
-    if drops is not None:
-        # The core adds the collections of which all projections are selected. Of the others, the projections
-        # get values of their own, unless a member would be lost.
-        for path, collection in collections.items():
-            if not collection.hidden and all(name in fields or drops(name) for name in collection.shown):
-                fields.discard(path)
-    return [branch.path for branch in branches if branch.path in fields]
-
-
-def require_matches(tree: Tree, keep: Filter, drop: Filter) -> None:
-    """Refuses names and patterns that match no branch; functions are not tried.
-
-    Raises:
-        UsageError: the error names the pattern; for a part of a branch, also the branch.
-    """
-    for option, pattern in unmatched(tree, keep, drop):
-        whole = _branch_around(tree, pattern)
-        if whole is not None:
-            hint = f"{option} {whole!r}"
-            done = "kept" if option == "keep" else "dropped"
-            message = f"only whole branches are {done}, and {pattern!r} is a part of {whole!r}; {hint}"
-        else:
-            hint = "'sapwood show' lists the names"
-            message = f"{option!r} names no branch of {tree.location}: none matches {pattern!r}; {hint}"
-        raise UsageError(message, hint=hint)
-
-
-def unmatched(tree: Tree, keep: Filter, drop: Filter) -> list[tuple[str, str]]:
-    """The patterns that match no branch, each after ``"keep"`` or ``"drop"``."""
-    given = [(option, text) for option, one in (("keep", keep), ("drop", drop)) for text in patterns_of(one)]
-    if not given:
-        return []
-    names = {name for branch in tree.core.branches for name in _names(branch.path)}
-    hidden = {name for collection in _collections(tree).values() for name in collection.hidden}
-    known = {"keep": names | hidden, "drop": names}
-    return [(option, text) for option, text in given if not _matches(text, known[option])]
-
-
-def _matches(pattern: str, names: set[str]) -> bool:
-    accepts = text_filter(pattern)
-    return pattern in names or (accepts is not None and any(map(accepts, names)))
-
-
-def _branch_around(tree: Tree, name: str) -> str | None:
-    """The path of the branch that holds a member or sub-field, such as ``Muon`` for ``Muon.pt``."""
-    around = [branch.path for branch in tree.core.branches if name.startswith(f"{branch.path}.")]
-    return max(around, key=len) if around and tree.get(name) is not None else None
-
-
-def _names(path: str) -> Iterator[str]:
-    """Iterates over what a pattern is tried on: the path and the name of a branch and of its parents."""
-    parts = path.split("/")
-    for length in range(1, len(parts) + 1):
-        yield "/".join(parts[:length])
-        yield parts[length - 1]
 
 
 def ranges_of(

@@ -97,7 +97,7 @@ impl InputTable {
             .collect()
     }
 
-    /// Which branches or fields are written: those at some paths (default: all), and what they need.
+    /// Which branches or fields are written: those at some paths (default: all), and what branches need.
     ///
     /// # Errors
     /// `Missing` if there is none at a path.
@@ -112,8 +112,6 @@ impl InputTable {
             let message = format!("there is no field '{path}'");
             return Err(Error::new(ErrorKind::Missing, message).url(table.url()));
         }
-        let mut wanted: Vec<bool> = paths.iter().map(|path| asked.iter().any(|one| one == path)).collect();
-        table.want_collections(&mut wanted);
-        Ok(wanted)
+        Ok(paths.iter().map(|path| asked.iter().any(|one| one == path)).collect())
     }
 }

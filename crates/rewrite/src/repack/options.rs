@@ -103,7 +103,8 @@ pub enum OutputFormat {
 pub struct TreeSelection {
     /// Path of the tree.
     pub tree: String,
-    /// Paths of the branches; their sub-branches and count branches are included. Default: all.
+    /// Paths of the branches; their sub-branches and count branches are included. For an RNTuple, names of fields; nothing
+    /// is added to them, and projections without their collection get values of their own. Default: all.
     pub branches: Option<Vec<String>>,
     /// For each input, the ranges of entries, in order. Default: all.
     pub entries: Option<Vec<Vec<Range<u64>>>>,
