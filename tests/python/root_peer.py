@@ -10,6 +10,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -58,7 +59,9 @@ class Server:
         self.script = script
         command = [python, "-W", "ignore", str(script.with_name("root_server.py")), script.stem]
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=_environment())
+        self._process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, env=_environment(), start_new_session=True
+        )
         atexit.register(self.close)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -69,7 +72,7 @@ class Server:
             self._process.stdin.write(json.dumps([arguments, *map(str, paths)]) + "\n")
             self._process.stdin.flush()
             if not select.select([self._process.stdout], [], [], DEADLINE)[0]:
-                self._process.kill()
+                os.killpg(self._process.pid, signal.SIGKILL)  # also the fork
             answer = self._process.stdout.readline()
             assert answer, f"{self.script.name} does not answer"
             out, err = (path.read_text() if path.exists() else "" for path in paths)
@@ -77,7 +80,7 @@ class Server:
 
     def close(self) -> None:
         """Ends the process."""
-        self._process.communicate()
+        self._process.communicate(timeout=DEADLINE)
 
 
 @cache

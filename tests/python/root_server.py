@@ -33,6 +33,7 @@ def main() -> None:
             _, status = os.waitpid(process, 0)
             print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
             continue
+        answers.close()
         for path, number in zip(paths, (1, 2), strict=True):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         sys.argv[:] = [name, *arguments]
