@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import math
-import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,65 +23,10 @@ from ..display.units import counted
 from ..errors import ExpressionError, SapwoodError, did_you_mean, nearest
 from .functions import FUNCTIONS, arguments_of
 from .mistakes import explain
+from .operators import COMBINATIONS, COMPARISONS, beside, combined, compared
 from .reasons import ONLY_COMPARED, is_text, reason_and_hint
 from .text import Text
 
-
-def _power(base: Any, exponent: Any) -> Any:
-    """A power. Integer constants that do not fit into 64 bits become floats: 9**9**9**9 would never end."""
-    if isinstance(base, int) and isinstance(exponent, int):
-        if exponent < 0 or base.bit_length() * exponent <= 64:
-            return base**exponent
-        return float(base) ** exponent
-    return base**exponent
-
-
-def _beside(value: Any, other: Any) -> Any:
-    """A number for a computation with another value: arrays do not take Python's integers beyond int64."""
-    if type(value) is not int or isinstance(other, (int, float)) or -(2**63) <= value < 2**63:
-        return value
-    if not 0 <= value < 2**64:
-        raise OverflowError(f"{value} does not fit in 64 bits")
-    return np.uint64(value)
-
-
-def _compared(compare: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    """Compares values; an integer that the type of the others cannot hold is above or below all of them."""
-    try:
-        return compare(_beside(left, right), _beside(right, left))
-    except OverflowError:
-        beyond = [math.copysign(math.inf, one) if type(one) is int else one for one in (left, right)]
-        return compare(*beyond)
-
-
-def _shift_left(value: Any, bits: Any) -> Any:
-    if isinstance(value, int) and isinstance(bits, int) and value.bit_length() + bits > 64:
-        raise OverflowError(f"{value} << {bits} does not fit in 64 bits")
-    return value << bits
-
-
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: _power,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.LShift: _shift_left,
-    ast.RShift: operator.rshift,
-}
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 _OPERATORS = (
     ast.BinOp,
     ast.UnaryOp,
@@ -276,7 +219,7 @@ def _no_text(function: str, arguments: list[Any]) -> list[Any]:
     checked = arguments[:1] if function == "where" else arguments
     if any(isinstance(argument, str) for argument in checked):
         raise TypeError(ONLY_COMPARED)
-    return [_beside(argument, None) for argument in arguments]
+    return [beside(argument, None) for argument in arguments]
 
 
 def _is_field(node: ast.Attribute, is_name: Callable[[str], bool]) -> bool:
@@ -389,10 +332,10 @@ class _Names:
         wrong: list[ast.AST] = []
         if isinstance(node, ast.Compare):
             self._check_precedence(node)
-        if isinstance(node, ast.BinOp) and type(node.op) not in _BINARY:
+        if isinstance(node, ast.BinOp) and type(node.op) not in COMBINATIONS:
             wrong = [node.op]
         elif isinstance(node, ast.Compare):
-            wrong = [operator for operator in node.ops if type(operator) not in _COMPARE]
+            wrong = [operator for operator in node.ops if type(operator) not in COMPARISONS]
         if wrong:
             shown = _REFUSED_OPERATORS.get(type(wrong[0]), type(wrong[0]).__name__)
             raise self.source.error_at(node, f"uses the operator {shown!r}, which is not allowed")
@@ -442,7 +385,7 @@ class _Evaluation:
             left, right = self.of(node.left), self.of(node.right)
             if is_text(left) or is_text(right):
                 raise TypeError(ONLY_COMPARED)
-            return _BINARY[type(node.op)](_beside(left, right), _beside(right, left))
+            return combined(node.op, left, right)
         if isinstance(node, ast.UnaryOp):
             return self._unary(node)
         if isinstance(node, ast.BoolOp):
@@ -507,7 +450,7 @@ class _Evaluation:
             right = self.of(comparator)
             if is_text(left) != is_text(right):
                 raise TypeError("text can only be compared with text")
-            one = _compared(_COMPARE[type(op)], left, right)
+            one = compared(op, left, right)
             result = one if result is None else np.logical_and(result, one)
             left = right
         return result
