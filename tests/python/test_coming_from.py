@@ -258,7 +258,16 @@ def engines(module: str, theirs: str, name: str) -> Callable[[], None]:
     return check
 
 
+def sub_fields() -> None:
+    with uproot.recreate("new.root") as new:
+        new.mkrntuple("t", {"Muon": ak.Array([[{"pt": 1.0}], []])})
+    ours, theirs = (lib.open("new.root:t") for lib in (sapwood, uproot))
+    assert (ours.keys(), theirs.keys()) == (["Muon"], ["Muon", "Muon.pt"])
+    assert ours.keys(filter_name="Muon.*") == ["Muon.pt"]
+
+
 OTHERWISE = {
+    "`keys()`": sub_fields,
     "`timeout=`": timeouts,
     "`step_size=": steps,
     "expressions": expressions,

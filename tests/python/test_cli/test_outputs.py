@@ -145,7 +145,7 @@ NO_FILE = {
 }
 """Names of parameters that are read, or are no files. 'log' and 'database' name the log of a dataset."""
 SIZES = {("stripe consolidate", "target"), ("bench chain", "target"), ("stripe log", "database")}
-SIZES |= {(name, "format") for name in ("repack", "skim", "merge")}
+SIZES |= {(name, "format") for name in ("repack", "skim", "merge", "stripe export")}
 
 
 def test_every_parameter_that_may_name_an_output_is_listed() -> None:
