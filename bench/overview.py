@@ -42,7 +42,8 @@ SPLIT = {"CMS 2015": "MiniAOD-like, LZMA-4", "ATLAS 2018": "xAOD-like, ZLIB-5"}
 """What the studies compress, by their names in the results."""
 
 PAGES = (
-    "benchmarks/index.md",
+    "benchmarks/local.md",
+    "benchmarks/remote.md",
     "benchmarks/learned.md",
     "benchmarks/links.md",
     "benchmarks/mixing.md",
