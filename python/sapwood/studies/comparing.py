@@ -145,9 +145,12 @@ def _directories(
         classes = ours.get(path), theirs.get(path)
         if None in classes:
             yield Difference(path, "", "missing", None, *classes)
-        elif classes[0] != classes[1]:
+            continue
+        if classes[0] != classes[1]:
             yield Difference(path, "", "class", None, *classes)
-        elif not str(classes[0]).startswith("TDirectory"):
+            if not TREE_CLASSES.issuperset(classes):
+                continue
+        if not str(classes[0]).startswith("TDirectory"):
             try:
                 yield from _compare(path, a[path], b[path], chosen, tolerance, unread)
             except UnsupportedTypeError as error:

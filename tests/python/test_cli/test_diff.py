@@ -165,3 +165,16 @@ def test_a_tree_and_its_rntuple_differ_only_where_their_arrays_do(
     changed = tmp_path / "changed.root"
     sw.repack(tree, changed, cut="event != 3")
     assert sapwood("diff", f"{changed}:Events", pair[1], "--filter", "Muon_pt").code == 1
+
+
+def test_files_in_two_formats_differ_by_class_and_their_values_are_compared(
+    sapwood: Callable[..., Any], first: str, tmp_path: Path
+) -> None:
+    other = str(tmp_path / "ntuple.root")
+    with sw.recreate(other) as file:
+        file.mkrntuple("dir/Events", columns() | {"number": np.arange(N, dtype=np.int32) * 2})
+        file["mass"] = np.histogram([0.5, 1.5, 1.5], bins=3, range=(0, 3))
+    done = sapwood("diff", first, other, "--json")
+    found = [(one["part"], one["kind"], one["entry"]) for one in done.json["differences"]]
+    assert done.code == 1
+    assert found == [("", "class", None), ("nlists", "missing", None), ("number", "value", 1)]
