@@ -52,7 +52,7 @@ servers: .venv/.tools ## install the real servers that the tests need, where tha
 # With the features that all crates need, as they are compiled for the extension and for the tests.
 target/%/sapwood-testkit: $(RUST_SOURCES)
 	@$(CARGO) build $(if $(filter release,$*),--release) --quiet --workspace --bin sapwood-testkit && touch $@
-wheel: .venv/.tools ## a wheel for glibc 2.28 or newer (or ARCHITECTURE=aarch64), and the source distribution, in build/wheels
+wheel: .venv/.tools ## a wheel for Linux, glibc 2.28 or newer (set ARCHITECTURE for x86_64 or aarch64), and an sdist, in build/wheels
 local-wheel: build ## a wheel for systems like this one, for the tests
 wheel local-wheel:
 	@sh scripts/wheel.sh build/wheels $(if $(filter wheel,$@),portable)

@@ -71,9 +71,12 @@ def _exit_code(report: VerifyReport) -> int:
 
 
 def _print(file: FileReport, everything: bool) -> None:
+    from ..report.verifying import baskets_and_pages
+
     if file.ok:
         notes = f", {counted(file.note_count, 'note')}" if file.note_count else ""
-        print_line(f"{file.file}: sound ({human_bytes(file.checked_bytes)}, {file.chunks}{notes})")
+        sizes = f"{human_bytes(file.checked_bytes)}, {baskets_and_pages(file)}"
+        print_line(f"{file.file}: sound ({sizes}{notes})")
     if file.damage_count:
         print_line(f"{file.file}: DAMAGED ({counted(file.damage_count, 'place')})")
     shown = file.findings if everything else file.damage[:_SHOWN]

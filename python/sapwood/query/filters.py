@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -101,6 +101,11 @@ def patterns_of(filter: Filter) -> list[str]:
     return [pattern for part in parts for pattern in patterns_of(part)]
 
 
+def matches(pattern: str, names: Collection[str]) -> bool:
+    """Whether one of the names is this one, or matches the pattern."""
+    return pattern in names or any(map(_pattern(pattern), names))
+
+
 @dataclass(frozen=True)
 class Filters:
     """Selects branches: the filter arguments of :meth:`sapwood.Tree.iteritems`.
@@ -133,8 +138,11 @@ class Filters:
     def for_members(self, branches: Iterable[Branch], skip: int) -> Filters | None:
         """The filters of members of objects: patterns with a dot that match no branch; None without any."""
         dotted = [pattern for pattern in patterns_of(self.name) if "." in pattern]
-        branches = list(branches) if dotted else []
-        unmatched = [name for name in dotted if not any(Filters(name).passing(branches, skip))]
+        if not dotted:
+            return None
+        paths = [(branch.name, branch.path[skip:]) for branch in branches]
+        names = {name for own, path in paths for name in (own, path, f"/{path}")}
+        unmatched = [pattern for pattern in dotted if not matches(pattern, names)]
         return Filters(unmatched, self.typename, self.branch) if unmatched else None
 
 

@@ -137,14 +137,6 @@ class FileReport:
         return self.error is None and self.damage_count == 0
 
     @property
-    def chunks(self) -> str:
-        """The numbers of baskets and pages, in words."""
-        pages = sum(tree.baskets for tree in self.trees if tree.is_rntuple)
-        numbers = {"basket": self.baskets - pages, "page": pages}
-        shown = [counted(number, name) for name, number in numbers.items() if number]
-        return ", ".join(shown) or counted(0, "basket")
-
-    @property
     def damage(self) -> tuple[Finding, ...]:
         """The findings that are damage."""
         return tuple(finding for finding in self.findings if finding.damage)
@@ -317,11 +309,19 @@ def _tree_report(tree: dict[str, Any]) -> TreeReport:
     )
 
 
+def baskets_and_pages(file: FileReport) -> str:
+    """Their numbers, in words."""
+    pages = sum(tree.baskets for tree in file.trees if tree.is_rntuple)
+    numbers = {"basket": file.baskets - pages, "page": pages}
+    shown = [counted(number, name) for name, number in numbers.items() if number]
+    return ", ".join(shown) or counted(0, "basket")
+
+
 def _lines(file: FileReport) -> Iterator[str]:
     if file.error is not None:
         yield f"{file.file}: {file.error}"
     elif file.ok:
-        size = f"{counted(file.checked_bytes, 'byte')}, {file.chunks}"
+        size = f"{counted(file.checked_bytes, 'byte')}, {baskets_and_pages(file)}"
         yield f"{file.file}: undamaged ({size})"
     if file.damage_count:
         yield f"{file.file}: damaged ({counted(file.damage_count, 'finding')})"

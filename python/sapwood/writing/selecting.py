@@ -9,7 +9,7 @@ from .. import _core
 from ..errors import UsageError
 from ..model.directory import RNTUPLE_CLASSES
 from ..model.tree import Tree
-from ..query.filters import Filter, patterns_of, text_filter
+from ..query.filters import Filter, matches, patterns_of, text_filter
 
 
 def branches_of(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:
@@ -126,12 +126,7 @@ def unmatched(tree: Tree, keep: Filter, drop: Filter) -> list[tuple[str, str]]:
     names = {name for branch in tree.core.branches for name in _names(branch.path)}
     hidden = {name for collection in _collections(tree).values() for name in collection.hidden}
     known = {"keep": names | hidden, "drop": names}
-    return [(option, text) for option, text in given if not _matches(text, known[option])]
-
-
-def _matches(pattern: str, names: set[str]) -> bool:
-    accepts = text_filter(pattern)
-    return pattern in names or (accepts is not None and any(map(accepts, names)))
+    return [(option, text) for option, text in given if not matches(text, known[option])]
 
 
 def _branch_around(tree: Tree, name: str) -> str | None:

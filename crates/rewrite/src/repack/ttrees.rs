@@ -75,7 +75,8 @@ struct RefusedFields {
 
 impl RefusedFields {
     fn add(&mut self, name: &str, error: Error) {
-        if !self.names.iter().any(|known| known == name) {
+        // The parts of a field follow each other.
+        if self.names.last().is_none_or(|last| last != name) {
             self.names.push(name.to_owned());
         }
         self.first.get_or_insert(error);
