@@ -152,9 +152,11 @@ def test_large_remote_reads_use_several_connections(far: Callable[..., Running],
     with sapwood.open(f"{link.url}/much.root:t") as tree:
         tree.arrays(["x"], library="np", entry_stop=1 << 20)
         assert link.counts()["connections"] == 1, "8 MB are little"
-        # Connections come up while others carry what was asked for.
-        for _ in range(4):
+        # Connections come up while others carry what was asked for, on a busy machine later.
+        for turn in range(20):
             assert_array_equal(tree.arrays(["x"], library="np")["x"], values)
+            if turn >= 3 and link.counts()["connections"] >= 2:
+                break
         assert 2 <= link.counts()["connections"] <= 4
         assert tree.file.report().retries == 0
     (folder / "much.root").unlink()
