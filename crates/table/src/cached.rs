@@ -139,6 +139,10 @@ impl Table for CachedTable {
     }
 
     /// Keeps the columns. They are read-only, as they will be when they come from the cache.
+    fn uncompress(&self, chunk: &Chunk, stored: &Bytes) -> Result<Bytes> {
+        self.table.uncompress(chunk, stored)
+    }
+
     fn decoded(
         &self,
         selections: &[Selection],

@@ -146,7 +146,9 @@ impl LocalRead<'_> {
                     }
                 }
             }
-            let bytes = |id: ChunkId| held(id).or_else(|| stored(&fetched, id));
+            // What has just been decompressed for the next range serves this one, too.
+            let carried = |id: ChunkId| self.carried.and_then(|(carried, _)| carried.get(id));
+            let bytes = |id: ChunkId| held(id).or_else(|| carried(id)).or_else(|| stored(&fetched, id));
             account.decode(&bytes, |id| !fetched.contains_key(&id), likely)
         };
         pool::compute(self.pool, call, |cancelled| {

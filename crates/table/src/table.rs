@@ -127,8 +127,8 @@ pub trait Table: Any + Debug + Send + Sync {
     }
 }
 
-/// Implements the methods of [`Table`] by those of an inner table, in decorators, except `fetcher`, `plan` and `decoded`:
-/// `forward_table!(self => self.table);`.
+/// Implements the methods of [`Table`] by those of an inner table, in decorators, except `fetcher`, `plan`, `uncompress`
+/// and `decoded`: `forward_table!(self => self.table);`.
 #[macro_export]
 macro_rules! forward_table {
     ($self:ident => $inner:expr) => {
@@ -152,9 +152,6 @@ macro_rules! forward_table {
         }
         fn uncompressed_len(&$self, chunk: &$crate::Chunk, stored: &Bytes) -> Option<usize> {
             $inner.uncompressed_len(chunk, stored)
-        }
-        fn uncompress(&$self, chunk: &$crate::Chunk, stored: &Bytes) -> Result<Bytes> {
-            $inner.uncompress(chunk, stored)
         }
         fn has_checksum(&$self, chunk: &$crate::Chunk) -> bool { $inner.has_checksum(chunk) }
         fn statistics(&$self, column: usize, call: &mut Call<'_>) -> Result<Vec<$crate::EntryStatistics>> {

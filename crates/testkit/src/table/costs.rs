@@ -60,6 +60,24 @@ pub(super) fn chunks_are_fetched_once(subject: &Subject) {
     }
 }
 
+/// A scan in ranges that follow each other, and end inside chunks, decompresses each chunk once for all of them.
+pub(super) fn chunks_are_decompressed_once(subject: &Subject) {
+    for access in Access::all(&*subject.table) {
+        let follow = |steps: &Vec<Range<u64>>| steps.is_sorted_by(|one, next| one.end == next.start);
+        for steps in steps(subject.table.entries()).iter().filter(|steps| follow(steps)) {
+            for column in subject.indices() {
+                let what = format!("{}, {access:?}: column {column} in {steps:?}", subject.name);
+                let table = ProbedTable::new(subject, access);
+                unwrapped(scan(&table, &[column], steps), &what);
+                let all = 0..subject.table.entries();
+                for chunk in unwrapped(table.chunks(&Selection::whole(column), &all), &what) {
+                    assert!(table.decompressions(&chunk) <= 1, "{what}: {chunk:?}");
+                }
+            }
+        }
+    }
+}
+
 /// A loop over a file that has to come from a disk announces the chunks of the window after each that it reads together,
 /// and no others.
 pub(super) fn the_next_window_is_announced(subject: &Subject) {

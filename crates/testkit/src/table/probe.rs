@@ -2,11 +2,13 @@
 
 use super::subject::Subject;
 use bytes::Bytes;
-use sapwood_core::{BoxFuture, ByteRange, Call, Column, Counters, Deadline, Form, Result};
+use sapwood_core::{BoxFuture, Buffer, ByteRange, Call, Column, Counters, Deadline, Form, Result};
 use sapwood_fetch::{Budget, Fetcher};
 use sapwood_source::{CostModel, Identity, Source, forward_source};
-use sapwood_table::{ColumnPlan, FileIndex, Selection, Table, forward_table};
-use std::collections::BTreeMap;
+use sapwood_table::{
+    Chunk, ChunkBytes, ChunkContent, ChunkId, ColumnPlan, FileIndex, Selection, Table, forward_table,
+};
+use std::collections::{BTreeMap, HashMap};
 use std::future::pending;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -93,6 +95,9 @@ pub(super) struct ProbedTable {
     fetchers: Mutex<BTreeMap<FileIndex, Fetcher>>,
     asked: RequestLog,
     announced: RequestLog,
+    /// The chunks that were decompressed, and those that were given to plans as stored: once for each time that a column
+    /// was decoded.
+    stored: Mutex<Vec<(ChunkId, Bytes)>>,
 }
 
 type RequestLog = Arc<Mutex<Vec<(FileIndex, ByteRange)>>>;
@@ -100,8 +105,8 @@ type RequestLog = Arc<Mutex<Vec<(FileIndex, ByteRange)>>>;
 impl ProbedTable {
     pub(super) fn new(subject: &Subject, access: Access) -> Arc<ProbedTable> {
         let table = subject.decorated();
-        let (counters, fetchers, asked, announced) = Default::default();
-        Arc::new(ProbedTable { table, access, counters, fetchers, asked, announced })
+        let (counters, fetchers, asked, announced, stored) = Default::default();
+        Arc::new(ProbedTable { table, access, counters, fetchers, asked, announced, stored })
     }
 
     /// The ranges that were asked of the sources, in order.
@@ -114,6 +119,13 @@ impl ProbedTable {
     /// The ranges that were announced to the sources, in order.
     pub(super) fn announced(&self) -> Vec<(FileIndex, ByteRange)> {
         lock(&self.announced).clone()
+    }
+
+    /// How often this chunk was decompressed.
+    pub(super) fn decompressions(&self, chunk: &Chunk) -> usize {
+        let is_compressed = |stored: &Bytes| self.table.uncompressed_len(chunk, stored).is_some();
+        let stored = lock(&self.stored);
+        stored.iter().filter(|(id, stored)| *id == chunk.id() && is_compressed(stored)).count()
     }
 }
 
@@ -143,7 +155,12 @@ impl Table for ProbedTable {
     }
 
     fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>> {
-        self.table.plan(selection, entries)
+        Ok(Box::new(ProbedPlan { plan: self.table.plan(selection, entries)?, stored: &self.stored }))
+    }
+
+    fn uncompress(&self, chunk: &Chunk, stored: &Bytes) -> Result<Bytes> {
+        lock(&self.stored).push((chunk.id(), stored.clone()));
+        self.table.uncompress(chunk, stored)
     }
 
     fn decoded(
@@ -154,6 +171,62 @@ impl Table for ProbedTable {
         time: Duration,
     ) -> Vec<Column> {
         self.table.decoded(selections, entries, columns, time)
+    }
+}
+
+/// A plan that takes notes of the chunks that it decompresses.
+struct ProbedPlan<'t> {
+    plan: Box<dyn ColumnPlan + 't>,
+    stored: &'t Mutex<Vec<(ChunkId, Bytes)>>,
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl ColumnPlan for ProbedPlan<'_> {
+    fn entries(&self) -> Range<u64> {
+        self.plan.entries()
+    }
+
+    fn chunks(&self) -> &[Chunk] {
+        self.plan.chunks()
+    }
+
+    fn narrow(&self, index: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
+        self.plan.narrow(index)
+    }
+
+    fn can_narrow(&self) -> bool {
+        self.plan.can_narrow()
+    }
+
+    fn decode(
+        &self,
+        chunks: ChunkBytes<'_>,
+        likely: Option<&Arc<Buffer>>,
+        counters: &Counters,
+    ) -> Result<Column> {
+        let given = Mutex::new(HashMap::new());
+        let content = |id: ChunkId| {
+            let content = chunks(id);
+            if let Some(ChunkContent::Stored(bytes)) = &content {
+                lock(&given).insert(id, bytes.clone());
+            }
+            content
+        };
+        let column = self.plan.decode(&content, likely, counters);
+        lock(self.stored).extend(lock(&given).drain());
+        column
+    }
+
+    fn offsets_key(&self) -> Option<usize> {
+        self.plan.offsets_key()
+    }
+
+    fn decodes_whole_chunks(&self) -> bool {
+        self.plan.decodes_whole_chunks()
+    }
+
+    fn counts_bytes(&self) -> bool {
+        self.plan.counts_bytes()
     }
 }
 
