@@ -3,8 +3,7 @@
     python bench/links.py [--only links,losses] [--protocols root,http,s3] [--markdown FILE] [--json FILE]
 
 links: 8 Mbit/s to 10 Gbit/s, round trips of 22 to 240 ms, and windows of 64 kB, 1 MB and 10 MB, which are
-    what one connection may have in flight. sapwood by itself, and over root:// with 1, 2, 4, 8 and 15
-    connections.
+    what one connection may have in flight. sapwood by itself, and with 1, 2, 4, 8 and 15 connections.
 losses: 1 Gbit/s at 100 ms, where one packet of 10⁵, 10⁴ and 10³ is lost.
 
 The servers are real (xrootd, nginx, versitygw), behind an emulated link that models windows and losses: see
@@ -30,6 +29,12 @@ import numpy as np
 import results
 from remote_servers import Server, missing, serve
 
+NUMBER = {
+    "root": ["SAPWOOD_ROOT_CONNECTIONS"],
+    "http": ["SAPWOOD_REQUESTS_IN_FLIGHT", "SAPWOOD_CONNECTIONS_AHEAD"],
+    "s3": ["SAPWOOD_REQUESTS_IN_FLIGHT", "SAPWOOD_CONNECTIONS_AHEAD"],
+}
+"""The variables that fix the number of connections: over HTTP, each request in flight has one."""
 MOST = 16
 FIXED = [1, 2, 4, 8, 15]
 SECONDS, LARGEST, SMALLEST = 4.0, 128e6, 1e6
@@ -101,7 +106,7 @@ def read(server: Server, link: Link, connections: int | None, name: str) -> Reco
     )
     environment = {**os.environ, **server.variables}
     if connections is not None:
-        environment["SAPWOOD_ROOT_CONNECTIONS"] = str(connections)
+        environment |= {variable: str(connections) for variable in NUMBER[server.protocol]}
     with server.far(link.rtt_ms, link.megabits, link.window, link.loss) as far:
         command = [sys.executable, "-c", code, far.url(name)]
         done = subprocess.run(
@@ -223,7 +228,7 @@ def main() -> None:
             with serve(protocol, data) as server:
                 for link in links:
                     begin = time.monotonic()
-                    counts = [*FIXED, None] if protocol == "root" else [None]
+                    counts = [*FIXED, None]
                     records += measure(server, link, counts, options.repeats, data)
                     print(
                         f"{protocol}, {link}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True

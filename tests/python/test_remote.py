@@ -137,6 +137,24 @@ def test_a_deadline_of_one_read(serve: Serve, events_file: Path) -> None:
         assert len(tree["x"].array(library="np", deadline=30)) == 200_000
 
 
+def test_narrow_windows_are_read_over_many_connections(tmp_path: Path) -> None:
+    values = np.random.default_rng(3).random(1 << 20)
+    with sapwood.recreate(tmp_path / "window.root", compression=None) as file:
+        tree = file.mktree("t", {"x": "f8"})
+        for part in np.split(values, 8):
+            tree.extend({"x": part})
+    with (
+        testkit.serving(tmp_path) as server,
+        testkit.proxying(server.url.removeprefix("http://"), "--rtt-ms", "20", "--window", "32768") as link,
+    ):
+        start = time.monotonic()
+        with sapwood.open(f"http://{link.url}/window.root:t") as tree:
+            np.testing.assert_array_equal(tree["x"].array(library="np"), values)
+        # One connection carries 1.6 MB/s.
+        assert time.monotonic() - start < 2.5
+        assert 4 <= link.counts()["connections"] <= 64
+
+
 @pytest.mark.parametrize("call", ["open(url, deadline=60)", "concatenate([url + ':t'] * 9, deadline=60)"])
 def test_ctrl_c_ends_a_wait(silent_server: str, call: str) -> None:
     url = f"http://{silent_server}/events.root"

@@ -11,6 +11,7 @@
 //!   happened at its sources.
 //! - [`WORK`]: what the threads of the process have spent their time on.
 //! - [`printable`]: text of files and servers, safe to show.
+//! - [`RecentBest`]: the best of recent measurements.
 //! - [`random_bytes`]: unique names.
 //! - [`Protocol`], [`redact`]: what URLs mean, and how they are shown.
 
@@ -29,6 +30,7 @@ mod os_error;
 mod printable;
 mod random;
 mod range;
+mod recent;
 mod segments;
 mod server_messages;
 mod statistics;
@@ -52,6 +54,7 @@ pub use os_error::{cannot_read, cannot_write};
 pub use printable::printable;
 pub use random::random_bytes;
 pub use range::ByteRange;
+pub use recent::RecentBest;
 pub use segments::{ParseStep, Segments};
 pub use server_messages::{MessagesTo, ServerMessages};
 pub use statistics::{Extremes, Statistics};

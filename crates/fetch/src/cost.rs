@@ -6,8 +6,8 @@ use crate::Link;
 use sapwood_core::ByteRange;
 use sapwood_source::CostModel;
 
-/// The bandwidth for which a source states its gap, in bytes per second: 1 Gbit/s.
-pub(crate) const NOMINAL: u64 = 125_000_000;
+/// The bandwidth for which a source states its gap, in bytes per second.
+pub(crate) const NOMINAL: u64 = CostModel::NOMINAL_BANDWIDTH;
 
 /// Most unused bytes to read in order to save round trips, for each byte that is wanted.
 const MOST_IN_VAIN: u64 = 4;

@@ -3,6 +3,7 @@
 //! The requests that are sent anyway are measured, per server and for the whole process, so that the next
 //! file on that server starts with known figures.
 
+use sapwood_core::RecentBest;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,9 +17,6 @@ const ENOUGH: u64 = 256 << 10;
 
 /// How long the transfers last from which the bandwidth is taken, while the link is never idle.
 const PERIOD: Duration = Duration::from_secs(1);
-
-/// The best measurement counts for at least this long, and at most for twice as long.
-const AGE: Duration = Duration::from_secs(30);
 
 /// The measured link to a server; initially unknown.
 ///
@@ -51,8 +49,8 @@ pub(crate) struct Meter(Mutex<MeterState>);
 
 #[derive(Debug, Default)]
 struct MeterState {
-    round_trip: Best<Duration>,
-    bandwidth: Best<u64>,
+    round_trip: RecentBest<Duration>,
+    bandwidth: RecentBest<u64>,
     in_flight: usize,
     busy: Option<Busy>,
 }
@@ -170,32 +168,6 @@ impl MeterState {
     }
 }
 
-/// The best recent measurement.
-#[derive(Debug, Default)]
-struct Best<T> {
-    now: Option<T>,
-    before: Option<T>,
-    since: Option<Instant>,
-}
-
-impl<T: Copy> Best<T> {
-    fn add(&mut self, value: T, better: fn(T, T) -> T, at: Instant) {
-        let age = self.since.map(|since| at.saturating_duration_since(since));
-        if age.is_none_or(|age| age > AGE) {
-            self.before = self.now.take().filter(|_| age.is_some_and(|age| age <= 2 * AGE));
-            self.since = Some(at);
-        }
-        self.now = Some(self.now.map_or(value, |best| better(best, value)));
-    }
-
-    fn get(&self, better: fn(T, T) -> T) -> Option<T> {
-        match (self.now, self.before) {
-            (Some(now), Some(before)) => Some(better(now, before)),
-            (now, before) => now.or(before),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,18 +229,6 @@ mod tests {
         let (meter, begin) = (Arc::new(Meter::default()), Instant::now());
         drop(Arc::clone(&meter).asked(begin));
         assert_eq!((meter.link(), meter.lock().in_flight), (Link::default(), 0));
-    }
-
-    #[test]
-    fn old_measurements_expire() {
-        let (mut best, begin) = (Best::default(), Instant::now());
-        best.add(9, u64::max, begin);
-        best.add(5, u64::max, begin + AGE * 3 / 2);
-        assert_eq!(best.get(u64::max), Some(9));
-        best.add(6, u64::max, begin + AGE * 3);
-        assert_eq!(best.get(u64::max), Some(6));
-        best.add(1, u64::max, begin + AGE * 9);
-        assert_eq!(best.get(u64::max), Some(1));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostModel {
     /// Largest gap in bytes between two wanted ranges that is cheaper to read than to skip. For network sources, this
-    /// is for a link of 1 Gbit/s: the planner scales it to the measured bandwidth.
+    /// is for a link of the [nominal bandwidth](CostModel::NOMINAL_BANDWIDTH): the planner scales it to that measured.
     pub gap: u64,
     /// Most bytes in one request.
     pub largest_request: u64,
@@ -21,6 +21,9 @@ pub struct CostModel {
 }
 
 impl CostModel {
+    /// Bytes per second of a link for which network sources state what is cheaper: 1 Gbit/s.
+    pub const NOMINAL_BANDWIDTH: u64 = 125_000_000;
+
     /// Bytes that are in memory already.
     pub const MEMORY: CostModel = CostModel {
         gap: 0,

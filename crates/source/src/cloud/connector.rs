@@ -88,8 +88,8 @@ impl HttpConnector for Connector {
 #[async_trait]
 impl HttpService for Connector {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let client =
-            client::shared(&self.0).map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+        let client = client::shared(&self.0, request.uri().scheme_str().unwrap_or_default())
+            .map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
         let (method, uri, body) = (request.method().clone(), request.uri().to_string(), request.body());
         let ends_upload =
             method == Method::POST && request.uri().query().is_some_and(|q| q.contains("uploadId="));

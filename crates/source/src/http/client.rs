@@ -1,7 +1,8 @@
 //! The connection pool of the process, and its TLS.
 
 use reqwest::Client;
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use rustls::client::WantsClientCert;
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, crypto::ring};
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_credentials::Environment;
 use sapwood_credentials::x509::Trust;
@@ -21,33 +22,47 @@ const NEAR_CONNECTIONS: usize = 64;
 /// a wait for another one, so the best number grows with the square root of the round trip.
 const FAR: Duration = Duration::from_millis(80);
 
-/// The client of this process.
-static CLIENT: Mutex<Option<Pool>> = Mutex::new(None);
+/// The clients of this process.
+static CLIENTS: Mutex<Option<Clients>> = Mutex::new(None);
 
-struct Pool {
-    /// The process that made it: after a fork, the connections belong to the parent.
+struct Clients {
+    /// The process that made them: after a fork, the connections belong to the parent.
     process: u32,
-    /// The inputs of its TLS: a new proxy needs new connections.
-    trust: Trust,
-    client: Client,
+    /// Without authorities, which take as long to read as opening a file nearby.
+    plain: Option<Client>,
+    /// With the inputs of its TLS: a new proxy certificate needs new connections.
+    secure: Option<(Trust, Client)>,
 }
 
-/// The client that all files share, and with it their connections.
-pub(crate) fn shared(environment: &Environment) -> Result<Client> {
-    let (process, trust) = (std::process::id(), Trust::of(environment));
-    let mut pool = CLIENT.lock().unwrap_or_else(PoisonError::into_inner);
-    match &*pool {
-        Some(pool) if pool.process == process && pool.trust == trust => Ok(pool.client.clone()),
-        _ => {
-            let client = build(&tls(&trust)?)?;
-            let old = pool.replace(Pool { process, trust, client: client.clone() });
-            if let Some(of_parent) = old.filter(|old| old.process != process) {
-                // Dropping it would call a runtime that has no threads in this process.
-                std::mem::forget(of_parent);
-            }
-            Ok(client)
-        }
+/// The client for URLs of a scheme, which all files share, and with it their connections.
+pub(crate) fn shared(environment: &Environment, scheme: &str) -> Result<Client> {
+    let process = std::process::id();
+    let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if clients.as_ref().is_some_and(|clients| clients.process != process) {
+        // Dropping them would call a runtime that has no threads in this process.
+        std::mem::forget(clients.take());
     }
+    let Clients { plain, secure, .. } =
+        clients.get_or_insert_with(|| Clients { process, plain: None, secure: None });
+    if scheme == "http" && !is_proxy_secure() {
+        let client = match plain.take() {
+            Some(client) => client,
+            None => build(&with_authorities(RootCertStore::empty())?.with_no_client_auth())?,
+        };
+        return Ok(plain.insert(client).clone());
+    }
+    let trust = Trust::of(environment);
+    let client = match secure.take().filter(|(of, _)| *of == trust) {
+        Some((_, client)) => client,
+        None => build(&tls(&trust)?)?,
+    };
+    Ok(secure.insert((trust, client)).1.clone())
+}
+
+/// Whether `http://` URLs are requested through a server that is spoken to with TLS.
+fn is_proxy_secure() -> bool {
+    let proxies = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
+    proxies.iter().filter_map(std::env::var_os).any(|url| url.as_encoded_bytes().starts_with(b"https:"))
 }
 
 /// Most connections of one file to an object store: at most half of the files that the process may open.
@@ -93,11 +108,14 @@ fn build(tls: &ClientConfig) -> Result<Client> {
 
 /// The TLS configuration: trusted authorities, and the certificate to show.
 pub(crate) fn tls(trust: &Trust) -> Result<ClientConfig> {
+    Ok(with_authorities(roots(trust))?.with_client_cert_resolver(trust.resolver()))
+}
+
+fn with_authorities(roots: RootCertStore) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>> {
     Ok(ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::new(ErrorKind::Io, format!("TLS cannot be set up: {error}")))?
-        .with_root_certificates(roots(trust))
-        .with_client_cert_resolver(trust.resolver()))
+        .with_root_certificates(roots))
 }
 
 /// The certificate authorities that the machine trusts (`SSL_CERT_FILE` and `SSL_CERT_DIR` are honored), or

@@ -117,7 +117,7 @@ impl Exchange {
     ) -> Option<impl Future<Output = ()> + Send + use<>> {
         let SignedRequest { url, headers, .. } =
             self.access.sign(&message.method, url, &message.headers).await.ok()?;
-        let client = client::shared(self.access.environment()).ok()?;
+        let client = client::shared(self.access.environment(), url.scheme()).ok()?;
         let asked = url.to_string();
         let request = client.request(message.method.clone(), url).headers(headers);
         self.accounting.request(message.ranges);
@@ -140,8 +140,8 @@ impl Exchange {
     }
 
     async fn dispatch(&self, signed: SignedRequest, message: &Message) -> Result<Response, Failure> {
-        let client = client::shared(self.access.environment()).map_err(Failure::Fatal)?;
         let SignedRequest { url, headers, .. } = signed;
+        let client = client::shared(self.access.environment(), url.scheme()).map_err(Failure::Fatal)?;
         let request = client
             .request(message.method.clone(), url.clone())
             .headers(headers)

@@ -16,7 +16,7 @@ use sapwood_core::{ByteRange, Deadline};
 use sapwood_credentials::Access;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 /// Bytes that the lines around one part of a multipart body may take.
@@ -232,7 +232,9 @@ impl Remote {
                         broken: None,
                     }));
                 }
+                let begin = Instant::now();
                 let (body, broken) = self.exchange.body(response, most).await?;
+                self.server().learn_rate(body.len(), begin.elapsed());
                 let parts = answer::parts(body, content_range);
                 Ok(HttpAnswer::Parts(PartialAnswer { parts, validators, broken }))
             }

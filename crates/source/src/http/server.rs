@@ -1,10 +1,12 @@
 //! What the process remembers about each server, so that it never asks twice for what a server cannot do.
 
+use super::limits::LARGEST_REQUEST;
 use reqwest::Url;
+use sapwood_core::RecentBest;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -21,6 +23,19 @@ const LEAST_HEADER_BYTES: usize = 64;
 
 /// Unused connections are kept for longer than this.
 const SPARES_LAST: Duration = Duration::from_secs(60);
+
+/// Round trip from which on windows and losses limit a connection.
+const FAR: Duration = Duration::from_millis(5);
+
+/// Round trips that a request may take on one connection, which rests for one of them before the next request. The round
+/// trip that is known is a lower bound.
+const ROUND_TRIPS: u32 = 16;
+
+/// The smallest request: the work for smaller ones would cost more than they gain.
+const SMALLEST_REQUEST: u64 = 256 << 10;
+
+/// Fewer bytes do not measure the rate of a connection: the first of them arrive together with the headers.
+const MEASURING_BYTES: usize = 128 << 10;
 
 static SERVERS: Mutex<Option<HashMap<String, Arc<Server>>>> = Mutex::new(None);
 
@@ -43,6 +58,8 @@ pub(super) struct Server {
     suffix: AtomicBool,
     /// The shortest measured, in microseconds; 0 if none was.
     round_trip: AtomicU64,
+    /// Bytes per second of one answer.
+    rate: Mutex<RecentBest<u64>>,
     /// The connections that were last made ahead of need.
     spares: Mutex<Option<Spares>>,
 }
@@ -85,6 +102,7 @@ impl Server {
             doubted: AtomicBool::new(false),
             suffix: AtomicBool::new(true),
             round_trip: AtomicU64::new(0),
+            rate: Mutex::default(),
             spares: Mutex::new(None),
         }
     }
@@ -119,6 +137,19 @@ impl Server {
         Duration::from_micros(self.round_trip.load(Ordering::Relaxed))
     }
 
+    /// Bytes of a request that one connection answers within a few round trips. Larger requests would leave the other
+    /// connections without work where each carries little, because of its window or lost packets.
+    pub(super) fn request_bytes(&self) -> u64 {
+        let (round_trip, rate) = (self.round_trip(), self.rate().get(u64::max));
+        let Some(rate) = rate.filter(|_| round_trip >= FAR) else { return LARGEST_REQUEST };
+        let bytes = u128::from(rate) * (round_trip * ROUND_TRIPS).as_micros() / 1_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX).clamp(SMALLEST_REQUEST, LARGEST_REQUEST)
+    }
+
+    fn rate(&self) -> MutexGuard<'_, RecentBest<u64>> {
+        self.rate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What makes connections ahead of need, if now is the time; then not again for a minute.
     pub(super) fn wants_spares(&self) -> Option<Arc<SpareMaker>> {
         let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
@@ -148,6 +179,14 @@ impl Server {
         let shorter = |known| if known == 0 { Some(time) } else { Some(time.min(known)) };
         // It never fails: the closure always has an answer.
         let _ = self.round_trip.fetch_update(Ordering::Relaxed, Ordering::Relaxed, shorter);
+    }
+
+    /// The body of an answer, of so many bytes, arrived in this time.
+    pub(super) fn learn_rate(&self, bytes: usize, time: Duration) {
+        if bytes >= MEASURING_BYTES {
+            let rate = bytes as u128 * 1_000_000 / time.as_micros().max(1);
+            self.rate().add(u64::try_from(rate).unwrap_or(u64::MAX), u64::max, Instant::now());
+        }
     }
 
     /// The server answers one range only.
@@ -221,6 +260,24 @@ mod tests {
             server.learn_round_trip(Duration::from_millis(millis));
         }
         assert_eq!(server.round_trip(), Duration::from_millis(80));
+    }
+
+    #[test]
+    fn requests_are_as_large_as_a_connection_carries_in_a_few_round_trips() {
+        let server = Server::new();
+        server.learn_round_trip(Duration::from_millis(100));
+        assert_eq!(server.request_bytes(), LARGEST_REQUEST);
+        server.learn_rate(1000, Duration::from_secs(1));
+        assert_eq!(server.request_bytes(), LARGEST_REQUEST, "1 kB measures nothing");
+        // 64 kB in each round trip.
+        server.learn_rate(640_000, Duration::from_secs(1));
+        assert_eq!(server.request_bytes(), 1_024_000);
+        server.learn_rate(1_000_000, Duration::from_secs(100));
+        assert_eq!(server.request_bytes(), 1_024_000, "the best one counts");
+        server.learn_rate(12_500_000, Duration::from_millis(100));
+        assert_eq!(server.request_bytes(), LARGEST_REQUEST);
+        server.learn_round_trip(Duration::from_millis(1));
+        assert_eq!(server.request_bytes(), LARGEST_REQUEST);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A source over an object on an HTTP server.
 
 use super::answer::Validators;
-use super::limits::{CONCURRENCY, CONCURRENCY_OF_SINGLE_RANGES, GAP, GAP_OF_SINGLE_RANGES, LARGEST_REQUEST};
+use super::limits::{CONCURRENCY, CONCURRENCY_OF_SINGLE_RANGES, GAP, GAP_OF_SINGLE_RANGES};
 use super::reading::{Version, read};
 use super::remote::Remote;
 use super::{checksums, client};
@@ -34,7 +34,7 @@ impl Source for HttpSource {
         let single = ranges_per_request == 1;
         CostModel {
             gap: if single { GAP_OF_SINGLE_RANGES } else { GAP },
-            largest_request: LARGEST_REQUEST,
+            largest_request: server.request_bytes(),
             ranges_per_request,
             concurrency: match (single, self.remote.concurrency) {
                 (false, _) => CONCURRENCY,

@@ -1,10 +1,11 @@
 //! How many connections a file needs, judged by the bytes per second with fewer of them.
 
+use crate::CostModel;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many to try first.
+/// As many beside each other are worthwhile even where the first one is fast.
 const FEW: usize = 3;
 
 /// The share of a proportional gain that further connections must give, for still more to be tried.
@@ -61,7 +62,8 @@ pub(super) struct ConnectionNeed {
     measured: Option<Arrivals>,
     /// The rate with fewer connections, and how many these were.
     earlier: Option<(usize, f64)>,
-    settled: Option<Instant>,
+    /// How many connections pay, and since when that is known.
+    settled: Option<(usize, Instant)>,
 }
 
 impl ConnectionNeed {
@@ -78,10 +80,14 @@ impl ConnectionNeed {
         self.earlier = Some((1, rate));
     }
 
-    /// Further connections would gain nothing, as far as those that there are show.
-    pub(super) fn settle(&mut self, now: Instant) {
+    /// The first connection is fast: a few are enough.
+    pub(super) fn know_fast(&mut self, now: Instant) {
+        self.settle(FEW, now);
+    }
+
+    fn settle(&mut self, connections: usize, now: Instant) {
         // With others than were measured before, the gain is not known.
-        (self.settled, self.earlier) = (Some(now), None);
+        (self.settled, self.earlier) = (Some((connections, now)), None);
     }
 
     /// Begins to measure: the connections become busy, or others. The first bytes arrive after a round trip.
@@ -97,21 +103,29 @@ impl ConnectionNeed {
         }
     }
 
-    /// Whether the number of connections is found.
-    pub(super) fn is_settled(&self, now: Instant) -> bool {
-        self.settled.is_some_and(|since| now - since < VALID)
+    /// How many connections pay, if that is known.
+    pub(super) fn settled(&self, now: Instant) -> Option<usize> {
+        self.settled.filter(|(_, since)| now - *since < VALID).map(|(connections, _)| connections)
     }
 
-    /// The number of connections to have, where `open` ones are busy and reads wait for them. Beside one connection, others
-    /// are opened at once: while they come up, its rate shows. Until it does, there are no more.
-    pub(super) fn wanted(&mut self, open: usize, round_trip: Duration, now: Instant) -> usize {
-        if self.is_settled(now) {
-            return open;
-        }
+    /// How many connections fill a link of 1 Gbit/s, if each carries so many bytes in a round trip.
+    pub(super) fn at_first(window: f64, round_trip: Duration) -> usize {
+        let in_flight = CostModel::NOMINAL_BANDWIDTH as f64 * round_trip.as_secs_f64();
+        ((in_flight / window).ceil() as usize).clamp(FEW, Self::MOST)
+    }
+
+    /// Whether this many connections are more than are opened in any case.
+    pub(super) fn are_many(connections: usize) -> bool {
+        connections > FEW
+    }
+
+    /// The number of connections to have, where `open` ones are busy and reads wait for them. The first one carries
+    /// `window` bytes in a round trip.
+    pub(super) fn wanted(&mut self, open: usize, window: f64, round_trip: Duration, now: Instant) -> usize {
         if open == 1 {
-            return FEW;
+            return Self::at_first(window, round_trip);
         }
-        if self.is_new() {
+        if self.settled(now).is_some() || self.is_new() {
             return open;
         }
         let Some(arrivals) = &self.measured else { return open };
@@ -120,15 +134,15 @@ impl ConnectionNeed {
             return open;
         }
         let rate = arrivals.bytes as f64 / time.as_secs_f64();
-        let earlier = self.earlier.replace((open, rate));
-        let pays = earlier.is_none_or(|(fewer, slower)| {
-            let proportional = open as f64 / fewer as f64 - 1.0;
-            rate >= slower * (1.0 + WORTHWHILE * proportional)
-        });
+        let Some((fewer, slower)) = self.earlier.replace((open, rate)) else { return Self::MOST };
+        let proportional = open as f64 / fewer as f64 - 1.0;
+        let pays = rate >= slower * (1.0 + WORTHWHILE * proportional);
         if pays && open < Self::MOST {
             return Self::MOST;
         }
-        self.settle(now);
+        // What all of them give, in connections such as the fewer ones were.
+        let enough = (fewer as f64 * rate / slower).round() as usize;
+        self.settle(if pays { open } else { enough.clamp(FEW, open) }, now);
         open
     }
 }
@@ -139,10 +153,11 @@ mod tests {
 
     const TRIP: Duration = Duration::from_millis(100);
 
-    /// The number of connections that a link leads to, on which each carries `each` bytes per second, and all together no
-    /// more than `link`.
-    fn connections(each: f64, link: f64) -> usize {
+    /// The numbers of connections that a link leads to, now and for later files, on which each carries `each` bytes per
+    /// second, and all together no more than `link`.
+    fn connections(each: f64, link: f64) -> (usize, usize) {
         let (mut need, mut open, mut now) = (ConnectionNeed::default(), 1, Instant::now());
+        let window = each.min(link) * TRIP.as_secs_f64();
         for _ in 0..20 {
             need.restart(TRIP, now);
             now += TRIP + Duration::from_secs(2);
@@ -152,26 +167,30 @@ mod tests {
             if open > 1 && need.is_new() {
                 need.know_one(each.min(link));
             }
-            open = need.wanted(open, TRIP, now);
+            open = need.wanted(open, window, TRIP, now);
         }
-        open
+        (open, need.settled(now).unwrap())
     }
 
     #[test]
     fn as_many_as_gain() {
-        // 64 kB in each round trip, on 1 Gbit/s and on 6 Mbit/s.
-        assert_eq!(connections(640e3, 125e6), 16);
-        assert_eq!(connections(640e3, 0.75e6), FEW);
-        // A window that fills the link.
-        assert_eq!(connections(100e6, 12.5e6), FEW);
+        // 64 kB in each round trip, on 1 Gbit/s, 50 Mbit/s and 6 Mbit/s.
+        assert_eq!(connections(640e3, 125e6), (16, 16));
+        assert_eq!(connections(640e3, 6.25e6), (16, 16));
+        assert_eq!(connections(640e3, 0.75e6), (16, FEW));
+        // 2 MB: seven fill the link.
+        assert_eq!(connections(20e6, 125e6), (16, 7));
+        // A window that fills the link, of 1 Gbit/s and of 100 Mbit/s.
+        assert_eq!(connections(125e6, 125e6), (FEW, FEW));
+        assert_eq!(connections(125e6, 12.5e6), (10, FEW));
     }
 
     #[test]
     fn what_is_known_is_found_out_again_after_a_minute() {
         let (mut need, begin) = (ConnectionNeed::default(), Instant::now());
-        need.settled = Some(begin);
-        assert!(need.is_settled(begin + VALID / 2));
-        assert!(!need.is_settled(begin + 2 * VALID));
+        need.know_fast(begin);
+        assert_eq!(need.settled(begin + VALID / 2), Some(FEW));
+        assert_eq!(need.settled(begin + 2 * VALID), None);
     }
 
     #[test]
@@ -182,7 +201,7 @@ mod tests {
         for _ in 0..BATCHES * FEW {
             need.arrived(100 << 20, begin + 2 * TRIP);
         }
-        assert_eq!(need.wanted(FEW, TRIP, begin + 2 * TRIP), FEW);
-        assert_eq!(need.wanted(FEW, TRIP, begin + 4 * TRIP), ConnectionNeed::MOST);
+        assert_eq!(need.wanted(FEW, 1e5, TRIP, begin + 2 * TRIP), FEW);
+        assert_eq!(need.wanted(FEW, 1e5, TRIP, begin + 4 * TRIP), ConnectionNeed::MOST);
     }
 }

@@ -72,6 +72,7 @@ impl Reading {
     ) -> Result<Result<(), Status>> {
         let mut left = VecDeque::from(std::mem::take(&mut self.missing));
         let mut wanted: u64 = left.iter().map(|piece| piece.range.len).sum();
+        let _begun = streams.begin(wanted);
         let (mut in_flight, mut waits, mut failure) = (FuturesUnordered::new(), Vec::new(), None);
         let buffer = &self.buffer;
         loop {

@@ -11,7 +11,7 @@ use super::need::{ConnectionNeed, KnownServer};
 use super::remote::{Connection, Remote};
 use crate::environment;
 use sapwood_core::{Deadline, Result};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -19,16 +19,34 @@ use tokio::sync::Notify;
 /// Most bytes in flight on a connection that may be slow.
 const MUCH: u64 = 32 << 20;
 
+/// The same at the least, until it is known how much it carries: once others come up, they find something to do.
+const LITTLE: u64 = 4 << 20;
+
 /// The same on a fast connection, once no others will come up: a read that has all its bytes in flight waits once, while
 /// bytes that are requested as others arrive wait again.
 const MUCH_IF_FAST: u64 = 128 << 20;
 
+/// Reads of fewer bytes are not worth a further connection,
+const WORTH_A_CONNECTION: u64 = 16 << 20;
+
+/// unless they take longer than this many round trips.
+const LONG: f64 = 16.0;
+
 /// Most bytes of one batch, while others may come up.
 const BATCH: u64 = 8 << 20;
 
-/// The first batch behind others on a connection of which nothing is known: small ones soon show how fast it is. A later
+/// The first batch behind others on a connection of which little is known: small ones soon show how fast it is. A later
 /// one takes a quarter of the bytes before it.
 const FIRST_BATCH: u64 = 1 << 20;
+
+/// The first batch, in windows, as far as these are known.
+const FIRST_WINDOWS: f64 = 2.0;
+
+/// Fewer bytes show nothing if they arrive within two round trips.
+const EVIDENCE: u64 = 512 << 10;
+
+/// The shortest time, in round trips, that a transfer is taken to last: shorter ones cannot be told from none.
+const SHORTEST_TRANSFER: f64 = 0.05;
 
 /// The smallest batch: the requests for smaller ones would cost more than they gain.
 const SMALLEST_BATCH: u64 = 128 << 10;
@@ -72,6 +90,20 @@ pub(super) struct Streams {
     pool: Mutex<ConnectionPool>,
     /// A batch has arrived, or a connection has come up.
     changed: Notify,
+    /// Bytes of all reads that have begun and not ended.
+    reading: AtomicU64,
+}
+
+/// The bytes of a read, until it is dropped.
+pub(super) struct BegunRead<'a> {
+    streams: &'a Streams,
+    bytes: u64,
+}
+
+impl Drop for BegunRead<'_> {
+    fn drop(&mut self) {
+        self.streams.reading.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -105,7 +137,8 @@ struct Lane {
 /// The bytes that a connection carries in a round trip.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Window {
-    Unknown,
+    /// Too little has arrived to tell; it would be this many if that were all.
+    Unknown(f64),
     /// So few that the connection is slow.
     Small(f64),
     Large,
@@ -119,7 +152,16 @@ impl Window {
         match bytes as f64 / trips.max(1.0) {
             window if window >= LARGE_WINDOW => Window::Large,
             window if trips >= 2.0 => Window::Small(window),
-            _ => Window::Unknown,
+            _ if bytes < EVIDENCE => Window::Unknown(f64::INFINITY),
+            _ => Window::Unknown(bytes as f64 / trips.max(SHORTEST_TRANSFER)),
+        }
+    }
+
+    /// Its bytes, as far as they are known; infinitely many if they are no limit.
+    fn bytes(self) -> f64 {
+        match self {
+            Window::Unknown(bytes) | Window::Small(bytes) => bytes,
+            Window::Large => f64::INFINITY,
         }
     }
 
@@ -127,7 +169,7 @@ impl Window {
     fn small(self) -> Option<f64> {
         match self {
             Window::Small(bytes) => Some(bytes),
-            Window::Unknown | Window::Large => None,
+            Window::Unknown(_) | Window::Large => None,
         }
     }
 }
@@ -155,16 +197,18 @@ impl Batch<'_> {
     pub(super) fn arrived(&self) {
         let (now, mut pool) = (Instant::now(), self.streams.lock());
         pool.need.arrived(self.bytes, now);
-        if let Some(lane) = pool.lane(&self.connection) {
-            lane.busy.1 += self.bytes;
-            let (round_trip, time) = (self.connection.round_trip, now - lane.busy.0);
-            let window = Window::measured(lane.busy.1, time, round_trip);
-            if window != Window::Unknown {
-                lane.window = window;
-                if time > RECENT * round_trip {
-                    lane.busy = (now, 0);
-                }
+        let Some(lane) = pool.lane(&self.connection) else { return };
+        lane.busy.1 += self.bytes;
+        let (round_trip, time) = (self.connection.round_trip, now - lane.busy.0);
+        let window = Window::measured(lane.busy.1, time, round_trip);
+        if !matches!(window, Window::Unknown(_)) {
+            lane.window = window;
+            if time > RECENT * round_trip {
+                lane.busy = (now, 0);
             }
+        }
+        if window == Window::Large {
+            pool.judge_first(now);
         }
     }
 }
@@ -172,7 +216,7 @@ impl Batch<'_> {
 impl Lane {
     fn new(connection: &Arc<Connection>) -> Lane {
         let busy = (Instant::now(), 0);
-        let window = Window::Unknown;
+        let window = Window::Unknown(f64::INFINITY);
         Lane { connection: Arc::clone(connection), in_flight: 0, requested: 0, busy, window, is_full: false }
     }
 
@@ -184,8 +228,12 @@ impl Lane {
                 let most = ((WINDOWS * window) as u64).max(2 * SMALLEST_BATCH);
                 (most, (window as u64).max(SMALLEST_BATCH))
             }
-            Window::Unknown if self.in_flight > 0 => (MUCH, (self.requested / 4).clamp(FIRST_BATCH, BATCH)),
-            Window::Unknown | Window::Large => (MUCH, BATCH),
+            Window::Unknown(window) => {
+                let first = (FIRST_WINDOWS * window) as u64;
+                let batch = if self.in_flight > 0 { self.requested / 4 } else { first };
+                (((WINDOWS * window) as u64).clamp(LITTLE, MUCH), batch.clamp(FIRST_BATCH, BATCH))
+            }
+            Window::Large => (MUCH, BATCH),
         }
     }
 }
@@ -201,7 +249,7 @@ impl ConnectionPool {
             let round_trip = self.lanes.first().map(|first| first.connection.round_trip);
             self.need.restart(round_trip.unwrap_or_default(), now);
         }
-        let is_fast = self.is_first_fast && self.need.is_settled(now);
+        let is_fast = self.is_first_fast && self.lanes.len() > 1 && self.need.settled(now).is_some();
         for lane in &mut self.lanes {
             lane.is_full &= lane.in_flight > lane.limits(is_fast).0 / 2;
         }
@@ -220,6 +268,15 @@ impl ConnectionPool {
         Some((Arc::clone(&lane.connection), bytes))
     }
 
+    /// Whether reads of so many bytes are worth further connections. How many, the window of the first one tells: they
+    /// wait for that, unless it already seems to be narrow.
+    fn is_much(&self, bytes: u64) -> bool {
+        let Some(Lane { connection, window, .. }) = self.lanes.first() else { return false };
+        let at_first = ConnectionNeed::at_first(window.bytes(), connection.round_trip);
+        let is_known = !matches!(window, Window::Unknown(_)) || ConnectionNeed::are_many(at_first);
+        is_known && bytes > WORTH_A_CONNECTION.min((LONG * window.bytes()) as u64)
+    }
+
     /// The smallest window, if some are small.
     fn slowest(&self) -> Option<f64> {
         self.lanes.iter().filter_map(|lane| lane.window.small()).reduce(f64::min)
@@ -229,11 +286,11 @@ impl ConnectionPool {
     fn judge_first(&mut self, now: Instant) {
         let Some(first) = self.lanes.first().filter(|_| self.need.is_new()) else { return };
         match first.window {
-            Window::Unknown => {}
+            Window::Unknown(_) => {}
             Window::Small(bytes) => self.need.know_one(bytes / first.connection.round_trip.as_secs_f64()),
             Window::Large => {
                 self.is_first_fast = true;
-                self.need.settle(now);
+                self.need.know_fast(now);
             }
         }
     }
@@ -246,6 +303,12 @@ impl Streams {
         let measured = Window::measured(bytes, time, first.round_trip);
         let window = measured.small().or_else(known).map_or(measured, Window::Small);
         self.lock().lanes = vec![Lane { window, ..Lane::new(first) }];
+    }
+
+    /// A read of so many bytes begins.
+    pub(super) fn begin(&self, bytes: u64) -> BegunRead<'_> {
+        self.reading.fetch_add(bytes, Ordering::Relaxed);
+        BegunRead { streams: self, bytes }
     }
 
     /// Waits until a connection can take some of the wanted bytes. `first` is the open file, at which others are opened if
@@ -273,8 +336,11 @@ impl Streams {
                 if is_near {
                     return Batch { streams: self, connection: Arc::clone(first), bytes: wanted };
                 }
+                let is_much = pool.is_much(self.reading.load(Ordering::Relaxed));
                 let taken = pool.take(wanted, now);
-                if taken.as_ref().is_none_or(|(_, bytes)| COUNT.is_some() && *bytes < wanted) {
+                let waits = taken.as_ref().is_none_or(|(_, bytes)| COUNT.is_some() && *bytes < wanted);
+                let is_alone = pool.is_first_fast && pool.lanes.len() == 1;
+                if (waits && COUNT.is_some()) || (is_much && (waits || is_alone)) {
                     self.grow(&mut pool, remote, first, now);
                 }
                 if let Some((connection, bytes)) = taken {
@@ -301,10 +367,11 @@ impl Streams {
             pool.judge_first(now);
         }
         let known = COUNT.or_else(|| Some(KnownServer::of(&first.server, now)?.connections));
-        let wanted = known.unwrap_or_else(|| pool.need.wanted(open, round_trip, now));
-        if known.is_none() && pool.need.is_settled(now) {
+        let window = pool.lanes.first().map_or(f64::INFINITY, |first| first.window.bytes());
+        let wanted = known.unwrap_or_else(|| pool.need.wanted(open, window, round_trip, now));
+        if let Some(connections) = pool.need.settled(now).filter(|_| known.is_none()) {
             let window = pool.slowest();
-            KnownServer { connections: open, window, since: now }.remember(&first.server);
+            KnownServer { connections, window, since: now }.remember(&first.server);
         }
         let more = wanted.saturating_sub(open).min((4 * ConnectionNeed::MOST).saturating_sub(pool.begun));
         if more == 0 {
@@ -326,7 +393,8 @@ impl Streams {
                 let now = Instant::now();
                 pool.judge_first(now);
                 // Until it is known, they carry as much as the others.
-                let alike = pool.lanes.first().map_or(Window::Unknown, |first| first.window);
+                let unknown = Window::Unknown(f64::INFINITY);
+                let alike = pool.lanes.first().map_or(unknown, |first| first.window);
                 let window = pool.slowest().map_or(alike, Window::Small);
                 let found = found.into_iter().flatten();
                 pool.lanes.extend(found.map(|found| Lane { window, ..Lane::new(&Arc::new(found)) }));
