@@ -61,7 +61,7 @@ pub(crate) fn shared(environment: &Environment, scheme: &str) -> Result<Client> 
 
 /// Whether `http://` URLs are requested through a server that is spoken to with TLS.
 fn is_proxy_secure() -> bool {
-    let proxies = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
+    let proxies = ["http_proxy", "all_proxy", "ALL_PROXY"];
     proxies.iter().filter_map(std::env::var_os).any(|url| url.as_encoded_bytes().starts_with(b"https:"))
 }
 

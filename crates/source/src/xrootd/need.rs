@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// As many beside each other are worthwhile even where the first one is fast.
-const FEW: usize = 3;
+const FEW: usize = 4;
 
 /// The share of a proportional gain that further connections must give, for still more to be tried.
 const WORTHWHILE: f64 = 0.2;
