@@ -29,7 +29,7 @@ import numpy as np
 import results
 from remote_servers import Server, missing, serve
 
-NUMBER = {
+VARIABLES = {
     "root": ["SAPWOOD_ROOT_CONNECTIONS"],
     "http": ["SAPWOOD_REQUESTS_IN_FLIGHT", "SAPWOOD_CONNECTIONS_AHEAD"],
     "s3": ["SAPWOOD_REQUESTS_IN_FLIGHT", "SAPWOOD_CONNECTIONS_AHEAD"],
@@ -106,7 +106,7 @@ def read(server: Server, link: Link, connections: int | None, name: str) -> Reco
     )
     environment = {**os.environ, **server.variables}
     if connections is not None:
-        environment |= {variable: str(connections) for variable in NUMBER[server.protocol]}
+        environment |= {variable: str(connections) for variable in VARIABLES[server.protocol]}
     with server.far(link.rtt_ms, link.megabits, link.window, link.loss) as far:
         command = [sys.executable, "-c", code, far.url(name)]
         done = subprocess.run(

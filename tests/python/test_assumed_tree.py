@@ -115,7 +115,7 @@ def test_a_tree_at_the_end_is_read_with_one_turnaround_fewer(tmp_path: Path, url
             assert tree.object_path == "/t;1"
             return report.round_trips
 
-    # A busy machine may answer what was asked for at once one after the other.
+    # On a busy machine, the answers to requests that were sent together may come one after the other.
     assert any(round_trips() <= 3 for _ in range(5))
 
 

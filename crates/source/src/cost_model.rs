@@ -1,5 +1,10 @@
 //! The cost model of a source, from which the planner chooses the cheapest requests.
 
+use std::time::Duration;
+
+/// The round trip from which on windows and lost packets limit what one connection carries.
+pub(crate) const WINDOWS_LIMIT_FROM: Duration = Duration::from_millis(5);
+
 /// The cost model of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostModel {

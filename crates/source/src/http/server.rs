@@ -1,6 +1,7 @@
 //! What the process remembers about each server, so that it never asks twice for what a server cannot do.
 
 use super::limits::LARGEST_REQUEST;
+use crate::cost_model::WINDOWS_LIMIT_FROM;
 use reqwest::Url;
 use sapwood_core::RecentBest;
 use std::collections::HashMap;
@@ -23,9 +24,6 @@ const LEAST_HEADER_BYTES: usize = 64;
 
 /// Unused connections are kept for longer than this.
 const SPARES_LAST: Duration = Duration::from_secs(60);
-
-/// Round trip from which on windows and losses limit a connection.
-const FAR: Duration = Duration::from_millis(5);
 
 /// Round trips that a request may take on one connection, which rests for one of them before the next request. The round
 /// trip that is known is a lower bound.
@@ -141,7 +139,7 @@ impl Server {
     /// connections without work where each carries little, because of its window or lost packets.
     pub(super) fn request_bytes(&self) -> u64 {
         let (round_trip, rate) = (self.round_trip(), self.rate().get(u64::max));
-        let Some(rate) = rate.filter(|_| round_trip >= FAR) else { return LARGEST_REQUEST };
+        let Some(rate) = rate.filter(|_| round_trip >= WINDOWS_LIMIT_FROM) else { return LARGEST_REQUEST };
         let bytes = u128::from(rate) * (round_trip * ROUND_TRIPS).as_micros() / 1_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX).clamp(SMALLEST_REQUEST, LARGEST_REQUEST)
     }

@@ -5,9 +5,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// As many beside each other are worthwhile even where the first one is fast.
-const FEW: usize = 4;
-
 /// The share of a proportional gain that further connections must give, for still more to be tried.
 const WORTHWHILE: f64 = 0.2;
 
@@ -67,6 +64,9 @@ pub(super) struct ConnectionNeed {
 }
 
 impl ConnectionNeed {
+    /// The number of connections that is worthwhile even where the first one is fast.
+    pub(super) const FEW: usize = 4;
+
     /// Most connections, including the first one.
     pub(super) const MOST: usize = 16;
 
@@ -82,7 +82,7 @@ impl ConnectionNeed {
 
     /// The first connection is fast: a few are enough.
     pub(super) fn know_fast(&mut self, now: Instant) {
-        self.settle(FEW, now);
+        self.settle(Self::FEW, now);
     }
 
     fn settle(&mut self, connections: usize, now: Instant) {
@@ -111,12 +111,7 @@ impl ConnectionNeed {
     /// How many connections fill a link of 1 Gbit/s, if each carries so many bytes in a round trip.
     pub(super) fn at_first(window: f64, round_trip: Duration) -> usize {
         let in_flight = CostModel::NOMINAL_BANDWIDTH as f64 * round_trip.as_secs_f64();
-        ((in_flight / window).ceil() as usize).clamp(FEW, Self::MOST)
-    }
-
-    /// Whether this many connections are more than are opened in any case.
-    pub(super) fn are_many(connections: usize) -> bool {
-        connections > FEW
+        ((in_flight / window).ceil() as usize).clamp(Self::FEW, Self::MOST)
     }
 
     /// The number of connections to have, where `open` ones are busy and reads wait for them. The first one carries
@@ -142,7 +137,7 @@ impl ConnectionNeed {
         }
         // What all of them give, in connections such as the fewer ones were.
         let enough = (fewer as f64 * rate / slower).round() as usize;
-        self.settle(if pays { open } else { enough.clamp(FEW, open) }, now);
+        self.settle(if pays { open } else { enough.clamp(Self::FEW, open) }, now);
         open
     }
 }
@@ -150,6 +145,8 @@ impl ConnectionNeed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const FEW: usize = ConnectionNeed::FEW;
 
     const TRIP: Duration = Duration::from_millis(100);
 

@@ -9,6 +9,7 @@
 
 use super::need::{ConnectionNeed, KnownServer};
 use super::remote::{Connection, Remote};
+use crate::cost_model::WINDOWS_LIMIT_FROM;
 use crate::environment;
 use sapwood_core::{Deadline, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,10 +27,10 @@ const LITTLE: u64 = 4 << 20;
 /// bytes that are requested as others arrive wait again.
 const MUCH_IF_FAST: u64 = 128 << 20;
 
-/// Reads of fewer bytes are not worth a further connection,
+/// Reads of fewer bytes are not worth a further connection, unless they are [long](LONG).
 const WORTH_A_CONNECTION: u64 = 16 << 20;
 
-/// unless they take longer than this many round trips.
+/// A read that takes more round trips over one connection is worth a further one, however few bytes it has.
 const LONG: f64 = 16.0;
 
 /// Most bytes of one batch, while others may come up.
@@ -59,9 +60,6 @@ const WINDOWS: f64 = 4.0;
 
 /// Round trips over which a window is measured: it may change.
 const RECENT: u32 = 8;
-
-/// Round trip from which on the window limits a connection.
-const FAR: Duration = Duration::from_millis(5);
 
 /// How long a further connection may take to come up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -273,7 +271,7 @@ impl ConnectionPool {
     fn is_much(&self, bytes: u64) -> bool {
         let Some(Lane { connection, window, .. }) = self.lanes.first() else { return false };
         let at_first = ConnectionNeed::at_first(window.bytes(), connection.round_trip);
-        let is_known = !matches!(window, Window::Unknown(_)) || ConnectionNeed::are_many(at_first);
+        let is_known = !matches!(window, Window::Unknown(_)) || at_first > ConnectionNeed::FEW;
         is_known && bytes > WORTH_A_CONNECTION.min((LONG * window.bytes()) as u64)
     }
 
@@ -319,7 +317,7 @@ impl Streams {
         first: &Arc<Connection>,
         wanted: u64,
     ) -> Batch<'_> {
-        let is_near = first.round_trip < FAR;
+        let is_near = first.round_trip < WINDOWS_LIMIT_FROM;
         loop {
             let changed = self.changed.notified();
             {
