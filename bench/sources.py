@@ -230,11 +230,11 @@ def lazy(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
 def blocks(places: Federation, what: str, job: Record, processes: int = 1, **chosen: Any) -> Record:
     """Several processes that read the same at the same time, over one link."""
     program, whole = reader("sapwood", check=True, options=chosen, urls=places.urls(FILE), **job)
-    (line,) = (place.line for place in places.places)
-    line.reset()
+    (proxy,) = (place.proxy for place in places.places)
+    proxy.reset()
     with ThreadPoolExecutor(processes) as pool:
         runs = list(pool.map(lambda _: run(program, whole, places, LIMIT), range(processes)))
-    return {"part": "lazy", "what": what, "processes": processes, "runs": runs, "through": line.counts()}
+    return {"part": "lazy", "what": what, "processes": processes, "runs": runs, "through": proxy.counts()}
 
 
 PARTS = {
