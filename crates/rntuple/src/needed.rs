@@ -45,12 +45,14 @@ impl ChunkList {
 }
 
 impl Reader<'_> {
-    /// Adds the chunks with the values of a node, given where those of each entry are; the first entry is `first`.
+    /// Adds the chunks with the values of a node, given where those of each entry are; the first entry is `first`. The
+    /// `offsets` of its lists may be known.
     pub(crate) fn needed(
         &self,
         node: &Node,
         bounds: &Bounds,
         first: u64,
+        offsets: Option<&[i64]>,
         list: &mut ChunkList,
     ) -> Result<()> {
         let part = &bounds.part;
@@ -58,20 +60,20 @@ impl Reader<'_> {
             Node::Number { columns, .. } => self.add_needed(columns, bounds, first, list)?,
             Node::Count { .. } => {}
             Node::Text { ends, chars } | Node::Object { ends, bytes: chars, .. } => {
-                self.add_needed(chars, &self.below(ends, bounds)?, first, list)?;
+                self.add_needed(chars, &self.below(ends, bounds, offsets)?, first, list)?;
             }
             Node::List { ends, item } | Node::Option { ends, item } => {
-                self.needed(item, &self.below(ends, bounds)?, first, list)?;
+                self.needed(item, &self.below(ends, bounds, offsets)?, first, None, list)?;
             }
             Node::Fixed { size, item } => {
                 let of_entries = bounds.of_entries.iter().map(|bound| bound.saturating_mul(*size)).collect();
-                self.needed(item, &Bounds { part: part.scaled(*size)?, of_entries }, first, list)?;
+                self.needed(item, &Bounds { part: part.scaled(*size)?, of_entries }, first, None, list)?;
             }
             Node::Record { fields, .. } => {
-                fields.iter().try_for_each(|field| self.needed(&field.node, bounds, first, list))?;
+                fields.iter().try_for_each(|field| self.needed(&field.node, bounds, first, None, list))?;
             }
             Node::Tuple(items) => {
-                items.iter().try_for_each(|item| self.needed(item, bounds, first, list))?;
+                items.iter().try_for_each(|item| self.needed(item, bounds, first, None, list))?;
             }
             Node::Union { switch, items } => {
                 let (tags, ranges) = self.alternatives(switch, part, items.len())?;
@@ -90,7 +92,7 @@ impl Reader<'_> {
                         |bound: &u64| counts.get(usize::try_from(bound - part.range.start).ok()?).copied();
                     let of_entries = bounds.of_entries.iter().filter_map(at).collect();
                     let below = Bounds { part: ClusterPart { cluster: part.cluster, range }, of_entries };
-                    self.needed(item, &below, first, list)?;
+                    self.needed(item, &below, first, None, list)?;
                 }
             }
         }
@@ -115,17 +117,26 @@ impl Reader<'_> {
         Ok(next.map_or(0..0, |(position, _)| position..position))
     }
 
-    /// Where the items of lists are.
-    fn below(&self, ends: &Representations, bounds: &Bounds) -> Result<Bounds> {
+    /// Where the items of lists are, whose `offsets` may be known.
+    fn below(&self, ends: &Representations, bounds: &Bounds, offsets: Option<&[i64]>) -> Result<Bounds> {
         let part = &bounds.part;
-        let (offsets, items) = self.lists(ends, slice::from_ref(part), None)?;
-        let range = items.first().map_or(0..0, |items| items.range.clone());
+        let decoded;
+        let (offsets, items) = match offsets {
+            Some(offsets) => (offsets, self.items(ends, part, offsets)?),
+            None => {
+                let (buffer, items) = self.lists(ends, slice::from_ref(part), None)?;
+                decoded = buffer;
+                let none = ClusterPart { cluster: part.cluster, range: 0..0 };
+                (decoded.view::<i64>(), items.into_iter().next().unwrap_or(none))
+            }
+        };
+        let begin = offsets.first().copied().unwrap_or(0);
         let at = |bound: &u64| {
-            let offset = offsets.view::<i64>().get(usize::try_from(bound - part.range.start).ok()?)?;
-            Some(range.start + offset.cast_unsigned())
+            let offset = offsets.get(usize::try_from(bound - part.range.start).ok()?)?;
+            Some(items.range.start + (offset - begin).cast_unsigned())
         };
         let of_entries = bounds.of_entries.iter().filter_map(at).collect();
-        Ok(Bounds { part: ClusterPart { cluster: part.cluster, range }, of_entries })
+        Ok(Bounds { part: items, of_entries })
     }
 
     fn add_needed(

@@ -63,6 +63,16 @@ impl<'t> FieldPlan<'t> {
     }
 }
 
+impl FieldPlan<'_> {
+    /// The likely offsets, if they can be those of this field.
+    fn likely<'o>(&self, offsets: Option<&'o Arc<Buffer>>) -> Option<&'o Arc<Buffer>> {
+        let lists = self.entries.end - self.entries.start;
+        let fits =
+            |offsets: &&Arc<Buffer>| (offsets.view::<i64>().len() as u64).checked_sub(1) == Some(lists);
+        offsets.filter(fits).filter(|_| self.offsets_key().is_some())
+    }
+}
+
 impl ColumnPlan for FieldPlan<'_> {
     fn entries(&self) -> Range<u64> {
         self.entries.clone()
@@ -72,15 +82,20 @@ impl ColumnPlan for FieldPlan<'_> {
         &self.chunks
     }
 
-    fn narrow(&self, index: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
+    fn narrow(&self, index: ChunkBytes<'_>, likely: Option<&Arc<Buffer>>) -> Result<Option<Vec<Chunk>>> {
         let reader = Reader { pages: self.pages, chunks: index, counters: None };
         let mut list = ChunkList::default();
         self.chunks.iter().filter(|chunk| chunk.index).for_each(|chunk| list.add(chunk.clone()));
+        let likely = self.likely(likely);
+        let mut at = 0;
         for part in self.parts() {
             let first = self.pages.clusters[part.cluster].first_entry + part.range.start;
+            let next = at + usize::try_from(part.len()).unwrap_or(usize::MAX);
+            let offsets = likely.and_then(|offsets| offsets.view::<i64>().get(at..=next));
+            at = next;
             let of_entries = (part.range.start..=part.range.end).collect();
             let bounds = Bounds { part, of_entries };
-            let needed = reader.needed(&self.node, &bounds, first, &mut list);
+            let needed = reader.needed(&self.node, &bounds, first, offsets, &mut list);
             needed.map_err(|error| error.branch(self.name))?;
         }
         Ok(Some(list.in_order()))
@@ -93,8 +108,7 @@ impl ColumnPlan for FieldPlan<'_> {
         counters: &Counters,
     ) -> Result<Column> {
         let reader = Reader { pages: self.pages, chunks, counters: Some(counters) };
-        let likely = likely.filter(|_| self.offsets_key().is_some());
-        let decoded = reader.decode(&self.node, &self.parts(), likely);
+        let decoded = reader.decode(&self.node, &self.parts(), self.likely(likely));
         let decoded = decoded.map_err(|error| error.branch(self.name))?;
         counters.baskets.add(self.chunks.len() as u64);
         let form = self.node.form_of(&mut decoded.objects.into_iter());

@@ -116,21 +116,17 @@ impl<'a> Reader<'a> {
         parts: &[ClusterPart],
         likely: Option<&Arc<Buffer>>,
     ) -> Result<(Arc<Buffer>, Vec<ClusterPart>)> {
-        let lists: u64 = parts.iter().map(ClusterPart::len).sum();
-        let same =
-            likely.filter(|offsets| (offsets.view::<i64>().len() as u64).checked_sub(1) == Some(lists));
-        if let Some(offsets) = same {
+        if let Some(offsets) = likely {
             let mut items = Vec::with_capacity(parts.len());
             let mut at = 0;
             for part in parts.iter().filter(|part| !part.range.is_empty()) {
-                let len = usize::try_from(part.len()).unwrap_or(usize::MAX);
-                let bounds = offsets.view::<i64>().get(at..).and_then(|here| here.first().zip(here.get(len)));
-                let first = self.begin(ends, part)?;
-                let len_of_items = bounds.and_then(|(first, last)| u64::try_from(last - first).ok());
-                let end = len_of_items.and_then(|len| first.cast_unsigned().checked_add(len));
-                let end = end.ok_or_else(|| Error::corrupt("a list has more items than can be"))?;
-                items.push(ClusterPart { cluster: part.cluster, range: first.cast_unsigned()..end });
-                at += len;
+                let next = at + usize::try_from(part.len()).unwrap_or(usize::MAX);
+                items.push(self.items(
+                    ends,
+                    part,
+                    offsets.view::<i64>().get(at..=next).unwrap_or_default(),
+                )?);
+                at = next;
             }
             return Ok((Arc::clone(offsets), items));
         }
@@ -162,6 +158,24 @@ impl<'a> Reader<'a> {
             (base, at) = (next, end);
         }
         Ok((Arc::new(buffer), items))
+    }
+
+    /// The items of the lists of a part with these offsets.
+    ///
+    /// # Errors
+    /// As [`numbers`](Self::numbers).
+    pub(crate) fn items(
+        &self,
+        ends: &Representations,
+        part: &ClusterPart,
+        offsets: &[i64],
+    ) -> Result<ClusterPart> {
+        let first = self.begin(ends, part)?.cast_unsigned();
+        let len =
+            offsets.first().zip(offsets.last()).and_then(|(first, last)| u64::try_from(last - first).ok());
+        let end = len.and_then(|len| first.checked_add(len));
+        let end = end.ok_or_else(|| Error::corrupt("a list has more items than can be"))?;
+        Ok(ClusterPart { cluster: part.cluster, range: first..end })
     }
 
     /// Where the first list of a part begins in its cluster.

@@ -231,10 +231,10 @@ impl ColumnPlan for CachedPlan<'_> {
         &self.chunks
     }
 
-    fn narrow(&self, index: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
+    fn narrow(&self, index: ChunkBytes<'_>, _: Option<&Arc<Buffer>>) -> Result<Option<Vec<Chunk>>> {
         let mut needed = Vec::new();
         for plan in self.stored() {
-            needed.extend(plan.narrow(index)?.unwrap_or_else(|| plan.chunks().to_vec()));
+            needed.extend(plan.narrow(index, None)?.unwrap_or_else(|| plan.chunks().to_vec()));
         }
         Ok(Some(needed))
     }

@@ -112,7 +112,7 @@ impl ChunkReader {
         fetched.rest.retain(|_, (here, _)| here.start < entries.end && entries.start < here.end);
         let mut missing: BTreeMap<(FileIndex, ByteRange), Range<u64>> = BTreeMap::new();
         for plan in plans.into_iter().filter(|plan| plan.can_narrow()) {
-            let needed = needed(plan, &|id| fetched.get(id))?;
+            let needed = needed(plan, &|id| fetched.get(id), None)?;
             for chunk in needed.iter().filter(|chunk| chunk.is_stored()) {
                 if fetched.is_missing(chunk, entries) {
                     let here = &chunk.entries;
@@ -216,7 +216,7 @@ mod tests {
             true
         }
 
-        fn narrow(&self, index: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
+        fn narrow(&self, index: ChunkBytes<'_>, _: Option<&Arc<Buffer>>) -> Result<Option<Vec<Chunk>>> {
             assert!(index(id(0, 0)).is_some());
             Ok(Some(self.0.clone()))
         }

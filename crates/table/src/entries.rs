@@ -227,7 +227,7 @@ impl EntryList {
         let index = fetch_index_now(table, &*run.plan, &|_| None, deadline)?;
         let index = |id: ChunkId| stored(&index, id);
         let decode = |run: Run<'_, '_>| {
-            let fetched = fetch_now(table, &*run.plan, &index, deadline)?;
+            let fetched = fetch_now(table, &*run.plan, &index, None, deadline)?;
             self.decode(&run, &|id| index(id).or_else(|| stored(&fetched, id)), |_| false, cancelled)
         };
         narrowed(table, vec![run], &index)?.into_iter().map(decode).collect()
@@ -390,7 +390,7 @@ fn narrowed<'t, 'e>(
 ) -> Result<Vec<Run<'t, 'e>>> {
     let mut parts = Vec::with_capacity(runs.len());
     for run in runs {
-        match if run.plan.can_narrow() { run.plan.narrow(index)? } else { None } {
+        match if run.plan.can_narrow() { run.plan.narrow(index, None)? } else { None } {
             Some(chunks) => parts.extend(split(table, run, &chunks)?),
             None => parts.push(run),
         }

@@ -163,15 +163,17 @@ fn narrows(table: &dyn Table, plan: &dyn ColumnPlan, wanted: CountWanted<'_>) ->
     waste > worth_a_round_trip
 }
 
-/// Fetches the chunks of a plan from sources that never wait, except those that are `held`.
+/// Fetches the chunks of a plan from sources that never wait, except those that are `held`. The `likely` offsets are those
+/// of [`narrow`](ColumnPlan::narrow).
 pub(crate) fn fetch_now(
     table: &dyn Table,
     plan: &dyn ColumnPlan,
     held: ChunkBytes<'_>,
+    likely: Option<&Arc<Buffer>>,
     deadline: Deadline,
 ) -> Result<FetchedChunks> {
     let mut fetched = fetch_index_now(table, plan, held, deadline)?;
-    let needed = needed(plan, &|id| held(id).or_else(|| stored(&fetched, id)))?;
+    let needed = needed(plan, &|id| held(id).or_else(|| stored(&fetched, id)), likely)?;
     let is_missing = |chunk: &&Chunk| held(chunk.id()).is_none() && !fetched.contains_key(&chunk.id());
     let missing: Vec<&Chunk> = needed.iter().filter(|chunk| chunk.is_stored()).filter(is_missing).collect();
     fetch_chunks_now(table, missing, deadline, &mut fetched)?;
@@ -212,12 +214,16 @@ pub(crate) fn stored(fetched: &FetchedChunks, id: ChunkId) -> Option<ChunkConten
 }
 
 /// The chunks that a plan needs, according to its index chunks. Chunks that hold no other entries are needed anyway.
-pub(crate) fn needed<'p>(plan: &'p dyn ColumnPlan, index: ChunkBytes<'_>) -> Result<Cow<'p, [Chunk]>> {
+pub(crate) fn needed<'p>(
+    plan: &'p dyn ColumnPlan,
+    index: ChunkBytes<'_>,
+    likely: Option<&Arc<Buffer>>,
+) -> Result<Cow<'p, [Chunk]>> {
     let all = plan.entries();
     let in_doubt =
         |chunk: &Chunk| !chunk.index && (chunk.entries.start < all.start || all.end < chunk.entries.end);
     let narrows = plan.can_narrow() && plan.chunks().iter().any(in_doubt);
-    let narrowed = if narrows { plan.narrow(index)? } else { None };
+    let narrowed = if narrows { plan.narrow(index, likely)? } else { None };
     Ok(narrowed.map_or(Cow::Borrowed(plan.chunks()), Cow::Owned))
 }
 
@@ -314,7 +320,7 @@ mod tests {
             self.narrows
         }
 
-        fn narrow(&self, _: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
+        fn narrow(&self, _: ChunkBytes<'_>, _: Option<&Arc<Buffer>>) -> Result<Option<Vec<Chunk>>> {
             Ok(Some(self.chunks.iter().filter(|chunk| chunk.index).cloned().collect()))
         }
 
@@ -337,7 +343,7 @@ mod tests {
         let chunks = vec![chunk(0, 4, true), chunk(8, 4, false)];
         let offsets = |narrows| -> Vec<u64> {
             let plan = Stub { key: None, chunks: chunks.clone(), narrows };
-            needed(&plan, &|_| None).unwrap().iter().map(|chunk| chunk.range.start).collect()
+            needed(&plan, &|_| None, None).unwrap().iter().map(|chunk| chunk.range.start).collect()
         };
         assert_eq!(offsets(false), [0, 8]);
         assert_eq!(offsets(true), [0]);

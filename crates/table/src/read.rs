@@ -14,8 +14,9 @@ use rayon::ThreadPool;
 use sapwood_core::{ByteRange, Call, Column, Result};
 use sapwood_source::record::ReadRecording;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// The entries `entries` of columns, or of members of the objects in them; plain numbers are indices of columns.
@@ -132,11 +133,13 @@ impl LocalRead<'_> {
         let held =
             self.carried.map(|(carried, _)| carried.among(plans.iter().flat_map(|plan| plan.chunks())));
         let held = held.unwrap_or_default();
-        let held = |id: ChunkId| held.get(&id).cloned();
+        // Columns with the same offsets have the same index chunks.
+        let indexes = Mutex::new(HashMap::new());
+        let held = |id: ChunkId| held.get(&id).cloned().or_else(|| lock(&indexes).get(&id).cloned());
         let work = |all: Option<&FetchedChunks>, plan: &Plan<'_>, likely: Option<&Arc<_>>| {
             let fetched = match all {
                 Some(all) => Cow::Borrowed(all),
-                None => Cow::Owned(fetch_now(table, &**plan, &held, deadline)?),
+                None => Cow::Owned(fetch_now(table, &**plan, &held, likely, deadline)?),
             };
             let account = ColumnAccount::of(plan, counters);
             if let Some((carried, next)) = self.carried {
@@ -148,7 +151,12 @@ impl LocalRead<'_> {
             }
             // What has just been decompressed for the next range serves this one, too.
             let carried = |id: ChunkId| self.carried.and_then(|(carried, _)| carried.get(id));
-            let bytes = |id: ChunkId| held(id).or_else(|| carried(id)).or_else(|| stored(&fetched, id));
+            let own = |id: ChunkId| carried(id).or_else(|| stored(&fetched, id));
+            if likely.is_none() && plan.offsets_key().is_some() {
+                let index = plan.chunks().iter().filter(|chunk| chunk.index).map(Chunk::id);
+                lock(&indexes).extend(index.filter_map(|id| Some((id, own(id)?))));
+            }
+            let bytes = |id: ChunkId| held(id).or_else(|| own(id));
             account.decode(&bytes, |id| !fetched.contains_key(&id), likely)
         };
         pool::compute(self.pool, call, |cancelled| {
@@ -161,4 +169,8 @@ impl LocalRead<'_> {
         })
         .map_err(|error| error.url(table.url()))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

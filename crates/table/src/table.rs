@@ -218,12 +218,13 @@ pub trait ColumnPlan: Send + Sync {
 
     /// The chunks that are needed according to the [index](Chunk::index) chunks, which are among them, each with the
     /// entries that need it; `None` if all chunks are always needed. Readers fetch the index chunks first only where
-    /// fetching all could waste more than a round trip costs.
+    /// fetching all could waste more than a round trip costs. The `likely` offsets are as for
+    /// [`decode`](ColumnPlan::decode): they may stand for index chunks only if they are surely the same.
     ///
     /// # Errors
     /// Those of decoding.
-    fn narrow(&self, index: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
-        let _ = index;
+    fn narrow(&self, index: ChunkBytes<'_>, likely: Option<&Arc<Buffer>>) -> Result<Option<Vec<Chunk>>> {
+        let _ = (index, likely);
         Ok(None)
     }
 

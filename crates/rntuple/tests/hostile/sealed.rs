@@ -244,7 +244,7 @@ fn read(header: &[u8], footer: &[u8], list: &[u8], pages: &[u8]) {
                 let chunk = plan.chunks().iter().find(|chunk| chunk.id() == id)?;
                 known.get(chunk.range).map(ChunkContent::Stored)
             };
-            let _ = plan.narrow(&content);
+            let _ = plan.narrow(&content, None);
             if let Ok(column) = plan.decode(&content, None, &Counters::default()) {
                 assert_eq!(column.length as u64, entries.end - entries.start);
             }

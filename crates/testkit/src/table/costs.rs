@@ -9,7 +9,7 @@ use super::values::{read, read_entries, scan, steps};
 use sapwood_core::{ByteRange, Result};
 use sapwood_table::pool::wait;
 use sapwood_table::{Chunk, ChunkContent, ChunkId, FileIndex, Lazy, LazyOptions, Selection, Table};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -57,6 +57,33 @@ pub(super) fn chunks_are_fetched_once(subject: &Subject) {
                 queries
             })
         });
+    }
+}
+
+/// Columns with the same offsets key that are read at once from a source that never waits.
+pub(super) fn index_chunks_of_several_columns_are_fetched_once(subject: &Subject) {
+    if !subject.table.fetcher(0).source().cost_model().immediate {
+        return;
+    }
+    let all = subject.entries();
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for column in subject.indices() {
+        let plan = unwrapped(subject.table.plan(&Selection::whole(column), &all), &subject.name);
+        groups.entry(plan.offsets_key().unwrap_or(usize::MAX)).or_default().push(column);
+    }
+    groups.remove(&usize::MAX);
+    for columns in groups.into_values() {
+        let what = format!("{}: the columns {columns:?}", subject.name);
+        let table = ProbedTable::new(subject, Access::NEAR);
+        unwrapped(read(&table, &columns, all.clone()), &what);
+        let asked = table.asked();
+        for chunk in unwrapped(subject.table.chunks(&Selection::whole(columns[0]), &all), &what) {
+            let holds = |(file, range): &&(FileIndex, ByteRange)| {
+                *file == chunk.file && range.start <= chunk.range.start && chunk.range.end() <= range.end()
+            };
+            let times = asked.iter().filter(holds).count();
+            assert!(times <= 1 || !chunk.index, "{what}: {chunk:?} was fetched {times} times");
+        }
     }
 }
 
@@ -175,7 +202,7 @@ fn needed(table: &dyn Table, column: usize, entries: Range<u64>) -> Vec<(FileInd
         let bytes = unwrapped(wait(fetch, &mut call(&mut || false)), &what);
         index.extend(bytes.into_iter().map(|bytes| (chunk.id(), ChunkContent::Stored(bytes))));
     }
-    let narrowed = unwrapped(plan.narrow(&|id| index.get(&id).cloned()), &what);
+    let narrowed = unwrapped(plan.narrow(&|id| index.get(&id).cloned(), None), &what);
     let chunks: Vec<Chunk> = narrowed.unwrap_or_else(|| plan.chunks().to_vec());
     chunks.iter().filter(|chunk| chunk.is_stored()).map(|chunk| (chunk.file, chunk.range)).collect()
 }

@@ -32,6 +32,7 @@ pub fn check(subject: &Subject) {
     check_values(subject);
     costs::the_next_window_is_announced(subject);
     costs::chunks_are_fetched_once(subject);
+    costs::index_chunks_of_several_columns_are_fetched_once(subject);
     costs::chunks_are_decompressed_once(subject);
     costs::only_needed_chunks_are_fetched(subject);
     costs::only_passing_chunks_are_fetched(subject);

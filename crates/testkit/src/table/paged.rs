@@ -228,7 +228,7 @@ impl ColumnPlan for PagedPlan<'_> {
         &self.chunks
     }
 
-    fn narrow(&self, index: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
+    fn narrow(&self, index: ChunkBytes<'_>, _: Option<&Arc<Buffer>>) -> Result<Option<Vec<Chunk>>> {
         let chunks = self.parts.iter().map(|part| Ok(self.chunks_of(part, Some(&self.bounds(part, index)?))));
         Ok(Some(chunks.collect::<Result<Vec<_>>>()?.concat()))
     }

@@ -190,8 +190,8 @@ impl ColumnPlan for ProbedPlan<'_> {
         self.plan.chunks()
     }
 
-    fn narrow(&self, index: ChunkBytes<'_>) -> Result<Option<Vec<Chunk>>> {
-        self.plan.narrow(index)
+    fn narrow(&self, index: ChunkBytes<'_>, likely: Option<&Arc<Buffer>>) -> Result<Option<Vec<Chunk>>> {
+        self.plan.narrow(index, likely)
     }
 
     fn can_narrow(&self) -> bool {
