@@ -1,7 +1,10 @@
 //! Reading a list of entries. Only the chunks that hold one of them are fetched.
 
+use crate::carried::CarriedChunks;
 use crate::chunk_reader::{ChunkReader, FileRanges};
-use crate::plan::{ColumnAccount, Plan, check_range, fetch_index_now, fetch_now, first_chunks, plan, stored};
+use crate::plan::{
+    ColumnAccount, Plan, check_range, fetch_index_now, fetch_missing_now, first_chunks, plan, stored,
+};
 use crate::queries::{Queries, column_name};
 use crate::selection::{Query, Selection};
 use crate::table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, Table};
@@ -48,9 +51,17 @@ struct EntryList {
 struct Run<'t, 'e> {
     selection: &'t Selection,
     plan: Plan<'t>,
+    /// The chunks of the plan that are needed, once its index chunks are known.
+    narrowed: Option<Vec<Chunk>>,
     /// The first entry that is decoded.
     first: u64,
     entries: &'e [u64],
+}
+
+impl Run<'_, '_> {
+    fn needed(&self) -> &[Chunk] {
+        self.narrowed.as_deref().unwrap_or(self.plan.chunks())
+    }
 }
 
 impl EntryRead {
@@ -176,6 +187,8 @@ impl EntryList {
     ) -> Result<Vec<Column>> {
         let mut parts: Vec<Vec<Column>> = self.queries.selections.iter().map(|_| Vec::new()).collect();
         let (table, deadline) = (&*self.table, call.deadline());
+        // Columns with the same offsets have the same index chunks.
+        let indexes = CarriedChunks::default();
         for (window, _) in &self.windows {
             let again = chunks.as_mut().map(|chunks| chunks.next(call)).transpose()?;
             let mut runs = self.runs(window)?;
@@ -195,7 +208,7 @@ impl EntryList {
                         let is_held = |id| chunks.is_held(id);
                         Ok(vec![self.decode(&run, &|id| chunks.get(id), is_held, cancelled)?])
                     }
-                    None => self.decode_now(run, deadline, cancelled),
+                    None => self.decode_now(run, &indexes, deadline, cancelled),
                 };
                 let column = |runs: Vec<Run<'_, '_>>| {
                     let columns = runs.into_par_iter().map(decode).collect::<Result<Vec<Vec<Column>>>>()?;
@@ -220,15 +233,22 @@ impl EntryList {
     fn decode_now(
         &self,
         run: Run<'_, '_>,
+        indexes: &CarriedChunks,
         deadline: Deadline,
         cancelled: &AtomicBool,
     ) -> Result<Vec<Column>> {
         let table = &*self.table;
-        let index = fetch_index_now(table, &*run.plan, &|_| None, deadline)?;
-        let index = |id: ChunkId| stored(&index, id);
+        let own = fetch_index_now(table, &*run.plan, &|id| indexes.get(id), deadline)?;
+        for chunk in run.plan.chunks() {
+            if let Some(bytes) = own.get(&chunk.id()) {
+                indexes.add(table, chunk, bytes, table.fetcher(0).counters());
+            }
+        }
+        let index = |id: ChunkId| indexes.get(id).or_else(|| stored(&own, id));
         let decode = |run: Run<'_, '_>| {
-            let fetched = fetch_now(table, &*run.plan, &index, None, deadline)?;
-            self.decode(&run, &|id| index(id).or_else(|| stored(&fetched, id)), |_| false, cancelled)
+            let fetched = fetch_missing_now(table, run.needed(), &index, deadline)?;
+            let is_held = |id| !fetched.contains_key(&id) && !own.contains_key(&id);
+            self.decode(&run, &|id| index(id).or_else(|| stored(&fetched, id)), is_held, cancelled)
         };
         narrowed(table, vec![run], &index)?.into_iter().map(decode).collect()
     }
@@ -305,7 +325,7 @@ fn runs<'t, 'e>(
 ) -> Result<Vec<Run<'t, 'e>>> {
     let run = |range: Range<u64>, entries| {
         let (first, plan) = (range.start, Plan::new(table, selection, &range)?);
-        Ok(Run { selection, plan, first, entries })
+        Ok(Run { selection, plan, narrowed: None, first, entries })
     };
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
         return Ok(vec![run(0..0, entries)?]);
@@ -375,6 +395,7 @@ fn split<'t, 'e>(table: &'t dyn Table, run: Run<'t, 'e>, chunks: &[Chunk]) -> Re
         Ok(Run {
             selection: run.selection,
             plan: Plan::new(table, run.selection, &(first..end))?,
+            narrowed: None,
             first,
             entries,
         })
@@ -391,7 +412,12 @@ fn narrowed<'t, 'e>(
     let mut parts = Vec::with_capacity(runs.len());
     for run in runs {
         match if run.plan.can_narrow() { run.plan.narrow(index, None)? } else { None } {
-            Some(chunks) => parts.extend(split(table, run, &chunks)?),
+            Some(chunks) => parts.extend(split(table, run, &chunks)?.into_iter().map(|part| {
+                let here = part.plan.entries();
+                let is_here =
+                    |chunk: &&Chunk| chunk.entries.start < here.end && here.start < chunk.entries.end;
+                Run { narrowed: Some(chunks.iter().filter(is_here).cloned().collect()), ..part }
+            })),
             None => parts.push(run),
         }
     }

@@ -173,10 +173,10 @@ pub(crate) fn fetch_now(
     deadline: Deadline,
 ) -> Result<FetchedChunks> {
     let mut fetched = fetch_index_now(table, plan, held, deadline)?;
-    let needed = needed(plan, &|id| held(id).or_else(|| stored(&fetched, id)), likely)?;
-    let is_missing = |chunk: &&Chunk| held(chunk.id()).is_none() && !fetched.contains_key(&chunk.id());
-    let missing: Vec<&Chunk> = needed.iter().filter(|chunk| chunk.is_stored()).filter(is_missing).collect();
-    fetch_chunks_now(table, missing, deadline, &mut fetched)?;
+    let known = |id: ChunkId| held(id).or_else(|| stored(&fetched, id));
+    let needed = needed(plan, &known, likely)?;
+    let rest = fetch_missing_now(table, &*needed, &known, deadline)?;
+    fetched.extend(rest);
     Ok(fetched)
 }
 
@@ -187,10 +187,7 @@ pub(crate) fn fetch_all_now(
     held: ChunkBytes<'_>,
     deadline: Deadline,
 ) -> Result<FetchedChunks> {
-    let chunks = plans.iter().flat_map(|plan| plan.chunks()).filter(|chunk| chunk.is_stored());
-    let mut fetched = FetchedChunks::new();
-    fetch_chunks_now(table, chunks.filter(|chunk| held(chunk.id()).is_none()), deadline, &mut fetched)?;
-    Ok(fetched)
+    fetch_missing_now(table, plans.iter().flat_map(|plan| plan.chunks()), held, deadline)
 }
 
 /// Fetches the index chunks of a plan that can narrow, except those that are `held`.
@@ -200,10 +197,27 @@ pub(crate) fn fetch_index_now(
     held: ChunkBytes<'_>,
     deadline: Deadline,
 ) -> Result<FetchedChunks> {
+    let narrows = plan.can_narrow();
+    let index = plan.chunks().iter().filter(|chunk| narrows && chunk.index);
+    fetch_missing_now(table, index, held, deadline)
+}
+
+/// Fetches the chunks that have to be fetched from sources that never wait, except those that are `held`.
+pub(crate) fn fetch_missing_now<'p>(
+    table: &dyn Table,
+    chunks: impl IntoIterator<Item = &'p Chunk>,
+    held: ChunkBytes<'_>,
+    deadline: Deadline,
+) -> Result<FetchedChunks> {
+    let mut files: BTreeMap<FileIndex, Vec<ByteRange>> = BTreeMap::new();
+    for chunk in chunks.into_iter().filter(|chunk| chunk.is_stored() && held(chunk.id()).is_none()) {
+        files.entry(chunk.file).or_default().push(chunk.range);
+    }
     let mut fetched = FetchedChunks::new();
-    if plan.can_narrow() {
-        let index = plan.chunks().iter().filter(|chunk| chunk.index && chunk.is_stored());
-        fetch_chunks_now(table, index.filter(|chunk| held(chunk.id()).is_none()), deadline, &mut fetched)?;
+    for (file, ranges) in files {
+        let bytes = table.fetcher(file).fetch_now(&ranges, deadline)?;
+        let ids = ranges.iter().map(|range| ChunkId { file, offset: range.start });
+        fetched.extend(ids.zip(bytes));
     }
     Ok(fetched)
 }
@@ -225,24 +239,6 @@ pub(crate) fn needed<'p>(
     let narrows = plan.can_narrow() && plan.chunks().iter().any(in_doubt);
     let narrowed = if narrows { plan.narrow(index, likely)? } else { None };
     Ok(narrowed.map_or(Cow::Borrowed(plan.chunks()), Cow::Owned))
-}
-
-fn fetch_chunks_now<'p>(
-    table: &dyn Table,
-    chunks: impl IntoIterator<Item = &'p Chunk>,
-    deadline: Deadline,
-    fetched: &mut FetchedChunks,
-) -> Result<()> {
-    let mut files: BTreeMap<FileIndex, Vec<ByteRange>> = BTreeMap::new();
-    for chunk in chunks {
-        files.entry(chunk.file).or_default().push(chunk.range);
-    }
-    for (file, ranges) in files {
-        let bytes = table.fetcher(file).fetch_now(&ranges, deadline)?;
-        let ids = ranges.iter().map(|range| ChunkId { file, offset: range.start });
-        fetched.extend(ids.zip(bytes));
-    }
-    Ok(())
 }
 
 /// Runs `work` for each plan on the threads of the current pool, until `cancelled` is set.
