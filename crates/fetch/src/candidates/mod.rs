@@ -40,8 +40,9 @@ struct AskedRedirector {
     /// The server that it returned first.
     server: String,
     last: Option<Instant>,
-    /// It returns caches: a second one would only fetch the file again.
-    is_of_caches: bool,
+    /// True if it returns caches: a second one would only fetch the file again. `None` as long as the server has not said
+    /// what it is.
+    is_of_caches: Option<bool>,
 }
 
 impl ReplicaCandidates {
@@ -140,7 +141,8 @@ impl ReplicaCandidates {
         let pause = if is_read { ASK_AGAIN } else { Duration::from_secs(1) };
         let mut state = self.lock();
         let index = state.redirectors.iter().position(|asked| {
-            !(asked.is_of_caches && is_read) && asked.last.is_none_or(|last| last.elapsed() >= pause)
+            !(asked.is_of_caches == Some(true) && is_read)
+                && asked.last.is_none_or(|last| last.elapsed() >= pause)
         })?;
         state.redirectors.get_mut(index)?.last = Some(Instant::now());
         Some(index)
@@ -149,15 +151,16 @@ impl ReplicaCandidates {
     /// Asks a redirector for another source. If it has none, the locations that it names are added; finding
     /// nothing is not a failure.
     async fn ask(&self, index: usize, known: &[KnownReplica], deadline: Deadline) -> Option<OpenedSource> {
-        let (redirector, server) = {
+        let (redirector, server, is_of_caches) = {
             let state = self.lock();
             let asked = state.redirectors.get(index)?;
-            (asked.redirector.clone(), asked.server.clone())
+            (asked.redirector.clone(), asked.server.clone(), asked.is_of_caches)
         };
-        if is_read(known) {
-            let caches = redirector.hands_out_caches(&server, deadline).await?;
+        if is_read(known) && is_of_caches.is_none() {
+            // A server that does not answer has to be replaced.
+            let caches = redirector.hands_out_caches(&server, deadline).await;
             self.lock().redirectors.get_mut(index)?.is_of_caches = caches;
-            if caches {
+            if caches == Some(true) {
                 return None;
             }
         }
@@ -226,7 +229,7 @@ impl ReplicaCandidates {
         let server = opened.source.server();
         let Some(redirector) = Redirector::of(url, server.as_deref(), &self.options) else { return false };
         let server = server.unwrap_or_default();
-        self.lock().redirectors.push(AskedRedirector { redirector, server, last: None, is_of_caches: false });
+        self.lock().redirectors.push(AskedRedirector { redirector, server, last: None, is_of_caches: None });
         true
     }
 }
