@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -95,6 +96,31 @@ def test_located_servers_replace_a_silent_one(
     head.located = f"Srlocalhost:{good.port}".encode()
     with sapwood.open(head.url, deadline=20) as file:
         assert file.report().by_server.keys() == {f"localhost:{good.port}"}
+
+
+def test_a_silent_server_does_not_end_the_search_for_others(xrootd: XRootD) -> None:
+    one, other, third = xrootd(), xrootd(), xrootd()
+
+    def redirect(number: int, before: int) -> xrootd_fake.Answer | None:
+        if number != xrootd_fake.OPEN:
+            return None
+        tried = "".join(head.opened[-1].partition("tried=")[1:])
+        if "localhost" in tried:
+            return xrootd_fake.error(3011, "no more")
+        return xrootd_fake.redirect(*((other.port, "localhost") if tried else (one.port, "127.0.0.1")))
+
+    head = xrootd(redirect)
+    head.located = f"Sr127.0.0.1:{third.port}".encode()
+    with sapwood.open(head.url, deadline=60, probe_interval=0) as file:
+        check(file["t"])
+        assert file.report().by_server.keys() == {f"127.0.0.1:{one.port}", f"localhost:{other.port}"}
+        described = one.counts[xrootd_fake.PROTOCOL]
+        one.behave = lambda number, before: xrootd_fake.silence
+        begin = time.monotonic()
+        while f"127.0.0.1:{third.port}" not in file.report().by_server:
+            assert time.monotonic() - begin < 10
+            check(file["t"])
+        assert one.counts[xrootd_fake.PROTOCOL] == described
 
 
 def test_a_cache_is_asked_once(xrootd: XRootD) -> None:
