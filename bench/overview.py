@@ -8,7 +8,7 @@ Seconds are those of the result files; nothing is measured here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import paste
@@ -38,6 +38,19 @@ PATTERNS = {
     "1 %, from 7,500 on": "### Trigger 1 %, from 7,500 on",
     "random access": "## Random access",
 }
+TRIPS = {f"{trip} ms: s": f"{trip} ms" for trip in (0, 22, 100)}
+"""The columns with seconds in the results of lazy reading, and how pages call them."""
+
+UNDECLARED = {
+    "startup": ("## Startup", ["sapwood", "sapwood, no cache", "ROOT", "uproot", "coffea"]),
+    "random": ("## Random access", ["sapwood", "ROOT", "uproot", "coffea"]),
+}
+TRIGGERS = {
+    "1 %": "### Trigger 1 %\n",
+    "10 %": "### Trigger 10 %",
+    "1 %, from 7,500 on": "### Trigger 1 %, from 7,500 on",
+}
+TRIGGERED = ["sapwood", "sapwood, declared columns", "sapwood, saved profile", "ROOT", "uproot", "coffea"]
 SPLIT = {"CMS 2015": "MiniAOD-like, LZMA-4", "ATLAS 2018": "xAOD-like, ZLIB-5"}
 """What the studies compress, by their names in the results."""
 
@@ -46,8 +59,10 @@ PAGES = (
     "benchmarks/remote.md",
     "benchmarks/learned.md",
     "benchmarks/links.md",
+    "benchmarks/loops.md",
     "benchmarks/mixing.md",
     "benchmarks/rntuple.md",
+    "benchmarks/sources.md",
     "benchmarks/write.md",
     "concepts/which-layout.md",
     "guides/remote.md",
@@ -58,10 +73,12 @@ PAGES = (
 TITLE_HEIGHT = 28.0
 
 
-def part(folder: Path, name: str, heading: str = "") -> list[list[str]]:
-    """The rows of the first table below a heading of a result file, or of the table with that first cell."""
+def part(folder: Path, name: str, *headings: str) -> list[list[str]]:
+    """The rows of the first table below headings of a result file, or of the table with that first cell."""
     text = (folder / f"{name}.md").read_text(encoding="utf-8")
-    begin = text.index(heading)
+    begin = 0
+    for heading in headings:
+        begin = text.index(heading, begin)
     found = re.search(r"(?:^\|.*\|\n?)+", text[begin:], flags=re.MULTILINE)
     assert found is not None
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in found[0].splitlines()]
@@ -171,6 +188,45 @@ def ladder(folder: Path) -> list[list[str]]:
     return rows
 
 
+def chosen(rows: list[list[str]], columns: Mapping[str, str], names: Sequence[str]) -> list[list[str]]:
+    """The first cells of some rows, and some columns under other titles."""
+    at = [rows[0].index(column) for column in columns]
+    cells_of = {row[0]: [row[0], *(row[index] for index in at)] for row in rows[2:]}
+    return [
+        [rows[0][0], *columns.values()],
+        ["---", *["---:"] * len(at)],
+        *(cells_of[name] for name in names),
+    ]
+
+
+def triggers(folder: Path) -> list[list[str]]:
+    """Seconds at 100 ms by reader and trigger pattern."""
+    parts = [
+        chosen(part(folder, "learned", heading), {"100 ms: s": pattern}, TRIGGERED)
+        for pattern, heading in TRIGGERS.items()
+    ]
+    return [[rows[0][0], *(row[1] for row in rows)] for rows in zip(*parts, strict=True)]
+
+
+def far_loops(folder: Path) -> list[list[str]]:
+    """Seconds of event loops, and what a file costs beyond one long file, by protocol and pattern."""
+    trips = ("22 ms", "100 ms")
+    row = [f"{trip}: {what}" for trip in trips for what in ("events(), s", "ROOT, s", "beyond one file")]
+    rows = [["protocol, columns", *row], ["---", *["---:"] * len(row)]]
+    for protocol in ("http", "root", "s3"):
+        for pattern, heading in (("8 columns", "### 8 columns"), ("trigger", "### 3 columns")):
+            head, _, *readers = part(folder, "loops", f"## Over {protocol}://", heading)
+            of_reader = {cells[0]: dict(zip(head, cells, strict=True)) for cells in readers}
+            own, root = of_reader["sapwood, events()"], of_reader.get("ROOT, GetEntry", {})
+            cells = [
+                cell
+                for trip in trips
+                for cell in (own[f"{trip}: s"], root.get(f"{trip}: s", "-"), own[f"{trip}: beyond one file"])
+            ]
+            rows.append([f"`{protocol}://`, {pattern}", *cells])
+    return rows
+
+
 def tables(folder: Path) -> dict[str, str]:
     """The tables of the pages, by the name of their place."""
     return {
@@ -180,6 +236,15 @@ def tables(folder: Path) -> dict[str, str]:
         "links": markdown(part(folder, "links", "## root, windows")),
         "losses": markdown(part(folder, "links", "## root, losses")),
         "ladder": markdown(ladder(folder)),
+        "loops": markdown(part(folder, "loops", "## Local files")),
+        "far_loops": markdown(far_loops(folder)),
+        "triggers": markdown(triggers(folder)),
+        **{
+            name: markdown(chosen(part(folder, "learned", heading), TRIPS, readers))
+            for name, (heading, readers) in UNDECLARED.items()
+        },
+        "pairs": markdown(part(folder, "sources", "## Two replicas")),
+        "faults": markdown(part(folder, "sources", "## Replicas that fail")),
         "memory": markdown(part(folder, "memory")),
         "threads": markdown(part(folder, "threads", "## Share of the bare loop")),
         "mix40": markdown(part(folder, "mix", "| signal + 40 |")),
