@@ -143,9 +143,10 @@ def tables(records: list[Record]) -> dict[str, str]:
 
 def drawn(records: list[Record]) -> str:
     """The gain against the peak of memory, of many columns: 8 take too little memory to show."""
-    series, choices = [], []
+    series: list[Series] = []
+    choices: list[Mark] = []
     for what, members in cases([one for one in records if one["loop"] == LARGE]).items():
-        marks = []
+        marks: list[Mark] = []
         for depth, one in members.items():
             gain, title = 100 * one["gain"], f"{what}, {chosen(one)}: {one['seconds']:.3f} s"
             of = choices if depth is None else marks

@@ -19,6 +19,7 @@ columns of what the chain writes are read again and compared.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -62,7 +63,7 @@ def files(path: Path) -> list[Path]:
 def run(action: str, form: str, source: Path, target: Path, threads: int) -> Record:
     """One run in a process of its own."""
     arguments = map(str, (action, form, source, target, threads, ",".join(local.TEN)))
-    return must_be_measured([sys.executable, str(PROGRAM), *arguments], None, SECONDS)
+    return must_be_measured([sys.executable, str(PROGRAM), *arguments], os.environ, SECONDS)
 
 
 def bare(source: Path, threads: int, options: argparse.Namespace) -> Record:
@@ -74,7 +75,7 @@ def bare(source: Path, threads: int, options: argparse.Namespace) -> Record:
         with uproot.open(f"{source}:{TREE}") as tree:
             write_list(source, TREE, tree.keys(), baskets)
     program = local.limit_program(options.data / "build")
-    return must_be_measured([str(program), str(baskets), str(threads)], None, SECONDS)
+    return must_be_measured([str(program), str(baskets), str(threads)], os.environ, SECONDS)
 
 
 def measure(options: argparse.Namespace) -> Iterator[Record]:

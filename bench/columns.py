@@ -85,7 +85,7 @@ def buffers(path: Path, stop: int | None = None, **options: Any) -> list[Any]:
     names = [*NUMBERS, *(f"{name}_{member}" for name in LISTS for member in MEMBERS)]
     with sapwood.open(f"{path}:Events", **options) as tree:
         arrays = tree.arrays(names, entry_stop=stop)
-    found = {}
+    found: dict[int, np.ndarray] = {}
     for name in names:
         layout = ak.to_layout(arrays[name])
         parts = [layout.offsets.data, layout.content.data] if layout.is_list else [layout.data]
@@ -101,8 +101,8 @@ def run(way: str, path: Path, cache: Path, saved: Path) -> Record:
     if way == "np.load":
         found = [np.load(file, mmap_mode="r") for file in sorted(saved.iterdir())]
     else:
-        options = {} if way == "plain" else {"cache": cache, "cache_form": "columns", "cache_size": "100 GB"}
-        found = buffers(path, **options)
+        options = {"cache": cache, "cache_form": "columns", "cache_size": "100 GB"}
+        found = buffers(path) if way == "plain" else buffers(path, None, **options)
     read = time.perf_counter()
     total = float(sum(part.sum(dtype="f8") for part in found))
     done = time.perf_counter()
@@ -144,7 +144,7 @@ def line(record: Record) -> str:
 def seconds(records: list[Record], kind: str, way: str) -> float:
     """The median."""
     found = [one["seconds"] for one in records if (one["kind"], one["way"]) == (kind, way)]
-    return statistics.median(found)
+    return float(statistics.median(found))
 
 
 def checks(records: list[Record]) -> list[results.Check]:

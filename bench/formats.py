@@ -47,8 +47,15 @@ def impossible(source: Path, tree: str, scratch: Path) -> list[str]:
     found: list[str] = []
     while True:
         try:
-            options = {"trees": [tree], "format": "rntuple", "drop": found or None, "entry_stop": 1}
-            sapwood.repack(source, scratch, overwrite=True, **options)
+            sapwood.repack(
+                source,
+                scratch,
+                trees=[tree],
+                format="rntuple",
+                drop=found or None,
+                entry_stop=1,
+                overwrite=True,
+            )
             return found
         except sapwood.errors.UnsupportedTypeError as error:
             of_it = [field for field in fields if str(error.branch).startswith(field)]
@@ -61,9 +68,14 @@ def written(source: Path, tree: str, target: Path, form: str, drop: list[str], e
     """Writes the tree of a file in a format."""
     import sapwood
 
-    chosen = {"format": "rntuple"} if form == "RNTuple" else {}
     sapwood.repack(
-        source, target, trees=[tree], compression=COMPRESSION, drop=drop or None, entry_stop=entries, **chosen
+        source,
+        target,
+        trees=[tree],
+        compression=COMPRESSION,
+        drop=drop or None,
+        entry_stop=entries,
+        format="rntuple" if form == "RNTuple" else None,
     )
 
 

@@ -208,10 +208,10 @@ def measure(options: argparse.Namespace) -> Iterator[Record]:
 def coffea_python() -> Path | None:
     """A Python with coffea: the named one, this one, or that of build/bench/coffea."""
     named = os.environ.get("SAPWOOD_BENCH_COFFEA")
-    candidates = [named, sys.executable, HERE.parent / "build" / "bench" / "coffea" / "bin" / "python"]
+    candidates = [named, sys.executable, str(HERE.parent / "build" / "bench" / "coffea" / "bin" / "python")]
     for python in filter(None, candidates):
         code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('coffea') is None)"
-        if Path(python).exists() and subprocess.run([str(python), "-c", code]).returncode == 0:
+        if Path(python).exists() and subprocess.run([python, "-c", code]).returncode == 0:
             return Path(python)
     print("skipped: coffea is not installed", file=sys.stderr)
     return None

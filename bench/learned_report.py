@@ -30,7 +30,9 @@ def seconds_of(record: Record | None) -> str:
     if record is None or "error" in record:
         return "failed" if record else "-"
     share = record.get("share", 1)
-    seconds = record["seconds"] if share < LEAST_SHARE else record.get("all_seconds", record["seconds"])
+    seconds: float = record["seconds"]
+    if share >= LEAST_SHARE:
+        seconds = record.get("all_seconds", seconds)
     text = f"{seconds:.2f}" if seconds < 10 else f"{seconds:.0f}"
     return text if share == 1 else f"> {text}" if share < LEAST_SHARE else f"~{text}"
 

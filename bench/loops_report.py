@@ -74,7 +74,7 @@ def beyond(records: list[Record], rtt_ms: float, client: str) -> float | None:
     one = found(records, rtt_ms=rtt_ms, client=client, input="1 file")
     if many is None or one is None:
         return None
-    return (many["seconds"] - one["seconds"]) / FILES / (rtt_ms / 1000)
+    return float((many["seconds"] - one["seconds"]) / FILES / (rtt_ms / 1000))
 
 
 def checks(records: list[Record]) -> list[Check]:

@@ -9,6 +9,7 @@ are from before opening until the arrays are complete, without the imports of Py
 
 from __future__ import annotations
 
+import importlib
 import json
 import statistics
 import subprocess
@@ -37,12 +38,7 @@ Record = dict[str, Any]
 
 def run(way: str, place: str, columns: str) -> Record:
     """One run in this process."""
-    if way == "sapwood":
-        import sapwood as library
-    elif way == "names":
-        import sapwood.uproot as library
-    else:
-        import uproot as library
+    library = importlib.import_module({"names": "sapwood.uproot"}.get(way, way))
     wanted = COLUMNS if columns == "12" else None
     # Imports what is needed.
     warm = REPOSITORY / "tests" / "data" / "trees" / "main.root"
@@ -92,7 +88,7 @@ def group(records: list[Record], kind: str, asked: str, way: str) -> list[Record
 
 def seconds(records: list[Record], kind: str, asked: str, way: str) -> float:
     """The median."""
-    return statistics.median(one["seconds"] for one in group(records, kind, asked, way))
+    return float(statistics.median(one["seconds"] for one in group(records, kind, asked, way)))
 
 
 def measured(records: list[Record]) -> list[tuple[str, str]]:

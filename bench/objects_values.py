@@ -122,9 +122,9 @@ def main() -> None:
     compared = compare(options.file, options.tree, root)
     for name, wrong in compared.items():
         print(f"{name}: {wrong or 'equal'}")
-    wrong = sum(map(bool, compared.values()))
-    print(f"{len(compared) - wrong} of {len(compared)} products are equal")
-    raise SystemExit(wrong > 0)
+    unequal = sum(map(bool, compared.values()))
+    print(f"{len(compared) - unequal} of {len(compared)} products are equal")
+    raise SystemExit(unequal > 0)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def environment(home: Path, variables: dict[str, str]) -> dict[str, str]:
 
 def read(what: str, warm: Path, url: str, variables: dict[str, str]) -> Row | str:
     """What a reader prints, or why it printed nothing."""
-    program = HERE / "readers" / "root_plugin.py"
+    program = HERE / "readers" / "python_root.py"
     command = [PYTHON, "-W", "ignore", str(program), str(warm), what, url, *COLUMNS]
     try:
         done = subprocess.run(

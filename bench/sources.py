@@ -169,9 +169,9 @@ def recording(servers: Servers, options: argparse.Namespace) -> Iterator[Record]
                 found = run(program, job, places, LIMIT)
                 if turn:
                     runs[recorded].append(found)
-    for recorded, found in runs.items():
+    for recorded, several in runs.items():
         what = "recorded" if recorded else "not recorded"
-        yield {"part": "recording", "what": what, "runs": found}
+        yield {"part": "recording", "what": what, "runs": several}
 
 
 def peers(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:

@@ -39,9 +39,14 @@ LAYOUTS = {"NanoAOD-like": (8, 10_080, 40), "MiniAOD-like": (4, 840, 38), LARGER
 """Branches per product, entries per batch, and objects per batch of 200 products."""
 BOUND = 2.0
 PARTS = ("other", "snapshot", "lists", "index of events")
-COLUMNS = ("objects: names and sizes", "stripes: entries, objects, offsets", "baskets: lengths")
-COLUMNS += ("baskets: checksums", "statistics")
-CHECKSUMS = COLUMNS[3]
+CHECKSUMS = "baskets: checksums"
+COLUMNS = (
+    "objects: names and sizes",
+    "stripes: entries, objects, offsets",
+    "baskets: lengths",
+    CHECKSUMS,
+    "statistics",
+)
 OTHERS = ("as it is", "4 bytes of checksum", "one checksum per stripe", "checksums only in the stripes")
 STRIPE, INDEX = 4, 5
 WRITER, SECONDS = HERE / "writers" / "many_products.py", 900
@@ -119,7 +124,7 @@ def total(record: Record) -> int:
 def fitted(records: list[Record]) -> np.ndarray:
     """a, b, c, d of a + b·N + c·M + d·N·M, with least relative errors."""
     relative = np.array([terms(one) / total(one) for one in records])
-    return np.linalg.lstsq(relative, np.ones(len(records)), rcond=None)[0]
+    return np.asarray(np.linalg.lstsq(relative, np.ones(len(records)), rcond=None)[0])
 
 
 def terms(record: Record) -> np.ndarray:

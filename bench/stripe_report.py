@@ -176,8 +176,8 @@ def checks(records: list[Record]) -> str:
             check(f"{name}: requests of open", count, "at most 3", count <= 3)
         if mode == "batch":
             # The first time, the list of its stripes is one more request.
-            stripes = count - counts[name, "open"] - 1
-            check(f"{name}: requests for one column of a batch, without its list", stripes, "1", stripes == 1)
+            alone = count - counts[name, "open"] - 1
+            check(f"{name}: requests for one column of a batch, without its list", alone, "1", alone == 1)
     for record in of_part(records, "changes"):
         beside = [key for key in record["new"] if key.split("/")[0] in ("snap", "log")]
         what = f"{record['store']}: objects of a commit other than stripes and their list"

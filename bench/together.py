@@ -89,8 +89,10 @@ def together(commands: Sequence[Sequence[str]], variables: dict[str, str]) -> Re
             for one in commands
         ]
         for one in started:
+            assert one.stdout is not None
             one.stdout.readline()
         for one in started:
+            assert one.stdin is not None
             one.stdin.write("\n")
             one.stdin.flush()
         said = [one.communicate(timeout=DEADLINE) for one in started]

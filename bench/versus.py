@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -82,13 +83,13 @@ def local_cases(options: argparse.Namespace, scratch: Path) -> Iterator[Case]:
                 reader = local.Reader("sapwood", "sapwood", "", threads)
                 command = reader.command(data, names, scratch, options.data / "build")
                 what = f"{name}, {selection}, {write.in_words(threads)}"
-                yield what, lambda command=command, threads=threads: run_once(command, threads)
+                yield what, partial(run_once, command, threads)
 
 
 def memory_cases(options: argparse.Namespace, scratch: Path) -> Iterator[Case]:
     """Iteration over a large file."""
     path = options.data / "memory.root"
-    yield "iterate", lambda: memory.measure("sapwood", path)
+    yield "iterate", partial(memory.measure, "sapwood", path)
 
 
 def object_cases(options: argparse.Namespace, scratch: Path) -> Iterator[Case]:
@@ -99,7 +100,7 @@ def object_cases(options: argparse.Namespace, scratch: Path) -> Iterator[Case]:
             tree, header = objects.INPUTS[name]
             command = reader.command(options.data / f"{name}.root", tree, header, options.data / "build")
             what = f"objects of {name}, {write.in_words(threads)}"
-            yield what, lambda command=command, threads=threads: run_once(command, threads)
+            yield what, partial(run_once, command, threads)
 
 
 def write_cases(options: argparse.Namespace, scratch: Path) -> Iterator[Case]:
@@ -109,7 +110,7 @@ def write_cases(options: argparse.Namespace, scratch: Path) -> Iterator[Case]:
     for threads in (1, 2):
         command = write.command("sapwood", threads, folder, scratch / "written.root", scratch)
         what = f"write, {write.in_words(threads)}"
-        yield what, lambda command=command, threads=threads: run_once(command, threads)
+        yield what, partial(run_once, command, threads)
 
 
 def repack_cases(options: argparse.Namespace, scratch: Path) -> Iterator[Case]:
@@ -143,13 +144,11 @@ def remote_cases(options: argparse.Namespace, scratch: Path) -> Iterator[Case]:
                     arguments = [f"{name}.root", "h42", *remote.COLUMNS]
                     yield (
                         what,
-                        lambda arguments=arguments, link=link: read_far(
-                            server, link, "columns", arguments, options
-                        ),
+                        partial(read_far, server, link, "columns", arguments, options),
                     )
             yield (
                 f"{protocol}://, whole file, 100 ms, 1 Gbit/s",
-                lambda: read_far(server, WHOLE, "whole", ["nano_zstd5.root", "Events"], options),
+                partial(read_far, server, WHOLE, "whole", ["nano_zstd5.root", "Events"], options),
             )
 
 

@@ -28,7 +28,8 @@ from results import table
 from rootbuild import HERE, compiled
 
 sys.path.insert(0, str(HERE / "writers"))
-from python_write import DTYPES, columns
+from python_write import DTYPES
+from python_write import columns as columns
 
 CLUSTER = 5000
 COMPRESSION = 505

@@ -117,7 +117,7 @@ class Parquet:
             self.write(tree.iterate(without_counters(source), step_size=STEP, library="arrow"), target)
 
     def steps(self, source: str) -> Steps:
-        return self.module.ParquetFile(source).iter_batches(batch_size=STEP, use_threads=self.parallel)
+        yield from self.module.ParquetFile(source).iter_batches(batch_size=STEP, use_threads=self.parallel)
 
     def write(self, steps: Steps, target: str) -> None:
         first = next(steps)
@@ -214,7 +214,7 @@ def without_counters(source: str) -> list[str]:
 
 def flat(array: ak.Array) -> np.ndarray:
     """The values of a column, without the borders of lists."""
-    return ak.to_numpy(ak.flatten(array, axis=None))
+    return np.asarray(ak.to_numpy(ak.flatten(array, axis=None)))
 
 
 FORMATS: dict[str, Callable[[int], Any]] = {
@@ -249,7 +249,7 @@ def used() -> float:
 def main() -> None:
     action, name, source, target, threads, listed = sys.argv[1:]
     columns, form = listed.split(","), FORMATS[name](int(threads))
-    work = {
+    work: Callable[[], Any] = {
         "convert": lambda: form.convert(source, target),
         "read": lambda: form.read(source),
         "columns": lambda: form.columns(source, columns),

@@ -10,6 +10,7 @@ branch that takes longer than LIMIT_SECONDS or more memory than LIMIT_BYTES coun
 
 from __future__ import annotations
 
+import importlib
 import json
 import multiprocessing
 import resource
@@ -85,10 +86,7 @@ def measured_apart(read: Callable[[int], Any], entries: int, first: int) -> Take
 
 def main() -> None:
     reader, path, tree_name, what = sys.argv[1:]
-    if reader == "sapwood":
-        import sapwood as module
-    else:
-        import uproot as module
+    module = importlib.import_module(reader)
     import awkward  # noqa: F401 -- so that its import does not count for the first branch
 
     tree = module.open(f"{path}:{tree_name}")

@@ -8,6 +8,7 @@ no executors, and any other number is that of their threads.
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import time
@@ -21,14 +22,10 @@ def main() -> None:
     reader, path, tree_name, threads, list_of_columns = sys.argv[1:]
     columns = Path(list_of_columns).read_text().split()
     options = {}
-    if reader == "sapwood":
-        import sapwood as module
-    else:
-        import uproot as module
-
-        if threads != "0":
-            executor = ThreadPoolExecutor(int(threads))
-            options = {"decompression_executor": executor, "interpretation_executor": executor}
+    module = importlib.import_module(reader)
+    if reader != "sapwood" and threads != "0":
+        executor = ThreadPoolExecutor(int(threads))
+        options = {"decompression_executor": executor, "interpretation_executor": executor}
 
     # Looked up before the clock starts, because a package may import modules at their first use.
     open_tree = module.open

@@ -16,8 +16,9 @@ import random
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import awkward as ak
@@ -45,7 +46,9 @@ class Sapwood:
 
         first, *others = job["urls"]
         options = {"replicas": others} if others else {}
-        self.open = lambda: sapwood.open({first: job["tree"]}, **options, **job.get("options", {}))
+        self.open: Callable[[], Any] = partial(
+            sapwood.open, {first: job["tree"]}, **options, **job.get("options", {})
+        )
 
     def batches(self, stop: int | None, every: int, reads: int) -> Iterator[Batch]:
         self.tree = self.open()
@@ -71,7 +74,7 @@ class Uproot:
     def __init__(self, job: dict[str, Any]) -> None:
         import uproot
 
-        self.open = lambda: uproot.open({job["urls"][0]: job["tree"]})
+        self.open: Callable[[], Any] = partial(uproot.open, {job["urls"][0]: job["tree"]})
 
     def batches(self, stop: int | None, every: int, reads: int) -> Iterator[Batch]:
         yield from self.open().iterate(entry_stop=stop, step_size=STEP, how=dict)

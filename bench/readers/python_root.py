@@ -1,6 +1,6 @@
 """Reads columns of a remote file with ROOT, and prints seconds and sums as JSON: see `bench/root_plugin.py`.
 
-    root_plugin.py WARM frame|loop|ntuple URL COLUMN...
+    python_root.py WARM frame|loop|ntuple URL COLUMN...
 
 WARM is a local file with the same trees: ROOT compiles, and loads libraries, before the clock starts.
 """
