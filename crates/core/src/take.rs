@@ -25,18 +25,18 @@ impl Column {
     ///         Arc::new(Buffer::from_slice(&[7u8, 8, 9])),
     ///     ],
     /// };
-    /// let taken = column.take(&[2, 0])?;
+    /// let taken = column.take([2, 0])?;
     /// assert_eq!(taken.buffers[0].view::<i64>(), [0, 1, 3]);
     /// assert_eq!(taken.buffers[1].as_bytes(), [9, 7, 8]);
     /// # Ok::<(), sapwood_core::Error>(())
     /// ```
-    pub fn take(&self, indices: &[usize]) -> Result<Column> {
-        if let Some(beyond) = indices.iter().find(|index| **index >= self.length) {
-            let message = format!("index {beyond} is beyond a column of {} items", self.length);
-            return Err(Error::usage(message));
-        }
+    pub fn take(&self, indices: impl IntoIterator<Item = usize>) -> Result<Column> {
         let mut runs: Vec<ItemRange> = Vec::new();
-        for &index in indices {
+        for index in indices {
+            if index >= self.length {
+                let message = format!("index {index} is beyond a column of {} items", self.length);
+                return Err(Error::usage(message));
+            }
             push(&mut runs, index..index + 1);
         }
         self.take_runs(&runs)
@@ -383,7 +383,7 @@ mod tests {
             fill(&form, length, &mut entropy.into_iter().cycle(), &mut buffers);
             let column = Column { form, length, buffers };
             let indices: Vec<usize> = indices.iter().map(|index| index.index(length)).collect();
-            let taken = column.take(&indices).unwrap();
+            let taken = column.take(indices.iter().copied()).unwrap();
             let all = values(&column.form, &mut column.buffers.iter(), length);
             let expected: Vec<Value> = indices.iter().map(|index| all[*index].clone()).collect();
             prop_assert_eq!(taken.length, indices.len());
@@ -413,8 +413,8 @@ mod tests {
     #[test]
     fn indices_beyond_the_column_are_refused() {
         let column = Column { form: BYTE, length: 2, buffers: vec![Arc::new(Buffer::from_slice(&[1u8, 2]))] };
-        assert_eq!(column.take(&[2]).unwrap_err().kind(), ErrorKind::Usage);
+        assert_eq!(column.take([2]).unwrap_err().kind(), ErrorKind::Usage);
         let short = Column { length: 3, ..column };
-        assert_eq!(short.take(&[2]).unwrap_err().kind(), ErrorKind::Corrupt);
+        assert_eq!(short.take([2]).unwrap_err().kind(), ErrorKind::Corrupt);
     }
 }

@@ -225,7 +225,7 @@ impl EntryList {
             let mut columns = parts.into_par_iter().map(Column::concat).collect::<Result<Vec<_>>>()?;
             self.share_offsets(&mut columns);
             let Some(order) = &self.order else { return Ok(columns) };
-            columns.par_iter().map(|column| column.take(order)).collect()
+            columns.par_iter().map(|column| column.take(order.iter().copied())).collect()
         })
     }
 
@@ -269,7 +269,7 @@ impl EntryList {
             return Ok(column);
         }
         let index = |entry: &u64| usize::try_from(entry.saturating_sub(run.first)).unwrap_or(usize::MAX);
-        column.take(&run.entries.iter().map(index).collect::<Vec<_>>())
+        column.take(run.entries.iter().map(index))
     }
 
     /// Columns with the same count column share one buffer of offsets if theirs are equal.

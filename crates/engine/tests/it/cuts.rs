@@ -48,7 +48,7 @@ fn assert_passing(found: &PassingEntries, whole: &[Column], expected: &[u64]) {
     assert_eq!(found.entries, expected);
     let places: Vec<usize> = expected.iter().map(|entry| usize::try_from(*entry).unwrap()).collect();
     for (column, whole) in found.columns.iter().zip(whole) {
-        assert_eq!(*column, whole.take(&places).unwrap());
+        assert_eq!(*column, whole.take(places.iter().copied()).unwrap());
     }
     assert_eq!(found.columns.len(), whole.len());
 }

@@ -30,8 +30,8 @@ fn lists(entries: u64) -> Vec<Vec<u64>> {
 /// The same items; parts of a form that only the data reveal may be missing when there are fewer items.
 fn assert_same(read: Column, whole: &Column, entries: &[u64], what: &str) {
     let indices: Vec<usize> = entries.iter().map(|entry| usize::try_from(*entry).unwrap()).collect();
-    let form = whole.take(&[]).unwrap();
-    assert_eq!(Column::concat(vec![form, read]).unwrap(), whole.take(&indices).unwrap(), "{what}");
+    let form = whole.take([]).unwrap();
+    assert_eq!(Column::concat(vec![form, read]).unwrap(), whole.take(indices).unwrap(), "{what}");
 }
 
 #[test]

@@ -132,8 +132,8 @@ impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
         let (of_first, of_second) = (self.read.first(), self.read.second());
         let take = |wanted: &usize| match of_second.iter().position(|column| column == wanted) {
             Some(place) if passing => second.get(place).cloned().ok_or_else(not_delivered),
-            Some(place) => second.get(place).ok_or_else(not_delivered)?.take(&places),
-            None => column_at(*wanted, &of_first, &first)?.take(&places),
+            Some(place) => second.get(place).ok_or_else(not_delivered)?.take(places.iter().copied()),
+            None => column_at(*wanted, &of_first, &first)?.take(places.iter().copied()),
         };
         let pool = pool::computing(self.threads)?;
         let columns = pool::compute(&pool, call, |_| self.wanted.par_iter().map(take).collect())?;

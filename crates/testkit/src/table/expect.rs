@@ -18,8 +18,7 @@ pub(super) fn part(whole: &Column, entries: &Range<u64>) -> Column {
 }
 
 pub(super) fn taken(whole: &Column, entries: impl IntoIterator<Item = u64>) -> Column {
-    let indices: Vec<usize> = entries.into_iter().map(|entry| entry as usize).collect();
-    unwrapped(whole.take(&indices), "the expected column")
+    unwrapped(whole.take(entries.into_iter().map(|entry| entry as usize)), "the expected column")
 }
 
 /// What must not fail.
@@ -30,7 +29,7 @@ pub(super) fn unwrapped<T>(outcome: Result<T>, what: &str) -> T {
 
 /// What only the data show of a form may be less where there are fewer of them.
 pub(super) fn is_same(read: &Column, expected: &Column) -> bool {
-    let form = expected.take(&[]).and_then(|form| Column::concat(vec![form, read.clone()]));
+    let form = expected.take([]).and_then(|form| Column::concat(vec![form, read.clone()]));
     form.is_ok_and(|read| read == *expected)
 }
 
