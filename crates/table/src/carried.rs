@@ -1,4 +1,4 @@
-//! Chunks that reach from one range of entries into the next, decompressed once for both.
+//! Chunks that several ranges of entries, or several columns, need: decompressed once for all of them.
 
 use crate::table::{Chunk, ChunkContent, ChunkId, Table};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use std::time::Instant;
 /// Most uncompressed bytes to hold; further chunks are decompressed again. All pages of a typical cluster of an RNTuple fit.
 const MOST: usize = 512 << 20;
 
-/// The chunks of a range that the next one needs as well.
+/// The chunks of a range that the next one needs as well, or the index chunks that columns share.
 #[derive(Debug)]
 pub(crate) struct CarriedChunks {
     chunks: Mutex<HashMap<ChunkId, CarriedChunk>>,
