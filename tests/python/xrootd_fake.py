@@ -113,6 +113,8 @@ class FakeServer(fake_server.FakeServer):
         self.opened: list[str] = []
         """The paths that were opened, with what follows the question mark."""
         self.role = IS_SERVER
+        self.asked_for_role = 0
+        """How often a client that had logged in asked what this server is; each new connection asks once before."""
         self.located = b""
         """What is answered to the question where a file is."""
         self.size_on_stat = len(content)
@@ -123,11 +125,14 @@ class FakeServer(fake_server.FakeServer):
         with contextlib.suppress(OSError), connection, connection.makefile("rb") as requests:
             requests.read(20)
             connection.sendall(struct.pack(">2sHiii", b"\0\0", OK, 8, VERSION, IS_SERVER))
+            has_logged_in = False
             while len(header := requests.read(24)) == 24:
                 stream, number, length = header[:2], *struct.unpack(">H16xi", header[2:])
                 body = requests.read(length)
                 before = self.counts.get(number, 0)
                 self.counts[number] = before + 1
+                self.asked_for_role += number == PROTOCOL and has_logged_in
+                has_logged_in |= number == LOGIN
                 if number == OPEN:
                     self.opened.append(body.decode())
                 behaviour = self.behave(number, before)
