@@ -15,6 +15,16 @@ pub enum ParseStep<T> {
     Done(T),
 }
 
+impl<T> ParseStep<T> {
+    /// The same step, with its value converted.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> ParseStep<U> {
+        match self {
+            ParseStep::Need(ranges) => ParseStep::Need(ranges),
+            ParseStep::Done(value) => ParseStep::Done(convert(value)),
+        }
+    }
+}
+
 /// The parts of a file that are in memory.
 ///
 /// ```

@@ -53,10 +53,6 @@ impl File {
             return Ok(FileItem::Tree(tree));
         }
         let KeyRecord { key, record, streamers, .. } = &found;
-        if key.is_directory() {
-            let message = format!("'{}' is a directory, not a tree or an object", key.name);
-            return Err(Error::unsupported(message).at(key.offset).url(file.url()));
-        }
         let object = Object::read(key, record, file.root().compiler(streamers));
         object.map(FileItem::Object).map_err(|error| error.url(file.url()))
     }

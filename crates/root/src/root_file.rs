@@ -273,11 +273,12 @@ impl RootFile {
         self.0.compiler.get_or_init(|| Compiler::with_identities(streamers.clone()))
     }
 
-    /// The key at a path with its record and the class descriptions, fetched in one round trip; of the highest cycle, unless
-    /// one is given.
+    /// The key of a tree or an object at a path, with its record and the class descriptions, fetched in one round trip; of
+    /// the highest cycle, unless one is given.
     ///
     /// # Errors
-    /// `Missing` if there is no such key; those of the source; `Truncated` or `Corrupt` if its record is broken.
+    /// `Missing` if there is no such key; `Unsupported` if it is a directory; those of the source; `Truncated` or `Corrupt`
+    /// if its record is broken.
     pub fn find(&self, path: &str, cycle: Option<u16>, call: &mut Call<'_>) -> Result<KeyRecord> {
         let path = match cycle {
             Some(cycle) => format!("{path};{cycle}"),
@@ -288,12 +289,13 @@ impl RootFile {
                 ParseStep::Done(key) => key,
                 ParseStep::Need(ranges) => return Ok(ParseStep::Need(ranges)),
             };
+            if key.is_directory() {
+                let message = format!("'{}' is a directory, not a tree or an object", key.name);
+                return Err(Error::unsupported(message).at(key.offset));
+            }
             let streamers = match self.0.streamers.get() {
                 Some(streamers) => ParseStep::Done(Arc::clone(streamers)),
-                None => match tfile.streamers(known)? {
-                    ParseStep::Done(streamers) => ParseStep::Done(Arc::new(streamers)),
-                    ParseStep::Need(ranges) => ParseStep::Need(ranges),
-                },
+                None => tfile.streamers(known)?.map(Arc::new),
             };
             Ok(both(tfile.record(known, &key)?, streamers, key))
         })?;

@@ -1,7 +1,7 @@
 //! From a path or URL to a source, with the head and the tail of the file in memory.
 
 use crate::admission;
-use crate::ends::with_ends;
+use crate::ends::{LOCAL_TAIL, head_and_tail, with_ends};
 #[cfg(unix)]
 use crate::xrootd;
 use crate::{CountingSource, LocalSource, OpenedSource, Source, SourceOptions, cloud, http, mount};
@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// Opens a path, or a URL of one of the schemes `file`, `http`, `https`, `dav`, `davs`, `s3`, `gs`, `az`, `root` and `roots`.
 ///
-/// The last `options.tail_size` bytes, and the head that goes [with](crate::head_with) such a tail, are in
-/// [`OpenedSource::known`].
+/// The last `options.tail_size` bytes, 16 KiB at most if the file is local, and the head that goes [with](crate::head_with)
+/// such a tail, are in [`OpenedSource::known`].
 ///
 /// # Errors
 /// `NotFound`, `Permission`, `Timeout`, `Network`, `Server`, `Io`; `Usage` for a directory or an illegal URL;
@@ -51,9 +51,9 @@ async fn open_local(path: PathBuf, options: &SourceOptions) -> Result<OpenedSour
     if let Some(mount) = mount::network_mount(&path) {
         return mount::open(path, mount, options).await;
     }
-    let source = CountingSource::new(
-        LocalSource::open(path)?.with_page_cache(options.page_cache),
-        Arc::clone(&options.counters),
-    );
-    with_ends(source, options.tail_size, options.deadline).await
+    let source = LocalSource::open(path)?.with_page_cache(options.page_cache);
+    // A disk fetches both at the same time, and has them when they are read.
+    source.announce(&head_and_tail(source.identity().size, options.tail_size));
+    let source = CountingSource::new(source, Arc::clone(&options.counters));
+    with_ends(source, options.tail_size.min(LOCAL_TAIL), options.deadline).await
 }

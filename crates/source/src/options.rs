@@ -27,7 +27,8 @@ pub struct SourceOptions {
     pub counters: Arc<Counters>,
     /// Number of bytes to read from the end of the file while opening; 0 for none. Default: [`TAIL`](crate::TAIL),
     /// which usually holds the directory and the record of the last tree. If it is at least that, and the server is
-    /// known to be distant, at least [`FAR_TAIL`](crate::FAR_TAIL).
+    /// known to be distant, at least [`FAR_TAIL`](crate::FAR_TAIL). Of a local file, 16 KiB at most are read; the rest is
+    /// announced to the disk.
     pub tail_size: u64,
     /// HTTP headers to send, such as `Authorization`; only to the server named in the URL, not to those that it
     /// redirects to. Default: none.

@@ -2,7 +2,8 @@
 
 use crate::header::HEADER_LEN;
 use crate::reader::{Extent, Reader};
-use crate::{Directory, FileHeader, Key, Record, StreamerInfos, free};
+use crate::{Directory, FileHeader, Key, Record, StreamerInfos, free, recent};
+use bytes::Bytes;
 use sapwood_core::{ByteRange, Error, ErrorKind, ParseStep, Result, Segments};
 
 /// Bytes at the start of a file that a caller should have before [`TFile::open`]: they hold the header and
@@ -88,12 +89,8 @@ impl TFile {
     /// # Errors
     /// `Truncated`, `Corrupt` or `Checksum`, with the offset.
     pub fn streamers(&self, known: &Segments) -> Result<ParseStep<StreamerInfos>> {
-        let version = self.header.version;
-        Ok(match self.streamers_record(known)? {
-            ParseStep::Need(ranges) => ParseStep::Need(ranges),
-            ParseStep::Done(None) => ParseStep::Done(StreamerInfos::default()),
-            ParseStep::Done(Some(record)) => ParseStep::Done(StreamerInfos::parse(&record, version)?),
-        })
+        let parse = |bytes: &Bytes| recent::parse(bytes, self.header.seek_info, self.header.version);
+        self.with_streamers_record(known, parse).map(|step| step.map(Option::unwrap_or_default))
     }
 
     /// Reads the record of the class descriptions, which [`write::Descriptions`](crate::write::Descriptions)
@@ -102,14 +99,24 @@ impl TFile {
     /// # Errors
     /// `Truncated`, `Corrupt` or `Checksum`, with the offset.
     pub fn streamers_record(&self, known: &Segments) -> Result<ParseStep<Option<Record>>> {
+        let offset = self.header.seek_info;
+        self.with_streamers_record(known, |bytes| Record::decode(&Key::parse_at(bytes, offset)?, bytes))
+    }
+
+    /// Parses the bytes of the record of the class descriptions. `None` if the file has none.
+    fn with_streamers_record<T>(
+        &self,
+        known: &Segments,
+        parse: impl FnOnce(&Bytes) -> Result<T>,
+    ) -> Result<ParseStep<Option<T>>> {
         let FileHeader { seek_info, nbytes_info, .. } = self.header;
         if !self.header.has_streamers() {
             return Ok(ParseStep::Done(None));
         }
         let mut reader = self.reader(known);
         let bytes = reader.get(seek_info, u64::from(nbytes_info), "the streamer information")?;
-        let record = bytes.map(|bytes| Record::decode(&Key::parse_at(&bytes, seek_info)?, &bytes));
-        Ok(reader.finish(record.transpose()?.map(Some)))
+        let parsed = bytes.map(|bytes| parse(&bytes)).transpose()?;
+        Ok(reader.finish(parsed.map(Some)))
     }
 
     /// Reads the object that a key names, decompressed.

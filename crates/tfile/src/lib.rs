@@ -18,6 +18,7 @@ mod likely;
 mod listing;
 mod outline;
 mod reader;
+mod recent;
 mod record;
 mod streamers;
 pub mod write;

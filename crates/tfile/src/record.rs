@@ -77,7 +77,8 @@ impl Record {
     }
 }
 
-fn payload_of<'a>(key: &Key, record: &'a [u8]) -> Result<&'a [u8]> {
+/// The object in the bytes of a record, as it is stored.
+pub(crate) fn payload_of<'a>(key: &Key, record: &'a [u8]) -> Result<&'a [u8]> {
     let mut cursor = Cursor::new(record, 0).at_offset(key.offset);
     cursor.skip(key.key_len as usize)?;
     cursor.bytes(key.payload_len() as usize)

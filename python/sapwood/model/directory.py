@@ -173,11 +173,10 @@ class Directory(AcceptedByUproot, ABC):
             raise ArgumentTypeError(f"expected the name of an object, not {where!r}")
         if not self._path and (likely := self.file.likely_tree(where)) is not None:
             return likely
-        if "/" in where.strip("/"):
-            # The core finds an object by its path without listing unrelated directories.
-            path, cycle = split_cycle(where)
-            with suppress(KeyInFileError, UnsupportedTypeError, UsageError):
-                return self.file.item_at("/".join((*self._path, path)), cycle)
+        # The core finds an object by its path without listing unrelated directories.
+        path, cycle = split_cycle(where)
+        with suppress(KeyInFileError, UnsupportedTypeError, UsageError):
+            return self.file.item_at("/".join((*self._path, path)), cycle)
         key, rest = self._resolve(where)
         if key is None:
             raise self._missing(where)

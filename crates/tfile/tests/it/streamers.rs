@@ -131,6 +131,14 @@ fn every_class_of_element() {
 }
 
 #[test]
+fn descriptions_are_recalled_for_the_same_bytes_only() {
+    for checksum in [7, 8, 7] {
+        let found = parse(&[info("Recalled", 2, checksum, &[])]).unwrap();
+        assert_eq!(found.get("Recalled", 2).unwrap().checksum, checksum);
+    }
+}
+
+#[test]
 fn an_unknown_class_of_element() {
     let error = parse(&[info("C", 2, 7, &[MEMBER.element("TStreamerX", 2, &[])])]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
