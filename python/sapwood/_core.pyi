@@ -302,8 +302,10 @@ class File:
     compression: int  # algorithm * 100 + level
     def keys(self, recursive: bool = True, deadline: float | None = None) -> list[Key]:
         """All keys, highest cycle first within a name, in file order otherwise."""
-    def item(self, path: str, cycle: int | None = None, deadline: float | None = None) -> Tree | Object:
-        """The tree or the object at a path."""
+    def item(
+        self, path: str, cycle: int | None = None, deadline: float | None = None
+    ) -> tuple[Tree | Object, int]:
+        """The tree or the object at a path, and its cycle."""
     def likely_tree(self, name: str) -> Tree | None:
         """The tree of that name at the end of the file, while the keys are still in flight; else None."""
     def streamers(self, deadline: float | None = None) -> list[dict[str, Any]]:

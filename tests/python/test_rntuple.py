@@ -267,7 +267,7 @@ def test_attribute_sets_are_trees(corpus: Path) -> None:
         assert found["_userData.attr"].array().to_list() == [1, 2]
         assert found.object_path == "/ntpl;1.Attributes"
         assert pickle.loads(pickle.dumps(found)).arrays().to_list() == about
-        with pytest.raises(KeyInFileError, match="'ntpl;1' has no attribute set 'Other'"):
+        with pytest.raises(KeyInFileError, match="'ntpl' has no attribute set 'Other'"):
             tree.attribute_set("Other")
 
 

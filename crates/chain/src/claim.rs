@@ -35,6 +35,14 @@ pub(super) struct SharedBasket {
 }
 
 impl Claim {
+    /// Decodes its blocks, so that no thread of a column waits for that of another.
+    pub(super) fn open(&self) -> Result<()> {
+        match &self.content {
+            Content::Blocks(blocks) => blocks.iter().try_for_each(|block| block.open()),
+            Content::Baskets(_) | Content::Nothing => Ok(()),
+        }
+    }
+
     /// The entries of a column, basket by basket. Decompresses baskets on first use.
     pub(super) fn pieces(&self, column: usize) -> Result<Vec<BasketEntries>> {
         let plain: Vec<Arc<PlainBasket>> = match &self.content {

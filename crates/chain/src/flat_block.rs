@@ -1,13 +1,14 @@
 //! The format of flat files (`docs/specs/flat.md`): constants, integers, and blocks of events.
 
 use super::column::{Column, PlainBasket, plain_of};
+use super::flat_split::{split, too_long};
 use super::run::Run;
 use bytes::Bytes;
 use sapwood_codec::{Compression, is_compressed, uncompressed_len, with_decoder, with_encoder};
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_stripe::checksum;
 use sapwood_ttree::Entries;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The first bytes of a flat file.
 pub(super) const MAGIC: &[u8; 8] = b"\x89SAPPDS\n";
@@ -87,10 +88,6 @@ pub(super) fn pack(events: SerialisedEvents, compression: Compression) -> Result
     Ok(PackedBlock { stored: stored.into(), len, bytes })
 }
 
-pub(super) fn too_long() -> Error {
-    Error::new(ErrorKind::Limit, "a block of events has more than 4 GiB").hint("choose smaller batches")
-}
-
 /// The position of a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockPlace {
@@ -100,8 +97,14 @@ pub(super) struct BlockPlace {
     pub(super) checksum: u64,
 }
 
-/// The entries of each column; `None` for a column without data.
-type Columns = Arc<[Option<Arc<PlainBasket>>]>;
+/// The columns of a block; `None` for a column without data.
+type BlockColumns = Arc<[Option<Mutex<BlockColumn>>]>;
+
+/// A column of a block.
+enum BlockColumn {
+    Entries(Entries),
+    Basket(Arc<PlainBasket>),
+}
 
 /// A block that several batches may need: the first of them decodes it.
 pub(super) struct Block {
@@ -111,7 +114,7 @@ pub(super) struct Block {
     stored: Bytes,
     url: String,
     columns: Arc<[Column]>,
-    plain: Mutex<Option<Columns>>,
+    split: Mutex<Option<BlockColumns>>,
 }
 
 impl Block {
@@ -124,66 +127,62 @@ impl Block {
         columns: &Arc<[Column]>,
     ) -> Block {
         let (url, columns) = (url.to_owned(), Arc::clone(columns));
-        Block { place, first, events, stored, url, columns, plain: Mutex::new(None) }
+        Block { place, first, events, stored, url, columns, split: Mutex::new(None) }
+    }
+
+    /// Decodes the block, unless that was done before.
+    pub(super) fn open(&self) -> Result<()> {
+        self.opened().map(drop)
+    }
+
+    fn opened(&self) -> Result<BlockColumns> {
+        let mut split = locked(&self.split);
+        if let Some(columns) = &*split {
+            return Ok(Arc::clone(columns));
+        }
+        let found = self.decode().map_err(|error| error.inside(self.place.offset).url(&self.url))?;
+        let columns = found.into_iter().map(|entries| Some(Mutex::new(BlockColumn::Entries(entries?))));
+        Ok(Arc::clone(split.insert(columns.collect())))
     }
 
     /// The entries of a column as a basket; `None` for a column without data.
-    pub(super) fn column(&self, column: usize) -> Result<Option<Arc<PlainBasket>>> {
-        let mut plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
-        let columns = match &*plain {
-            Some(columns) => Arc::clone(columns),
-            None => {
-                let found = self.open().map_err(|error| error.inside(self.place.offset).url(&self.url))?;
-                Arc::clone(plain.insert(found.into()))
-            }
+    pub(super) fn column(&self, number: usize) -> Result<Option<Arc<PlainBasket>>> {
+        let columns = self.opened()?;
+        let (Some(Some(found)), Some(column)) = (columns.get(number), self.columns.get(number)) else {
+            return Ok(None);
         };
-        Ok(columns.get(column).cloned().flatten())
+        let found = &mut *locked(found);
+        if let BlockColumn::Entries(entries) = found {
+            let basket = plain_of(column, self.first, std::mem::take(entries));
+            let basket = basket.map_err(|error| error.inside(self.place.offset).url(&self.url))?;
+            *found = BlockColumn::Basket(Arc::new(basket));
+        }
+        match found {
+            BlockColumn::Basket(basket) => Ok(Some(Arc::clone(basket))),
+            BlockColumn::Entries(_) => Ok(None),
+        }
     }
 
-    fn open(&self) -> Result<Vec<Option<Arc<PlainBasket>>>> {
+    /// The entries of each column.
+    fn decode(&self) -> Result<Vec<Option<Entries>>> {
         if checksum(&self.stored) != self.place.checksum {
             let message = "the checksum of a block of events does not match";
             return Err(Error::new(ErrorKind::Checksum, message));
         }
         let len = self.place.len as usize;
-        let content = if is_compressed(len, self.stored.len()) {
-            if uncompressed_len(&self.stored, len)? != len {
-                return Err(Error::corrupt("the length of a block of events does not match the index"));
-            }
-            Bytes::from(with_decoder(|decoder| decoder.decode_to_vec(&self.stored, len))?)
-        } else {
-            self.stored.clone()
-        };
-        let mut found: Vec<(Vec<u8>, Vec<u32>, Vec<u32>)> = vec![Default::default(); self.columns.len()];
-        let mut numbers = Numbers(&content);
-        // Without data, a file could claim any number of events.
-        let events = if self.columns.iter().any(|column| column.has_data) { self.events } else { 0 };
-        for _ in 0..events {
-            for (column, (data, starts, origins)) in self.columns.iter().zip(&mut found) {
-                if !column.has_data {
-                    continue;
-                }
-                let len = numbers.u32()? as usize;
-                let start = u32::try_from(data.len()).map_err(|_| too_long())?;
-                let origin = if column.form.references.are_possible() { numbers.u32()? } else { start };
-                starts.push(start);
-                origins.push(origin);
-                data.extend_from_slice(numbers.take(len)?);
-            }
+        if !is_compressed(len, self.stored.len()) {
+            return split(&self.stored, &self.columns, self.events);
         }
-        if !numbers.0.is_empty() {
-            return Err(Error::corrupt("a block of events has extra bytes"));
+        if uncompressed_len(&self.stored, len)? != len {
+            return Err(Error::corrupt("the length of a block of events does not match the index"));
         }
-        let columns = found.into_iter().zip(&*self.columns).map(|((data, mut starts, origins), column)| {
-            if !column.has_data {
-                return Ok(None);
-            }
-            starts.push(u32::try_from(data.len()).map_err(|_| too_long())?);
-            let entries = Entries::new(data, starts, origins, &column.form.references)?;
-            plain_of(column, self.first, entries).map(|plain| Some(Arc::new(plain)))
-        });
-        columns.collect()
+        let content = with_decoder(|decoder| decoder.decode_to_vec(&self.stored, len))?;
+        split(&content, &self.columns, self.events)
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A reader of little-endian numbers.

@@ -17,6 +17,7 @@ mod feed;
 mod flat_block;
 mod flat_input;
 mod flat_output;
+mod flat_split;
 mod input;
 mod lane_output;
 mod lanes;

@@ -75,6 +75,7 @@ impl<'a> Stages<'a> {
             let runs = self.runs(place, column, claim).map_err(|error| error.branch(&column.path))?;
             Ok((column, runs))
         };
+        timed(&self.times.decompress, || claim.open())?;
         let places = (0..self.columns.len()).into_par_iter();
         match (&self.pack, self.full) {
             (_, false) => {

@@ -182,7 +182,7 @@ impl File {
             .collect())
     }
 
-    /// The tree or the object at a path.
+    /// The tree or the object at a path, and its cycle.
     #[pyo3(signature = (path, cycle=None, deadline=None))]
     fn item<'py>(
         &self,
@@ -190,12 +190,14 @@ impl File {
         path: &str,
         cycle: Option<u16>,
         deadline: Option<f64>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<(Bound<'py, PyAny>, u16)> {
         let file = self.get()?;
-        match detached(py, deadline, |call| file.item(path, cycle, call))? {
-            FileItem::Tree(tree) => Ok(Tree::new(tree).into_pyobject(py)?.into_any()),
-            FileItem::Object(object) => Ok(Object::new(py, object)?.into_pyobject(py)?.into_any()),
-        }
+        let (item, cycle) = detached(py, deadline, |call| file.item(path, cycle, call))?;
+        let item = match item {
+            FileItem::Tree(tree) => Tree::new(tree).into_pyobject(py)?.into_any(),
+            FileItem::Object(object) => Object::new(py, object)?.into_pyobject(py)?.into_any(),
+        };
+        Ok((item, cycle))
     }
 
     /// The tree that is likely the one with this name, while the keys are still missing.

@@ -41,20 +41,21 @@ impl File {
         }
     }
 
-    /// The tree or the object at a path; of the highest cycle, unless one is given.
+    /// The tree or the object at a path, and its cycle: the highest one, unless one is given.
     ///
     /// # Errors
     /// `Missing` if there is no such key; `Unsupported` if it is a directory, or of a class that cannot be read; those
     /// of [`File::tree`].
-    pub fn item(&self, path: &str, cycle: Option<u16>, call: &mut Call<'_>) -> Result<FileItem> {
+    pub fn item(&self, path: &str, cycle: Option<u16>, call: &mut Call<'_>) -> Result<(FileItem, u16)> {
         let (file, cycle) = self.holder(path, cycle, call)?;
         let found = file.root().find(path, cycle, call)?;
         if let Some(tree) = open_tree(&file, &found, call)? {
-            return Ok(FileItem::Tree(tree));
+            return Ok((FileItem::Tree(tree), found.key.cycle));
         }
         let KeyRecord { key, record, streamers, .. } = &found;
         let object = Object::read(key, record, file.root().compiler(streamers));
-        object.map(FileItem::Object).map_err(|error| error.url(file.url()))
+        let object = object.map_err(|error| error.url(file.url()))?;
+        Ok((FileItem::Object(object), key.cycle))
     }
 
     /// The tree of this name at the end of the file, assumed to be the one that the list of keys names; use

@@ -163,7 +163,7 @@ class File(Directory, ClosingContext):
         """The tree or object at a path from the top, in the given or the highest cycle."""
         self.require_open()
         with core_errors():
-            core = self._core.item(path, cycle, deadline=self._options.deadline_or(deadline))
+            core, cycle = self._core.item(path, cycle, deadline=self._options.deadline_or(deadline))
         if isinstance(core, _core.Object):
             from ..objects.reading import value_of
 
