@@ -4,7 +4,7 @@ use super::column::{Column, PlainBasket, plain_of};
 use super::flat_split::{split, too_long};
 use super::run::Run;
 use bytes::Bytes;
-use sapwood_codec::{Compression, is_compressed, uncompressed_len, with_decoder, with_encoder};
+use sapwood_codec::{Compression, Search, is_compressed, uncompressed_len, with_decoder, with_encoder};
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_stripe::checksum;
 use sapwood_ttree::Entries;
@@ -83,7 +83,9 @@ pub(super) fn pack(events: SerialisedEvents, compression: Compression) -> Result
     let SerialisedEvents { content, bytes } = events;
     let len = u32::try_from(content.len()).map_err(|_| too_long())?;
     let mut payload = Vec::new();
-    let smaller = with_encoder(|encoder| encoder.compress(&content, compression, &mut payload))?;
+    let smaller = with_encoder(|encoder| {
+        encoder.compress_basket(Search::default(), &content, content.len(), compression, &mut payload)
+    })?;
     let stored = if smaller { payload } else { content };
     Ok(PackedBlock { stored: stored.into(), len, bytes })
 }

@@ -81,8 +81,9 @@ impl CompressionScheme {
 }
 
 impl Encoder {
-    /// Appends `object` to `payload` as compressed blocks; true if that made it smaller. If not, nothing is
-    /// appended, and the object must be stored uncompressed, which ROOT recognizes by the length.
+    /// Appends `object`, such as the record of a tree, to `payload` as compressed blocks; true if that made it
+    /// smaller. If not, nothing is appended, and the object must be stored uncompressed, which ROOT recognizes
+    /// by the length.
     ///
     /// # Errors
     /// `Limit` if there is not enough memory for the compressor.
@@ -92,7 +93,7 @@ impl Encoder {
         compression: Compression,
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
-        self.compress_basket(Search::default(), object, object.len(), compression, payload)
+        self.compress_basket(Search::Farthest, object, object.len(), compression, payload)
     }
 
     /// As [`compress`](Encoder::compress), for the content of a basket: entries, `data_len` bytes, followed
