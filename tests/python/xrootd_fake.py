@@ -114,7 +114,7 @@ class FakeServer(fake_server.FakeServer):
         """The paths that were opened, with what follows the question mark."""
         self.role = IS_SERVER
         self.asked_for_role = 0
-        """How often clients asked what this server is after login; each new connection asks once before it."""
+        """How often clients asked after login what this server is; before it, each connection asks once."""
         self.located = b""
         """What is answered to the question where a file is."""
         self.size_on_stat = len(content)
