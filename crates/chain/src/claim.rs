@@ -1,8 +1,8 @@
 //! The batch that a lane works on. Baskets are decompressed on first use.
 
 use super::column::PlainBasket;
-use super::flat_block::Block;
 use super::run::BasketEntries;
+use super::shared_block::SharedBlock;
 use bytes::Bytes;
 use sapwood_core::Result;
 use sapwood_ttree::{BasketRef, References};
@@ -22,7 +22,7 @@ pub(super) struct Claim {
 pub(super) enum Content {
     /// The baskets of each column.
     Baskets(Vec<Vec<Arc<SharedBasket>>>),
-    Blocks(Vec<Arc<Block>>),
+    Blocks(Vec<Arc<SharedBlock>>),
     Nothing,
 }
 

@@ -1,14 +1,10 @@
-//! The format of flat files (`docs/specs/flat.md`): constants, integers, and blocks of events.
+//! The format of flat files (`docs/specs/flat.md`): constants, integers, and how a block is packed.
 
-use super::column::{Column, PlainBasket, plain_of};
-use super::flat_split::{split, too_long};
+use super::column::Column;
 use super::run::Run;
 use bytes::Bytes;
-use sapwood_codec::{Compression, Search, is_compressed, uncompressed_len, with_decoder, with_encoder};
+use sapwood_codec::{Compression, Search, with_encoder};
 use sapwood_core::{Error, ErrorKind, Result};
-use sapwood_stripe::checksum;
-use sapwood_ttree::Entries;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The first bytes of a flat file.
 pub(super) const MAGIC: &[u8; 8] = b"\x89SAPPDS\n";
@@ -25,8 +21,13 @@ const PLACED: u8 = 1;
 /// A column without entries.
 pub(super) const EMPTY: u8 = 2;
 
+/// True if the entries of a column are stored with their original positions.
+pub(super) fn is_placed(column: &Column) -> bool {
+    column.form.references.are_possible()
+}
+
 pub(super) fn kind(column: &Column) -> u8 {
-    match (column.has_data, column.form.references.are_possible()) {
+    match (column.has_data, is_placed(column)) {
         (false, _) => EMPTY,
         (true, false) => PLAIN,
         (true, true) => PLACED,
@@ -67,7 +68,7 @@ pub(super) fn events(columns: &[Column], runs: &[Vec<Run>], events: u64) -> Resu
             let entry = entries.entry(index);
             let len = u32::try_from(entry.len()).map_err(|_| too_long())?;
             content.extend(len.to_le_bytes());
-            if column.form.references.are_possible() {
+            if is_placed(column) {
                 let origin = entries.origins(index..index + 1).first().copied().ok_or_else(short)?;
                 content.extend(origin.to_le_bytes());
             }
@@ -90,6 +91,10 @@ pub(super) fn pack(events: SerialisedEvents, compression: Compression) -> Result
     Ok(PackedBlock { stored: stored.into(), len, bytes })
 }
 
+pub(super) fn too_long() -> Error {
+    Error::new(ErrorKind::Limit, "a block of events has more than 4 GiB").hint("choose smaller batches")
+}
+
 /// The position of a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockPlace {
@@ -97,94 +102,6 @@ pub(super) struct BlockPlace {
     pub(super) stored: u32,
     pub(super) len: u32,
     pub(super) checksum: u64,
-}
-
-/// The columns of a block; `None` for a column without data.
-type BlockColumns = Arc<[Option<Mutex<BlockColumn>>]>;
-
-/// A column of a block.
-enum BlockColumn {
-    Entries(Entries),
-    Basket(Arc<PlainBasket>),
-}
-
-/// A block that several batches may need: the first of them decodes it.
-pub(super) struct Block {
-    place: BlockPlace,
-    first: u64,
-    events: u64,
-    stored: Bytes,
-    url: String,
-    columns: Arc<[Column]>,
-    split: Mutex<Option<BlockColumns>>,
-}
-
-impl Block {
-    pub(super) fn new(
-        place: BlockPlace,
-        first: u64,
-        events: u64,
-        stored: Bytes,
-        url: &str,
-        columns: &Arc<[Column]>,
-    ) -> Block {
-        let (url, columns) = (url.to_owned(), Arc::clone(columns));
-        Block { place, first, events, stored, url, columns, split: Mutex::new(None) }
-    }
-
-    /// Decodes the block, unless that was done before.
-    pub(super) fn open(&self) -> Result<()> {
-        self.opened().map(drop)
-    }
-
-    fn opened(&self) -> Result<BlockColumns> {
-        let mut split = locked(&self.split);
-        if let Some(columns) = &*split {
-            return Ok(Arc::clone(columns));
-        }
-        let found = self.decode().map_err(|error| error.inside(self.place.offset).url(&self.url))?;
-        let columns = found.into_iter().map(|entries| Some(Mutex::new(BlockColumn::Entries(entries?))));
-        Ok(Arc::clone(split.insert(columns.collect())))
-    }
-
-    /// The entries of a column as a basket; `None` for a column without data.
-    pub(super) fn column(&self, number: usize) -> Result<Option<Arc<PlainBasket>>> {
-        let columns = self.opened()?;
-        let (Some(Some(found)), Some(column)) = (columns.get(number), self.columns.get(number)) else {
-            return Ok(None);
-        };
-        let found = &mut *locked(found);
-        if let BlockColumn::Entries(entries) = found {
-            let basket = plain_of(column, self.first, std::mem::take(entries));
-            let basket = basket.map_err(|error| error.inside(self.place.offset).url(&self.url))?;
-            *found = BlockColumn::Basket(Arc::new(basket));
-        }
-        match found {
-            BlockColumn::Basket(basket) => Ok(Some(Arc::clone(basket))),
-            BlockColumn::Entries(_) => Ok(None),
-        }
-    }
-
-    /// The entries of each column.
-    fn decode(&self) -> Result<Vec<Option<Entries>>> {
-        if checksum(&self.stored) != self.place.checksum {
-            let message = "the checksum of a block of events does not match";
-            return Err(Error::new(ErrorKind::Checksum, message));
-        }
-        let len = self.place.len as usize;
-        if !is_compressed(len, self.stored.len()) {
-            return split(&self.stored, &self.columns, self.events);
-        }
-        if uncompressed_len(&self.stored, len)? != len {
-            return Err(Error::corrupt("the length of a block of events does not match the index"));
-        }
-        let content = with_decoder(|decoder| decoder.decode_to_vec(&self.stored, len))?;
-        split(&content, &self.columns, self.events)
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A reader of little-endian numbers.

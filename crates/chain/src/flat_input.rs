@@ -1,7 +1,8 @@
 //! Reads a flat file: first its index, then its blocks, batch by batch.
 
 use super::column::Column;
-use super::flat_block::{BLOCK, Block, BlockPlace, EMPTY, HEAD, MAGIC, Numbers, TRAILER, VERSION, kind};
+use super::flat_block::{BLOCK, BlockPlace, EMPTY, HEAD, MAGIC, Numbers, TRAILER, VERSION, kind};
+use super::shared_block::SharedBlock;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Call, Deadline, Error, ErrorKind, Result};
 use sapwood_dataset::{Template, open_schema};
@@ -145,7 +146,7 @@ pub(super) struct FlatFeed {
     columns: Arc<[Column]>,
     reader: ReadAhead<usize>,
     /// The last block of the previous batch, and its number.
-    kept: Option<(usize, Arc<Block>)>,
+    kept: Option<(usize, Arc<SharedBlock>)>,
 }
 
 impl FlatFeed {
@@ -166,7 +167,7 @@ impl FlatFeed {
         &mut self,
         events: Range<u64>,
         call: &mut Call<'_>,
-    ) -> Result<(Vec<Arc<Block>>, u64)> {
+    ) -> Result<(Vec<Arc<SharedBlock>>, u64)> {
         let (mut blocks, mut read) = (Vec::new(), 0);
         for number in events.start / self.file.batch..=(events.end - 1) / self.file.batch {
             let number = place(number);
@@ -181,7 +182,8 @@ impl FlatFeed {
             read += stored.len() as u64;
             let place = *self.file.blocks.get(tag).ok_or_else(lost)?;
             let events = self.file.batch.min(self.file.events - first);
-            let block = Arc::new(Block::new(place, first, events, stored, &self.file.url, &self.columns));
+            let block =
+                Arc::new(SharedBlock::new(place, first, events, stored, &self.file.url, &self.columns));
             self.kept = Some((number, Arc::clone(&block)));
             blocks.push(block);
         }

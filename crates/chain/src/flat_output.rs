@@ -1,8 +1,7 @@
 //! Writes a flat file of serialized events, block by block.
 
 use super::column::Column;
-use super::flat_block::{MAGIC, VERSION, kind};
-use super::flat_split::too_long;
+use super::flat_block::{MAGIC, VERSION, kind, too_long};
 use super::lane_output::{LaneOutput, Output};
 use bytes::Bytes;
 use sapwood_core::{Call, Error, FilePiece, Result};

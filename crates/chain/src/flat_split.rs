@@ -1,6 +1,7 @@
 //! Takes the events of a block apart into the entries of each column.
 
 use super::column::Column;
+use super::flat_block::{is_placed, too_long};
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_ttree::Entries;
 
@@ -9,7 +10,6 @@ use sapwood_ttree::Entries;
 const TILE: usize = 256 << 10;
 
 /// The entries of a column, joined.
-#[derive(Default)]
 struct JoinedEntries {
     data: Vec<u8>,
     starts: Vec<u32>,
@@ -62,11 +62,6 @@ pub(super) fn split(content: &[u8], columns: &[Column], events: u64) -> Result<V
     entries.collect()
 }
 
-/// True if the entries of a column are stored with their original positions.
-fn is_placed(column: &Column) -> bool {
-    column.form.references.are_possible()
-}
-
 /// Passes over the entries of a block.
 struct Scan<'c> {
     content: &'c [u8],
@@ -76,7 +71,6 @@ struct Scan<'c> {
 impl Scan<'_> {
     /// The next entry.
     fn entry(&mut self, is_placed: bool) -> Result<EntryPlace> {
-        let ends = || Error::new(ErrorKind::Truncated, "a block of events is too short");
         let len = word(self.content, self.at).ok_or_else(ends)?;
         let start = self.at + if is_placed { 8 } else { 4 };
         self.at =
@@ -98,11 +92,11 @@ impl JoinedEntries {
 
     fn add(&mut self, content: &[u8], place: EntryPlace, is_placed: bool) -> Result<()> {
         let start = place.start as usize;
-        let entry = content.get(start..start + place.len as usize);
+        let entry = content.get(start..start + place.len as usize).ok_or_else(ends)?;
         self.starts.push(self.end()?);
-        self.data.extend_from_slice(entry.unwrap_or_default());
+        self.data.extend_from_slice(entry);
         if is_placed {
-            self.origins.extend(start.checked_sub(4).and_then(|at| word(content, at)));
+            self.origins.push(start.checked_sub(4).and_then(|at| word(content, at)).ok_or_else(ends)?);
         }
         Ok(())
     }
@@ -125,6 +119,6 @@ fn word(content: &[u8], at: usize) -> Option<u32> {
     content.get(at..)?.first_chunk().map(|word| u32::from_le_bytes(*word))
 }
 
-pub(super) fn too_long() -> Error {
-    Error::new(ErrorKind::Limit, "a block of events has more than 4 GiB").hint("choose smaller batches")
+fn ends() -> Error {
+    Error::new(ErrorKind::Truncated, "a block of events is too short")
 }

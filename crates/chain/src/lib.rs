@@ -24,6 +24,7 @@ mod lanes;
 mod options;
 mod output;
 mod run;
+mod shared_block;
 mod stages;
 mod tree_input;
 

@@ -15,7 +15,7 @@ pub const BLOCK_MAX: usize = 0xFF_FFFF;
 
 /// Bytes of an object that [`Encoder::learn`] examines.
 const SAMPLE: usize = 24_000;
-/// How much larger an object may be with a faster search than with the farthest one.
+/// How much larger an object may be with a faster search than with `Search::Far`.
 const MORE_PER_MILLE: usize = 14;
 /// The same for pages, which have no offset tables that are smaller than ROOT's.
 const MORE_PER_MILLE_OF_PAGES: usize = 5;
@@ -268,8 +268,8 @@ impl Encoder {
         compression: Compression,
         more_per_mille: usize,
     ) -> Result<(Search, usize)> {
-        let farthest = self.size(CompressionScheme::By(Search::Far), sample, compression)?;
-        let mut least = farthest;
+        let far = self.size(CompressionScheme::By(Search::Far), sample, compression)?;
+        let mut least = far;
         let quicker = if Search::has_choice(compression) { &QUICKER[..] } else { &[] };
         for &(search, most) in quicker {
             let size = self.size(CompressionScheme::By(search), sample, compression)?;
@@ -279,7 +279,7 @@ impl Encoder {
                 return Ok((search, size));
             }
         }
-        Ok((Search::Far, farthest))
+        Ok((Search::Far, far))
     }
 
     /// How many bytes a sample has after compression.

@@ -22,8 +22,8 @@ pub const TAIL: u64 = 228 << 10;
 /// The tail for distant servers: it includes the record of a large tree, which would cost another round trip.
 pub const FAR_TAIL: u64 = 1 << 20;
 
-/// The tail that is read of a local file: what follows the keys and the class descriptions of most files. Later reads cost
-/// no round trip, and copying more than is used would.
+/// The tail that is read of a local file: it holds the keys and the class descriptions of most files. A later read costs no
+/// round trip; copying more than is used would cost time and memory.
 pub(crate) const LOCAL_TAIL: u64 = 16 << 10;
 
 /// The tail that is read of a further replica of an open file: enough to see that it is the same file.

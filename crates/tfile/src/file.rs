@@ -2,7 +2,7 @@
 
 use crate::header::HEADER_LEN;
 use crate::reader::{Extent, Reader};
-use crate::{Directory, FileHeader, Key, Record, StreamerInfos, free, recent};
+use crate::{Directory, FileHeader, Key, Record, StreamerInfos, free, recent_streamers};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Error, ErrorKind, ParseStep, Result, Segments};
 
@@ -89,7 +89,8 @@ impl TFile {
     /// # Errors
     /// `Truncated`, `Corrupt` or `Checksum`, with the offset.
     pub fn streamers(&self, known: &Segments) -> Result<ParseStep<StreamerInfos>> {
-        let parse = |bytes: &Bytes| recent::parse(bytes, self.header.seek_info, self.header.version);
+        let parse =
+            |bytes: &Bytes| recent_streamers::parse(bytes, self.header.seek_info, self.header.version);
         self.with_streamers_record(known, parse).map(|step| step.map(Option::unwrap_or_default))
     }
 

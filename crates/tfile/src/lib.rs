@@ -18,7 +18,7 @@ mod likely;
 mod listing;
 mod outline;
 mod reader;
-mod recent;
+mod recent_streamers;
 mod record;
 mod streamers;
 pub mod write;

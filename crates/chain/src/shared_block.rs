@@ -1,0 +1,97 @@
+//! A block of a flat file that several batches may need.
+
+use super::column::{Column, PlainBasket, plain_of};
+use super::flat_block::BlockPlace;
+use super::flat_split::split;
+use bytes::Bytes;
+use sapwood_codec::{is_compressed, uncompressed_len, with_decoder};
+use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_stripe::checksum;
+use sapwood_ttree::Entries;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The columns of a block; `None` for a column without data.
+type BlockColumns = Arc<[Option<Mutex<BlockColumn>>]>;
+
+/// A column of a block.
+enum BlockColumn {
+    Entries(Entries),
+    Basket(Arc<PlainBasket>),
+}
+
+/// A block that several batches may need: the first of them decodes it.
+pub(super) struct SharedBlock {
+    place: BlockPlace,
+    first: u64,
+    events: u64,
+    stored: Bytes,
+    url: String,
+    columns: Arc<[Column]>,
+    split: Mutex<Option<BlockColumns>>,
+}
+
+impl SharedBlock {
+    pub(super) fn new(
+        place: BlockPlace,
+        first: u64,
+        events: u64,
+        stored: Bytes,
+        url: &str,
+        columns: &Arc<[Column]>,
+    ) -> SharedBlock {
+        let (url, columns) = (url.to_owned(), Arc::clone(columns));
+        SharedBlock { place, first, events, stored, url, columns, split: Mutex::new(None) }
+    }
+
+    /// Decodes the block, unless that was done before.
+    pub(super) fn open(&self) -> Result<()> {
+        self.opened().map(drop)
+    }
+
+    fn opened(&self) -> Result<BlockColumns> {
+        let mut split = locked(&self.split);
+        if let Some(columns) = &*split {
+            return Ok(Arc::clone(columns));
+        }
+        let found = self.decode().map_err(|error| error.inside(self.place.offset).url(&self.url))?;
+        let columns = found.into_iter().map(|entries| Some(Mutex::new(BlockColumn::Entries(entries?))));
+        Ok(Arc::clone(split.insert(columns.collect())))
+    }
+
+    /// The entries of a column as a basket; `None` for a column without data.
+    pub(super) fn column(&self, number: usize) -> Result<Option<Arc<PlainBasket>>> {
+        let columns = self.opened()?;
+        let (Some(Some(found)), Some(column)) = (columns.get(number), self.columns.get(number)) else {
+            return Ok(None);
+        };
+        let found = &mut *locked(found);
+        let basket = match found {
+            BlockColumn::Basket(basket) => return Ok(Some(Arc::clone(basket))),
+            BlockColumn::Entries(entries) => plain_of(column, self.first, std::mem::take(entries)),
+        };
+        let basket = Arc::new(basket.map_err(|error| error.inside(self.place.offset).url(&self.url))?);
+        *found = BlockColumn::Basket(Arc::clone(&basket));
+        Ok(Some(basket))
+    }
+
+    /// The entries of each column.
+    fn decode(&self) -> Result<Vec<Option<Entries>>> {
+        if checksum(&self.stored) != self.place.checksum {
+            let message = "the checksum of a block of events does not match";
+            return Err(Error::new(ErrorKind::Checksum, message));
+        }
+        let len = self.place.len as usize;
+        if !is_compressed(len, self.stored.len()) {
+            return split(&self.stored, &self.columns, self.events);
+        }
+        if uncompressed_len(&self.stored, len)? != len {
+            return Err(Error::corrupt("the length of a block of events does not match the index"));
+        }
+        let content = with_decoder(|decoder| decoder.decode_to_vec(&self.stored, len))?;
+        split(&content, &self.columns, self.events)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
