@@ -56,21 +56,34 @@ def text_filter(filter: Filter) -> Callable[[str], bool] | None:
             "a filter must be None, a name, a glob, '/regex/flags', a function, or an iterable of these, "
             f"not {filter!r}"
         )
-    parts = [text_filter(part) for part in filter]
-    if any(part is None for part in parts):
+    names: set[str] = set()
+    tests: list[Callable[[str], bool] | None] = []
+    for part in filter:
+        if isinstance(part, str) and not _is_pattern(part):
+            names.add(part)
+        else:
+            tests.append(text_filter(part))
+    if None in tests:
         return None
-    return lambda text: any(part(text) for part in parts if part is not None)
+    if not tests:
+        return names.__contains__
+    return lambda text: text in names or any(test(text) for test in tests if test is not None)
+
+
+def _is_pattern(text: str) -> bool:
+    """Whether a filter is a regular expression or a glob, and not one name."""
+    return any(wildcard in text for wildcard in "*?[") or _REGEX.fullmatch(text) is not None
 
 
 def _pattern(pattern: str) -> Callable[[str], bool]:
+    if not _is_pattern(pattern):
+        return lambda text: text == pattern
     regex = _REGEX.fullmatch(pattern)
     if regex is not None:
         compiled = _compiled(pattern, regex[1], regex[2])
-        return lambda text: compiled.match(text) is not None
-    if any(wildcard in pattern for wildcard in "*?["):
+    else:
         compiled = re.compile(fnmatch.translate(pattern))
-        return lambda text: compiled.match(text) is not None
-    return lambda text: text == pattern
+    return lambda text: compiled.match(text) is not None
 
 
 def _compiled(pattern: str, regex: str, letters: str) -> re.Pattern[str]:
