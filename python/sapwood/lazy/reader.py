@@ -53,12 +53,13 @@ class Caching:
             16 MiB.
         startup_entries: maximum number of entries in the first window. Default: 1000.
         memory: number of bytes for windows, or a size such as ``"500 MB"``: those that are kept, decoded
-            ahead, or being decoded. Windows are smaller if it is small; where a cluster does not fit, its
-            baskets are decompressed once for each window that they reach into. The objects of Python for the
-            columns come on top, some 50 MB for a thousand columns in use. Default: 256 MiB.
+            ahead, or being decoded. If all columns are used, a window takes a quarter of it. A cluster that
+            would take more is cut, and its baskets are decompressed once for each window that they reach
+            into. The objects of Python for the columns, and freed memory that the allocator keeps for a
+            while, come on top: some 50 MB for a thousand columns in use. Default: 512 MiB.
         ahead: number of windows that loops over local files decode ahead, 0 for none. By default, loops set
             it themselves, so that you need not wait, by the measured times of decoding a window and of
-            using one, in at most a quarter of ``memory``.
+            using one, in at most an eighth of ``memory`` if it is more than one.
     """
 
     startup: bool = True
@@ -72,7 +73,7 @@ class Caching:
     @property
     def memory_bytes(self) -> int:
         """The number of bytes for windows."""
-        return 256 << 20 if self.memory is None else memory_size(self.memory)
+        return 512 << 20 if self.memory is None else memory_size(self.memory)
 
     def for_core(self) -> dict[str, Any]:
         """The options for the core, without those that are not set.
@@ -127,7 +128,7 @@ class LazyReader:
         self._learns = options.caching.learn
         threads = tree.file.options.threads_or(options.threads)
         self._ahead = options.caching.ahead
-        self._depth = Depth(threads or os.cpu_count() or 1, options.caching.memory_bytes // 4)
+        self._depth = Depth(threads or os.cpu_count() or 1, options.caching.memory_bytes // 8)
         self.waited = 0.0
         """The time that touches took, in seconds."""
         with core_errors():
@@ -218,7 +219,9 @@ class LazyReader:
         reads = is_first if self.tree.core.is_distant else self._ahead != 0
         if names and self._learns and reads and not held.is_read_ahead:
             held.is_read_ahead = True
-            in_background(lambda: self._decode(names, window))
+            # From now on: until the interpreter changes threads, the window waits as well.
+            begin = time.perf_counter()
+            in_background(lambda: self._decode(names, window, begin))
         return held
 
     @property
@@ -234,8 +237,7 @@ class LazyReader:
         """Takes note of the time that a window was in use, without waiting for columns."""
         self._depth.note_use(seconds / self._entries(window))
 
-    def _decode(self, names: Sequence[str], window: int) -> None:
-        begin = time.perf_counter()
+    def _decode(self, names: Sequence[str], window: int, begin: float) -> None:
         self.touch(names, window)
         self._depth.note_decoding((time.perf_counter() - begin) / self._entries(window))
 

@@ -37,7 +37,7 @@ impl<V: Clone + Send + 'static> ColumnClaim<'_, V> {
         for (fetched, (value, bytes)) in self.fetched.iter().zip(values) {
             state.store.put(fetched.column, self.window, value, bytes);
         }
-        state.store.shrink(self.shared.limits.memory_bytes);
+        state.store.shrink(self.shared.limits);
         Ok(())
     }
 
@@ -86,6 +86,6 @@ impl<V: Clone + Send + 'static> Drop for Pin<'_, V> {
         let mut state = self.shared.lock();
         let held = state.store.window(self.window);
         held.pins = held.pins.saturating_sub(1);
-        state.store.shrink(self.shared.limits.memory_bytes);
+        state.store.shrink(self.shared.limits);
     }
 }

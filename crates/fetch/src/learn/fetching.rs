@@ -22,7 +22,9 @@ const MOST_DEPTH: usize = 16;
 /// Memory limits of a reader.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes and values of windows that are kept although they are no longer needed.
+    /// Bytes and values of all windows up to which those are kept that are no longer needed.
+    pub kept_bytes: u64,
+    /// Bytes and values of all windows, but for the one in use.
     pub memory_bytes: u64,
     /// Bytes to fetch ahead of the open window; 0 turns prefetching off.
     pub ahead_bytes: u64,
@@ -205,7 +207,7 @@ fn land<V: Clone + Send + 'static>(
         Ok(answers) => {
             note(&mut state.ledger);
             state.store.arrived(places, answers);
-            state.store.shrink(shared.limits.memory_bytes);
+            state.store.shrink(shared.limits);
             None
         }
         Err(error) => {

@@ -99,7 +99,7 @@ impl<V: Clone + Send + 'static> Reader<V> {
         if let Some(held) = state.store.windows.get_mut(&window) {
             held.released = true;
         }
-        state.store.shrink(self.0.limits.memory_bytes);
+        state.store.shrink(self.0.limits);
     }
 
     /// Declares which windows will be opened, in the order in which they will first be opened: only those are

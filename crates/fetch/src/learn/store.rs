@@ -1,7 +1,7 @@
 //! The contents of each window: bytes in flight, fetched bytes, and decoded values.
 
 use super::flight::Flight;
-use super::{ColumnMap, ColumnRange};
+use super::{ColumnMap, ColumnRange, Limits};
 use bytes::Bytes;
 use sapwood_core::ByteRange;
 use std::collections::HashMap;
@@ -207,11 +207,15 @@ impl<V> ColumnStore<V> {
         self.keep_apart(column, window);
     }
 
-    /// Drops windows until at most `most` bytes are held: first released windows, then others, the least
-    /// recently used first. Windows in use stay, and so does the most recently used one.
-    pub(super) fn shrink(&mut self, most: u64) {
-        while self.held_bytes > most {
-            let droppable = self.windows.iter().filter(|(_, held)| held.pins == 0 && held.used < self.clock);
+    /// Drops windows until the limits hold: first released windows, then others, the least recently used first.
+    /// Windows in use stay, and so does the most recently used one.
+    pub(super) fn shrink(&mut self, limits: Limits) {
+        while self.held_bytes > limits.kept_bytes {
+            let is_full = self.held_bytes > limits.memory_bytes;
+            let droppable = self
+                .windows
+                .iter()
+                .filter(|(_, held)| held.pins == 0 && held.used < self.clock && (held.released || is_full));
             let order = |held: &Window<V>| (!held.released, held.used);
             let Some(window) = droppable.min_by_key(|(_, held)| order(held)).map(|(window, _)| *window)
             else {

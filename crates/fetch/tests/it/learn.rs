@@ -53,7 +53,7 @@ const RULES: Rules = Rules {
     suspected_bytes: u64::MAX,
     remembered_bytes: u64::MAX,
 };
-const AMPLE: Limits = Limits { memory_bytes: 1 << 30, ahead_bytes: 1 << 20 };
+const AMPLE: Limits = Limits { kept_bytes: 1 << 30, memory_bytes: 1 << 30, ahead_bytes: 1 << 20 };
 
 struct Case {
     source: Arc<TestSource>,
@@ -277,7 +277,7 @@ fn columns_read_one_after_the_other_through_all_windows_are_read_ahead() {
     // What was delivered once is not fetched again, but for what a small memory dropped before its turn: how much of it
     // that is depends on when the answers come.
     for (memory_bytes, most_pieces) in [(1 << 30, WINDOWS + 2), (16 * PIECE, 2 * WINDOWS)] {
-        let limits = Limits { memory_bytes, ahead_bytes: memory_bytes / 4 };
+        let limits = Limits { kept_bytes: memory_bytes, memory_bytes, ahead_bytes: memory_bytes / 4 };
         let case = Case::new(Behaviour::Prompt, WEB, RULES, limits, &[]);
         for column in [1, 2, 3] {
             for window in 0..WINDOWS {
@@ -455,7 +455,7 @@ proptest! {
         ),
         memory_bytes in 0..2000_u64,
     ) {
-        let limits = Limits { memory_bytes, ahead_bytes: memory_bytes };
+        let limits = Limits { kept_bytes: memory_bytes / 2, memory_bytes, ahead_bytes: memory_bytes };
         let case = Case::new(Behaviour::Prompt, WEB, RULES, limits, &[]);
         std::thread::scope(|scope| {
             for visits in &visits {

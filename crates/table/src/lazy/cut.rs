@@ -12,6 +12,11 @@ const MOST_EXPANSION: u64 = 4;
 /// A cluster of more than this many windows is cut; chunks that reach across the cut are still fetched once. Old files
 /// record no clusters, and chunks reach across any cut: there, anything larger than a window is cut.
 const HUGE: u64 = 2;
+/// Decoded, a window takes at most this part of the memory: one is in use while the next is decoded, and for a moment the
+/// caller still holds the one before.
+const PART: u64 = 4;
+/// The same for a piece of a cluster that would take more: chunks that reach into the next piece are held as well.
+const PART_OF_PIECE: u64 = 8;
 
 /// The windows of some columns of a table, all of whose chunks are located; otherwise as [`cut`].
 pub(super) fn windows_of(
@@ -46,7 +51,8 @@ fn cut(
         let cluster = cluster_starts.partition_point(|start| *start <= first_entry).saturating_sub(1);
         bytes[cluster] = bytes[cluster].saturating_add(cost);
     }
-    let budget = WINDOW.min(memory / 8);
+    let [whole, piece] = [PART, PART_OF_PIECE].map(|part| (memory / (part * MOST_EXPANSION)).max(1));
+    let budget = WINDOW.min(whole);
     let cost = |cluster: usize| bytes.get(cluster).copied().unwrap_or_default();
     let joined = windows(cluster_starts, cost, budget, entries);
     let bytes_of = |window: &Range<u64>| -> u64 {
@@ -54,9 +60,9 @@ fn cut(
         let to = cluster_starts.partition_point(|start| *start < window.end).max(from + 1);
         bytes.get(from..to.min(bytes.len())).into_iter().flatten().sum()
     };
-    let most = if cluster_starts.is_empty() { budget } else { HUGE * budget };
+    let most = if cluster_starts.is_empty() { budget } else { whole.min(HUGE * WINDOW) };
     let pieces = |window: &Range<u64>| {
-        if bytes_of(window) > most { bytes_of(window).div_ceil(budget.max(1)) } else { 1 }
+        if bytes_of(window) > most { bytes_of(window).div_ceil(piece.min(WINDOW)) } else { 1 }
     };
     let mut cut: Vec<Range<u64>> = joined.iter().flat_map(|window| split(window, pieces(window))).collect();
     if let (Some(most), Some(window)) = (first, cut.first().cloned())
@@ -100,6 +106,15 @@ mod tests {
         let windows = |bytes, memory| cut(&[], [(0, bytes), (5, bytes)].into_iter(), 0..10, memory, None);
         assert_eq!(windows(WINDOW / 2, u64::MAX), vec![0..10]);
         assert_eq!(windows(WINDOW, u64::MAX), [0..5, 5..10]);
-        assert_eq!(windows(WINDOW, 2 * WINDOW), [0..2, 2..4, 4..6, 6..8, 8..10]);
+        assert_eq!(windows(WINDOW, 16 * WINDOW), [0..3, 3..6, 6..9, 9..10]);
+    }
+
+    #[test]
+    fn decoded_windows_take_a_quarter_of_the_memory() {
+        let memory = 64 << 20;
+        let windows = |bytes| cut(&[0, 10, 20], [(0, bytes), (10, bytes)].into_iter(), 0..20, memory, None);
+        assert_eq!(windows(2 << 20), vec![0..20]);
+        assert_eq!(windows(4 << 20), vec![0..10, 10..20]);
+        assert_eq!(windows(5 << 20), [0..4, 4..8, 8..10, 10..14, 14..18, 18..20]);
     }
 }

@@ -66,7 +66,7 @@ impl Lazy {
         let unknown = options.startup && seed.iter().all(|(_, share)| *share <= 0.0);
         let first = unknown.then_some(options.startup_entries);
         let windows = cut::windows_of(&*table, &together.selections, entries, options.memory_bytes, first);
-        let layout = Arc::new(LazyLayout::new(table, queries, windows, options.memory_bytes / 4));
+        let layout = Arc::new(LazyLayout::new(table, queries, windows, options.memory_bytes / 8));
         let of_reader: Arc<dyn ColumnMap> = Arc::clone(&layout) as Arc<dyn ColumnMap>;
         let reader = Reader::new(
             of_reader,
@@ -167,7 +167,7 @@ impl LazyOptions {
 
     fn limits(&self) -> Limits {
         // The rest is for what is carried from window to window, and for what is being decoded.
-        let memory_bytes = self.memory_bytes - self.memory_bytes / 4 - self.memory_bytes / 8;
-        Limits { memory_bytes, ahead_bytes: self.memory_bytes / 4 }
+        let quarter = self.memory_bytes / 4;
+        Limits { kept_bytes: quarter, memory_bytes: 2 * quarter, ahead_bytes: quarter }
     }
 }

@@ -26,8 +26,9 @@ pub struct LazyOptions {
     pub startup_bytes: u64,
     /// Most entries of the first window while nothing is known. Default: 1,000.
     pub startup_entries: u64,
-    /// Most bytes for windows. Five eighths are for windows that are kept once they are no longer needed, a quarter is for
-    /// decompressed chunks that reach into the next window. Default: 256 MiB.
+    /// Most bytes for windows. A half is for decoded windows, which are kept up to a quarter once they are no longer needed;
+    /// an eighth is for decompressed chunks that reach into the next window. The rest is for what the caller still holds, for
+    /// what is being decoded, and for freed memory that the allocator keeps for a while. Default: 512 MiB.
     pub memory_bytes: u64,
     /// Number of computing threads, as for [`read`](crate::read()).
     pub threads: Option<usize>,
@@ -45,7 +46,7 @@ impl Default for LazyOptions {
             trigger: true,
             startup_bytes: 16 << 20,
             startup_entries: 1000,
-            memory_bytes: 256 << 20,
+            memory_bytes: 512 << 20,
             threads: None,
             begin: None,
         }

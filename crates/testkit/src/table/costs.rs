@@ -113,7 +113,7 @@ pub(super) fn the_next_window_is_announced(subject: &Subject) {
     }
     let table = ProbedTable::new(subject, Access::COLD);
     let all: Vec<usize> = (0..subject.columns.len()).collect();
-    let options = LazyOptions { startup: false, memory_bytes: 4000, ..LazyOptions::default() };
+    let options = LazyOptions { startup: false, memory_bytes: 8000, ..LazyOptions::default() };
     let what = format!("{}: a loop", subject.name);
     let interrupted = &mut || false;
     let lazy = Lazy::new(Arc::clone(&table) as _, &subject.indices(), options, &mut call(interrupted));
