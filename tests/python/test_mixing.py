@@ -287,12 +287,13 @@ def test_what_cannot_be_mixed_is_refused(pool: Path) -> None:
 def test_memory_does_not_grow_with_the_pool(tmp_path: Path) -> None:
     """A pool of 64 MB, read twice, in the memory that a pool of 16 MB takes."""
     program = """
-import resource, sys
+import sys
 import sapwood
+from sapwood.studies.tune.measure import peak_bytes
 with sapwood.Background(sys.argv[1:], ["x"], seed=1, library="np", most_entries=5000) as pool:
     for step in range(60):
         pool.overlay(range(100 * step, 100 * (step + 1)), number=160)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(peak_bytes())
 """
     names = []
     for number in range(8):
@@ -305,5 +306,5 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         done = subprocess.run(
             [sys.executable, "-c", program, *files], capture_output=True, text=True, check=True
         )
-        peaks.append(int(done.stdout) / 1024)
+        peaks.append(int(done.stdout) / 1e6)
     assert peaks[1] < peaks[0] + 16
