@@ -3,13 +3,14 @@
     python bench/ahead.py --data DIR [--runs N] [--markdown FILE] [--json FILE] [--plot FILE]
 
 Loops over a local NanoAOD-like file in clusters of 5,000 events, in the page cache, with nothing decoded
-ahead, with a fixed number of windows of the columns in use, and with as many as sapwood chooses. Each run is a process of its own, in turns; figures are the time of the fastest run and the median of
-the peaks of memory. The gain is the share of the time with nothing ahead that is saved. sapwood's choice runs
-as often as all fixed numbers but 0 together: the best of them is the fastest of that many runs.
+ahead, with a fixed number of windows of the columns in use, and with as many as sapwood chooses. Each run is
+a process of its own, in turns; figures are the time of the fastest run and the median of the peaks of memory.
+The gain is the share of the time with nothing ahead that is saved. sapwood's choice runs as often as all
+fixed numbers but 0 together: the best of them is the fastest of that many runs.
 
 Readers may keep 256 MB of windows, half of the default: what they keep of windows that were used would
-otherwise hide what those ahead take. A cluster is then cut into three windows. sapwood decodes ahead in at most
-an eighth of that.
+otherwise hide what those ahead take. A cluster is then cut into three windows. sapwood decodes ahead in at
+most an eighth of that.
 
 8 columns: `sapwood.events()`, event by event.
 200 columns: chunks of `sapwood.events()`, as arrays.
