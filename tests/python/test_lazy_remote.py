@@ -18,7 +18,7 @@ from sapwood import Caching, Profile, errors
 from sapwood.report.lazy_use import LazyUse
 
 CLUSTERS, CLUSTER, COLUMNS = 12, 1000, 12
-SMALL: dict[str, Any] = {"memory": "16 MB"}  # and so are windows: of one cluster
+SMALL: dict[str, Any] = {"memory": "24 MB"}  # and so are windows: of one cluster
 SMALL_CACHING = Caching(**SMALL)
 
 

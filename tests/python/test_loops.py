@@ -7,9 +7,10 @@ import json
 import random
 import subprocess
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ import pytest
 import testkit
 
 import sapwood
-from sapwood import Profile, errors, stripe
+from sapwood import Caching, Profile, errors, stripe
+from sapwood.lazy.reader import LazyReader
 from sapwood.opening.ahead import FilesAhead
 from sapwood.options.paths import FileSpec
 from sapwood.options.reading import OpenOptions
@@ -425,6 +427,33 @@ def test_columns_that_come_into_use_late_in_a_file_are_waited_for_once(
     # Opening, the columns in use at the begin of the first file, and the others together.
     assert max(trips[1:]) <= 4
     assert loop.report().wait_seconds > 0
+
+
+def test_columns_that_come_into_use_late_are_read_before_the_turn_of_the_next_file(
+    served: tuple[testkit.Running, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, urls = served
+    rare, touched = {f"c{i:02}" for i in range(10, 20)}, []
+    touch = LazyReader.touch
+
+    def noted(self: LazyReader, names: Iterable[str], window: int) -> None:
+        if set(names) == rare:
+            touched.append((self.tree.file.file_path, threading.current_thread().name))
+        touch(self, names, window)
+
+    monkeypatch.setattr(LazyReader, "touch", noted)
+    total = 0.0
+    for event in sapwood.events(urls[:2], caching=Caching(startup_entries=100)):
+        assert event.c03.shape == (100,)
+        if event.entry == 50:
+            time.sleep(0.3)  # The next file is prepared.
+        if event.entry % 100 == 70:
+            total += sum(float(event[name][0]) for name in rare)
+        if event.entry == 150:
+            time.sleep(0.3)
+    values = [np.random.default_rng(i).random((500, 100))[70::100, 0] for i in range(10, 20)]
+    assert total == pytest.approx(2 * sum(each.sum() for each in values))
+    assert touched == [(urls[1].removesuffix(":Events"), "sapwood-background")]
 
 
 def test_few_files_are_open_at_once(files: list[str]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -89,11 +90,12 @@ class NarrowReader(LazyReader):
             tree, kind, first, last, others, filters
         )
         self._others: dict[int, LazyReader] = {}
-        self._options = options
-        paths = options.profile.shares(tree.name, tree.schema)
-        in_use = [branch for branch in map(tree.get, paths) if branch is not None]
+        self._late: dict[int, LazyReader] = {}
+        self._catching_up = threading.Lock()
+        self._options, self._filters, self._kind = options, filters, kind
         fields = {name: require_readable(tree[name]) for name in options.declared}
-        super().__init__(tree, kind, dict(filters.passing(in_use, 0)) | fields, start, stop, options)
+        shared = _branches(tree, options.profile.shares(tree.name, tree.schema), filters)
+        super().__init__(tree, kind, shared | fields, start, stop, options)
 
     @cached_property
     def _whole(self) -> LazyReader:
@@ -110,11 +112,12 @@ class NarrowReader(LazyReader):
         if self._found(name) is not None:
             return super().column(name, window)
         begin = time.perf_counter()
-        other = self._others.get(window)
+        other = self.catch_up(window)
+        if other is None or name not in other:
+            other = self._others.get(window)
         if other is None:
             # Only one: windows are left in order.
             self._others = {window: (other := self._other(*self.windows[window]))}
-            self._catch_up(other)
         column = whole_loader(other)(name)
         self.waited += time.perf_counter() - begin
         return column
@@ -126,22 +129,40 @@ class NarrowReader(LazyReader):
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or name in self._whole
 
-    def _catch_up(self, other: LazyReader) -> None:
+    def catch_up(self, window: int) -> LazyReader | None:
         """Reads together what has come into use since this reader was made, far ahead of its turn.
 
-        Otherwise, each of these columns would be waited for.
+        Otherwise, each of these columns would be waited for. Returns their reader, if there are any.
         """
         assert self._options.profile is not None
-        shares = self._options.profile.shares(self.tree.name, self.tree.schema)
-        late = [path for path, share in shares.items() if 2 * share >= 1 and self._found(path) is None]
-        late = [path for path in late if path in other]
-        if late and self._learns and self.tree.core.is_distant:
-            for window in range(len(other.windows)):
-                other.touch(late, window)
+        with self._catching_up:
+            found = self._late.get(window)
+            if found is None and self._learns and self.tree.core.is_distant:
+                shares = self._options.profile.shares(self.tree.name, self.tree.schema)
+                late = [
+                    path for path, share in shares.items() if 2 * share >= 1 and self._found(path) is None
+                ]
+                fields = _branches(self.tree, late, self._filters)
+                if fields:
+                    found = LazyReader(self.tree, self._kind, fields, *self.windows[window], self._exactly)
+                    # Only one: windows are left in order.
+                    self._late = {window: found}
+                    for index in range(len(found.windows)):
+                        found.touch(fields, index)
+            return found
+
+    @property
+    def _exactly(self) -> LazyOptions:
+        """To read exactly what is touched."""
+        return replace(self._options, declared=(), seeded=False, caching=Caching(False, False, False))
 
     def _other(self, start: int, stop: int) -> LazyReader:
-        exactly = replace(self._options, declared=(), seeded=False, caching=Caching(False, False, False))
-        return self._open(start, stop, exactly)
+        return self._open(start, stop, self._exactly)
+
+
+def _branches(tree: Tree, paths: Iterable[str], filters: Filters) -> dict[str, Branch]:
+    """Those of these branches that exist and pass the filters."""
+    return dict(filters.passing((branch for branch in map(tree.get, paths) if branch is not None), 0))
 
 
 def _difference(first: Mapping[str, str], other: Mapping[str, str]) -> str:

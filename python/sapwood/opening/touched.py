@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from ..errors import ArgumentTypeError
 from ..lazy.ahead import Visit
 from ..lazy.background import in_background
-from ..lazy.carried import CarriedUse
+from ..lazy.carried import CarriedUse, NarrowReader
 from ..lazy.chunks import LazyChunks, virtual_records
 from ..lazy.event import Event, WindowValues
 from ..lazy.event_chunk import EventChunk
@@ -180,8 +180,11 @@ class TouchedFiles:
             return
         self._reader.ledger.observe()
         for file in self.run.ahead.following:
-            if file not in self._prepared:
+            prepared = self._prepared.get(file)
+            if prepared is None:
                 self._prepared[file] = in_background(partial(self._prepare, file))
+            elif prepared.done():
+                in_background(partial(_catch_up, prepared))
 
     def read_next(self, read_next: Callable[[], None]) -> None:
         """Reads what is next: a window, the next file, or both, once columns are in use."""
@@ -257,6 +260,13 @@ class FileEvents(TouchLoop[Event]):
         chunks = self._run.files(partial(_chunks_of, self._touched))
         self._items = chunks
         return chunks
+
+
+def _catch_up(prepared: Future[tuple[LazyReader, HeldWindow] | None]) -> None:
+    """Reads what has come into use since a file was prepared."""
+    found = prepared.result()
+    if found is not None and isinstance(found[0], NarrowReader):
+        found[0].catch_up(0)
 
 
 def _events_of(touched: TouchedFiles, file: OpeningFile) -> Iterator[Event]:
