@@ -3,7 +3,7 @@
 use super::flight::Flight;
 use super::ledger::Ledger;
 use super::policy::{Decision, Policy, Touch};
-use super::store::{ColumnStore, ObjectRange};
+use super::store::{ColumnStore, Limits, ObjectRange};
 use super::{ColumnMap, FetchKind};
 use crate::plan;
 use bytes::Bytes;
@@ -18,17 +18,6 @@ use tokio::runtime::Handle;
 const FIRST_DEPTH: usize = 4;
 /// Most windows to fetch ahead for that reason.
 const MOST_DEPTH: usize = 16;
-
-/// Memory limits of a reader.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Bytes and values of all windows up to which those are kept that are no longer needed.
-    pub kept_bytes: u64,
-    /// Bytes and values of all windows, but for the one in use.
-    pub memory_bytes: u64,
-    /// Bytes to fetch ahead of the open window; 0 turns prefetching off.
-    pub ahead_bytes: u64,
-}
 
 pub(super) struct SharedReader<V> {
     pub(super) layout: Arc<dyn ColumnMap>,

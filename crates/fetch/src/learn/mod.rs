@@ -23,10 +23,10 @@ mod travel;
 
 pub use claim::FetchedColumn;
 pub use fetch_log::{Fetch, MOST_FETCHES};
-pub use fetching::Limits;
 pub use ledger::{Accounting, ColumnUse, KindUse};
 pub use policy::Rules;
 pub use reader::Reader;
+pub use store::Limits;
 pub use travel::ExpectedWindow;
 
 use crate::Fetcher;

@@ -3,10 +3,11 @@
 use super::ColumnMap;
 use super::claim::{ColumnClaim, FetchedColumn, Pin, Work};
 use super::fetch_log::Fetch;
-use super::fetching::{Limits, ReaderState, SharedReader};
+use super::fetching::{ReaderState, SharedReader};
 use super::flight::Flight;
 use super::ledger::Accounting;
 use super::policy::{Policy, Rules};
+use super::store::Limits;
 use super::store::Stage;
 use super::travel::ExpectedWindow;
 use crate::wait::wait;

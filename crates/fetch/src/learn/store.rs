@@ -1,11 +1,22 @@
 //! The contents of each window: bytes in flight, fetched bytes, and decoded values.
 
 use super::flight::Flight;
-use super::{ColumnMap, ColumnRange, Limits};
+use super::{ColumnMap, ColumnRange};
 use bytes::Bytes;
 use sapwood_core::ByteRange;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Memory limits of a reader.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes and values of all windows up to which those are kept that are no longer needed.
+    pub kept_bytes: u64,
+    /// Bytes and values of all windows, but for the one in use.
+    pub memory_bytes: u64,
+    /// Bytes to fetch ahead of the open window; 0 turns prefetching off.
+    pub ahead_bytes: u64,
+}
 
 /// An object, and a range in it.
 pub(super) type ObjectRange = (usize, ByteRange);
