@@ -293,6 +293,21 @@ fn columns_read_one_after_the_other_through_all_windows_are_read_ahead() {
 }
 
 #[test]
+fn windows_that_are_no_longer_needed_are_dropped_before_the_memory_is_full() {
+    let limits = Limits { kept_bytes: 8 * PIECE, ..AMPLE };
+    let case =
+        Case::new(Behaviour::Prompt, WEB, Rules { learn: false, startup: false, ..RULES }, limits, &[]);
+    for window in 0..WINDOWS {
+        case.touch(&[1, 2, 3], window);
+    }
+    let needed = case.reader.accounting().held_bytes;
+    assert!(needed > limits.kept_bytes, "{needed}");
+    (0..WINDOWS).for_each(|window| case.reader.release(window));
+    let kept = case.reader.accounting().held_bytes;
+    assert!(0 < kept && kept <= limits.kept_bytes, "{kept}");
+}
+
+#[test]
 fn nothing_is_prefetched_from_a_local_source() {
     let case = Case::new(Behaviour::Prompt, CostModel { immediate: true, ..WEB }, RULES, AMPLE, &[(3, 1.0)]);
     for window in 0..3 {

@@ -12,11 +12,11 @@ const MOST_EXPANSION: u64 = 4;
 /// A cluster of more than this many windows is cut; chunks that reach across the cut are still fetched once. Old files
 /// record no clusters, and chunks reach across any cut: there, anything larger than a window is cut.
 const HUGE: u64 = 2;
-/// Decoded, a window takes at most this part of the memory: one is in use while the next is decoded, and for a moment the
-/// caller still holds the one before.
-const PART: u64 = 4;
-/// The same for a piece of a cluster that would take more: chunks that reach into the next piece are held as well.
-const PART_OF_PIECE: u64 = 8;
+/// So many decoded windows fit into the memory: one is in use while the next is decoded, and for a moment the caller still
+/// holds the one before.
+const WINDOWS: u64 = 4;
+/// So many pieces of a cluster that is cut do: chunks that reach into the next piece are held as well.
+const PIECES: u64 = 8;
 
 /// The windows of some columns of a table, all of whose chunks are located; otherwise as [`cut`].
 pub(super) fn windows_of(
@@ -51,7 +51,7 @@ fn cut(
         let cluster = cluster_starts.partition_point(|start| *start <= first_entry).saturating_sub(1);
         bytes[cluster] = bytes[cluster].saturating_add(cost);
     }
-    let [whole, piece] = [PART, PART_OF_PIECE].map(|part| (memory / (part * MOST_EXPANSION)).max(1));
+    let [whole, piece] = [WINDOWS, PIECES].map(|number| (memory / (number * MOST_EXPANSION)).max(1));
     let budget = WINDOW.min(whole);
     let cost = |cluster: usize| bytes.get(cluster).copied().unwrap_or_default();
     let joined = windows(cluster_starts, cost, budget, entries);

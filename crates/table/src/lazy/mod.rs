@@ -166,7 +166,7 @@ impl LazyOptions {
     }
 
     fn limits(&self) -> Limits {
-        // The rest is for what is carried from window to window, and for what is being decoded.
+        // The rest is for chunks that reach into the next window, what the caller holds, and what is being decoded.
         let quarter = self.memory_bytes / 4;
         Limits { kept_bytes: quarter, memory_bytes: 2 * quarter, ahead_bytes: quarter }
     }
