@@ -55,14 +55,17 @@ def test_pandas_arrow_and_uproot_read_through_it(prefix: str, server: Running) -
         assert np.array_equal(tree["met"].array(library="np"), expected)
 
 
-def test_ranges_of_one_file_are_one_vector_read(server: Running) -> None:
-    fs = fsspec.filesystem("sapwood", skip_instance_cache=True)
-    path = f"{server.url}/large.bin"
-    assert fs.info(path) == {"name": path, "size": 8_000_000, "type": "file"}
-    starts = [1_000_000 + 400_000 * at for at in range(10)]
-    server.counts_since()
-    parts = fs.cat_ranges([path] * 10, starts, [start + 8 for start in starts])
-    counts = server.counts_since()
+def test_ranges_of_one_file_are_one_vector_read(tmp_path: Path) -> None:
+    (tmp_path / "large.bin").write_bytes(np.arange(2_000_000, dtype="u4").tobytes())
+    # Without latency, one request could be answered before the next one is sent.
+    with serving(tmp_path, "--rtt-ms", "100") as server:
+        fs = fsspec.filesystem("sapwood", skip_instance_cache=True)
+        path = f"{server.url}/large.bin"
+        assert fs.info(path) == {"name": path, "size": 8_000_000, "type": "file"}
+        starts = [1_000_000 + 400_000 * at for at in range(10)]
+        server.counts_since()
+        parts = fs.cat_ranges([path] * 10, starts, [start + 8 for start in starts])
+        counts = server.counts_since()
     assert [np.frombuffer(part, "u4")[0] for part in parts] == [start // 4 for start in starts]
     # The ten ranges go out together, however the server groups them.
     assert counts["round_trips"] == 1 and counts["bytes_sent"] < 1_000_000
