@@ -55,6 +55,11 @@ impl<'a> ColumnAccount<'a> {
         &self.own
     }
 
+    /// Counts a chunk that was fetched for entries that are decoded later.
+    pub(crate) fn add_fetched(&mut self, chunk: &Chunk) {
+        self.cost.fetched_bytes += chunk.range.len;
+    }
+
     /// Decodes the column. `is_held` is true for chunks that were fetched with the entries before.
     pub(crate) fn decode(
         mut self,
@@ -180,14 +185,37 @@ pub(crate) fn fetch_now(
     Ok(fetched)
 }
 
-/// Fetches the chunks of several plans together, except those that are `held`.
+/// Fetches the chunks that several plans need, together, except those that are `held`.
 pub(crate) fn fetch_all_now(
     table: &dyn Table,
     plans: &[Plan<'_>],
     held: ChunkBytes<'_>,
     deadline: Deadline,
 ) -> Result<FetchedChunks> {
-    fetch_missing_now(table, plans.iter().flat_map(|plan| plan.chunks()), held, deadline)
+    let (mut fetched, needed) = narrow_all_now(table, plans, held, deadline)?;
+    let known = |id: ChunkId| held(id).or_else(|| stored(&fetched, id));
+    let rest = fetch_missing_now(table, &needed, &known, deadline)?;
+    fetched.extend(rest);
+    Ok(fetched)
+}
+
+/// Fetches the index chunks of the plans that could do without some of their chunks, except those that are `held`, and
+/// returns them with the chunks that all the plans need.
+pub(crate) fn narrow_all_now(
+    table: &dyn Table,
+    plans: &[Plan<'_>],
+    held: ChunkBytes<'_>,
+    deadline: Deadline,
+) -> Result<(FetchedChunks, Vec<Chunk>)> {
+    let in_doubt = plans.iter().filter(|plan| is_in_doubt(&***plan));
+    let index = in_doubt.flat_map(|plan| plan.chunks()).filter(|chunk| chunk.index);
+    let fetched = fetch_missing_now(table, index, held, deadline)?;
+    let known = |id: ChunkId| held(id).or_else(|| stored(&fetched, id));
+    let mut all = Vec::new();
+    for plan in plans {
+        all.extend(needed(&**plan, &known, None)?.into_owned());
+    }
+    Ok((fetched, all))
 }
 
 /// Fetches the index chunks of a plan that can narrow, except those that are `held`.
@@ -214,7 +242,9 @@ pub(crate) fn fetch_missing_now<'p>(
         files.entry(chunk.file).or_default().push(chunk.range);
     }
     let mut fetched = FetchedChunks::new();
-    for (file, ranges) in files {
+    for (file, mut ranges) in files {
+        ranges.sort_unstable();
+        ranges.dedup();
         let bytes = table.fetcher(file).fetch_now(&ranges, deadline)?;
         let ids = ranges.iter().map(|range| ChunkId { file, offset: range.start });
         fetched.extend(ids.zip(bytes));
@@ -233,12 +263,15 @@ pub(crate) fn needed<'p>(
     index: ChunkBytes<'_>,
     likely: Option<&Arc<Buffer>>,
 ) -> Result<Cow<'p, [Chunk]>> {
-    let all = plan.entries();
-    let in_doubt =
-        |chunk: &Chunk| !chunk.index && (chunk.entries.start < all.start || all.end < chunk.entries.end);
-    let narrows = plan.can_narrow() && plan.chunks().iter().any(in_doubt);
-    let narrowed = if narrows { plan.narrow(index, likely)? } else { None };
+    let narrowed = if is_in_doubt(plan) { plan.narrow(index, likely)? } else { None };
     Ok(narrowed.map_or(Cow::Borrowed(plan.chunks()), Cow::Owned))
+}
+
+/// True if a plan could do without some of its chunks, according to its index chunks.
+fn is_in_doubt(plan: &dyn ColumnPlan) -> bool {
+    let all = plan.entries();
+    let reaches_out = |chunk: &Chunk| chunk.entries.start < all.start || all.end < chunk.entries.end;
+    plan.can_narrow() && plan.chunks().iter().any(|chunk| !chunk.index && reaches_out(chunk))
 }
 
 /// Runs `work` for each plan on the threads of the current pool, until `cancelled` is set.

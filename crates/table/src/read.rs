@@ -2,20 +2,22 @@
 
 use crate::carried::CarriedChunks;
 use crate::plan::{
-    ColumnAccount, FetchedChunks, Plan, check_range, fetch_all_now, fetch_now, in_parallel, plan, stored,
+    ColumnAccount, FetchedChunks, Plan, check_range, fetch_all_now, fetch_now, in_parallel, narrow_all_now,
+    plan, stored,
 };
 use crate::pool;
 use crate::queries::Queries;
 use crate::recording;
 use crate::selection::{Query, Selection};
-use crate::table::{Chunk, ChunkId, Table};
+use crate::table::{Chunk, ChunkBytes, ChunkContent, ChunkId, Table};
 use crate::windows::Windows;
 use rayon::ThreadPool;
-use sapwood_core::{ByteRange, Call, Column, Result};
+use sapwood_core::{ByteRange, Call, Column, Deadline, Result};
 use sapwood_source::record::ReadRecording;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -94,16 +96,6 @@ fn sample(table: &dyn Table, selections: &[Selection], entries: &Range<u64>) -> 
     Ok(sample)
 }
 
-/// Says that the chunks of some entries will be read soon. Errors are left to whoever reads them.
-fn announce(table: &dyn Table, selections: &[Selection], entries: &Range<u64>) {
-    let plans = plan(table, selections, entries).unwrap_or_default();
-    let chunks = plans.iter().flat_map(|plan| plan.chunks());
-    let of_file = chunks.filter(|chunk| chunk.is_stored() && chunk.file == 0);
-    let mut ranges: Vec<ByteRange> = of_file.map(|chunk| chunk.range).collect();
-    ranges.sort_unstable();
-    table.fetcher(0).source().announce(&ranges);
-}
-
 /// Reads a source that never waits: each column's chunks are read where they are decoded, so that they are still in the
 /// processor's cache.
 pub(crate) struct LocalRead<'a> {
@@ -128,20 +120,43 @@ impl LocalRead<'_> {
         let begin = Instant::now();
         let plans = plan(table, selections, entries)?;
         recording::range(self.recorded, table, plans.iter().map(|plan| &**plan), entries);
-        let (fetcher, deadline) = (table.fetcher(0), call.deadline());
-        let counters = fetcher.counters();
+        let deadline = call.deadline();
+        pool::compute(self.pool, call, |cancelled| {
+            let all = self.together.then(|| fetch_all_now(table, &plans, &|id| self.held(id), deadline));
+            let all = all.transpose()?;
+            if let Some(next) = self.next {
+                let known = |id: ChunkId| self.held(id).or_else(|| stored(all.as_ref()?, id));
+                // Errors are left to whoever reads what was announced.
+                self.announce(table, selections, next, &known, deadline).unwrap_or_default();
+            }
+            let columns = self.decode(table, &plans, all.as_ref(), deadline, cancelled)?;
+            Ok(table.decoded(selections, entries, columns, begin.elapsed()))
+        })
+        .map_err(|error| error.url(table.url()))
+    }
+
+    /// Decodes the columns. Fetches their chunks, except those of `all`.
+    fn decode(
+        &self,
+        table: &dyn Table,
+        plans: &[Plan<'_>],
+        all: Option<&FetchedChunks>,
+        deadline: Deadline,
+        cancelled: &AtomicBool,
+    ) -> Result<Vec<Column>> {
+        let fetcher = table.fetcher(0);
         let held =
             self.carried.map(|(carried, _)| carried.among(plans.iter().flat_map(|plan| plan.chunks())));
         let held = held.unwrap_or_default();
         // Columns with the same offsets have the same index chunks.
         let indexes = Mutex::new(HashMap::new());
         let held = |id: ChunkId| held.get(&id).cloned().or_else(|| lock(&indexes).get(&id).cloned());
-        let work = |all: Option<&FetchedChunks>, plan: &Plan<'_>, likely: Option<&Arc<_>>| {
+        in_parallel(plans, cancelled, |plan, likely| {
             let fetched = match all {
                 Some(all) => Cow::Borrowed(all),
                 None => Cow::Owned(fetch_now(table, &**plan, &held, likely, deadline)?),
             };
-            let account = ColumnAccount::of(plan, counters);
+            let account = ColumnAccount::of(plan, fetcher.counters());
             if let Some((carried, next)) = self.carried {
                 for chunk in plan.chunks().iter().filter(|chunk| chunk.entries.end > next) {
                     if let Some(bytes) = fetched.get(&chunk.id()) {
@@ -150,24 +165,48 @@ impl LocalRead<'_> {
                 }
             }
             // What has just been decompressed for the next range serves this one, too.
-            let carried = |id: ChunkId| self.carried.and_then(|(carried, _)| carried.get(id));
-            let own = |id: ChunkId| carried(id).or_else(|| stored(&fetched, id));
+            let own = |id: ChunkId| self.held(id).or_else(|| stored(&fetched, id));
             if likely.is_none() && plan.offsets_key().is_some() {
                 let index = plan.chunks().iter().filter(|chunk| chunk.index).map(Chunk::id);
                 lock(&indexes).extend(index.filter_map(|id| Some((id, own(id)?))));
             }
             let bytes = |id: ChunkId| held(id).or_else(|| own(id));
             account.decode(&bytes, |id| !fetched.contains_key(&id), likely)
-        };
-        pool::compute(self.pool, call, |cancelled| {
-            let all = self.together.then(|| fetch_all_now(table, &plans, &held, deadline)).transpose()?;
-            if let Some(next) = self.next {
-                announce(table, selections, next);
-            }
-            let columns = in_parallel(&plans, cancelled, |plan, likely| work(all.as_ref(), plan, likely))?;
-            Ok(table.decoded(selections, entries, columns, begin.elapsed()))
         })
-        .map_err(|error| error.url(table.url()))
+    }
+
+    /// Says that the chunks of some entries will be read soon. Where others say which these are, it reads those first, and
+    /// holds them.
+    fn announce(
+        &self,
+        table: &dyn Table,
+        selections: &[Selection],
+        entries: &Range<u64>,
+        known: ChunkBytes<'_>,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let plans = plan(table, selections, entries)?;
+        let (mut fetched, needed) = narrow_all_now(table, &plans, known, deadline)?;
+        let of_file = needed.iter().filter(|chunk| chunk.is_stored() && chunk.file == 0);
+        let mut ranges: Vec<ByteRange> = of_file.map(|chunk| chunk.range).collect();
+        ranges.sort_unstable();
+        table.fetcher(0).source().announce(&ranges);
+        let Some((carried, _)) = self.carried else { return Ok(()) };
+        let fetcher = table.fetcher(0);
+        for plan in &plans {
+            let mut account = ColumnAccount::of(plan, fetcher.counters());
+            for chunk in plan.chunks() {
+                if let Some(bytes) = fetched.remove(&chunk.id()) {
+                    account.add_fetched(chunk);
+                    carried.add(table, chunk, &bytes, account.counters());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn held(&self, id: ChunkId) -> Option<ChunkContent> {
+        self.carried.and_then(|(carried, _)| carried.get(id))
     }
 }
 

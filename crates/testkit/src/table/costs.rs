@@ -106,7 +106,7 @@ pub(super) fn chunks_are_decompressed_once(subject: &Subject) {
 }
 
 /// A loop over a file that has to come from a disk announces the chunks of the window after each that it reads together,
-/// and no others.
+/// and no others; nor does it read others.
 pub(super) fn the_next_window_is_announced(subject: &Subject) {
     if !subject.table.fetcher(0).source().cost_model().immediate {
         return;
@@ -126,14 +126,15 @@ pub(super) fn the_next_window_is_announced(subject: &Subject) {
     lazy.expect(visited.iter().map(|window| (*window, 1.0)).collect());
     let Some(third) = visited.get(2) else { return };
     unwrapped(lazy.touch(&all, second, &mut call(&mut || false)), &what);
-    let needed: BTreeSet<_> = subject
-        .indices()
-        .into_iter()
-        .flat_map(|column| needed(&*subject.table, column, lazy.windows()[*third].clone()))
-        .collect();
+    let needed_in = |window: usize| {
+        let (columns, entries) = (subject.indices().into_iter(), &lazy.windows()[window]);
+        columns.flat_map(|column| needed(&*subject.table, column, entries.clone())).collect::<BTreeSet<_>>()
+    };
     let announced: BTreeSet<_> = table.announced().into_iter().collect();
-    let of_file = needed.into_iter().filter(|(file, _)| *file == 0).collect();
+    let of_file = needed_in(*third).into_iter().filter(|(file, _)| *file == 0).collect();
     assert_eq!(announced, of_file, "{what}: window {third} is not announced");
+    let visited: BTreeSet<_> = [first, second, *third].into_iter().flat_map(needed_in).collect();
+    assert_only(&visited, &table, &what);
 }
 
 /// A few entries take the chunks that hold them, and those that say where they are.
