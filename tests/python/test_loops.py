@@ -106,6 +106,8 @@ def test_many_files_are_one(way: Way, files: list[str]) -> None:
 def test_a_field_of_all_files_names_what_to_use(loop: Any, files: list[str]) -> None:
     with pytest.raises(TypeError, match=r"'MET_pt': .* sapwood\.concatenate"):
         loop(files)["MET_pt"]
+    with pytest.raises(AttributeError, match=r"'MET_pt': .* sapwood\.concatenate"):
+        _ = loop(files).MET_pt
 
 
 @every_way
@@ -483,6 +485,39 @@ def test_a_loop_that_is_left_closes_its_files(files: list[str]) -> None:
             del loop, _
             gc.collect()
         assert file.closed
+
+
+def test_what_you_keep_of_a_loop_reads_on(files: list[str]) -> None:
+    first = sapwood.open(files[0])["Events"].arrays(["x"]).x
+    assert next(iter(sapwood.events(files))).x == first[0]
+    assert next(sapwood.lazy(files)).x[0] == first[0]
+    assert next(sapwood.events(files).chunks()).x[0] == first[0]
+    for event in sapwood.events(files):
+        if event.entry == 5:
+            break
+    assert event.x == first[5]
+    kept = [event for event in sapwood.events(files) if event.entry == 7]
+    values = sapwood.concatenate(files, ["x"]).x
+    assert [event.x for event in kept] == [values[7 + i * ENTRIES] for i in range(FILES)]
+
+
+def test_files_close_with_the_last_of_what_you_keep(files: list[str]) -> None:
+    loop = sapwood.events(files[:1] * 40)
+    kept, opened = [], []
+    for event in loop:
+        if event.entry == 0:
+            kept.append(event)
+            opened.append(loop.tree.file)
+    del event
+    gc.collect()
+    assert [file.closed for file in opened] == [True] * 25 + [False] * 15
+    with pytest.raises(errors.ClosedFileError, match="open it again"):
+        _ = kept[0].x
+    del kept[30]
+    gc.collect()
+    assert [file.closed for file in opened[25:]] == [i == 5 for i in range(15)]
+    loop.close()
+    assert all(file.closed for file in opened)
 
 
 def test_a_loop_shows_how_far_it_is(files: list[str]) -> None:

@@ -289,7 +289,11 @@ class File(Directory, ClosingContext):
     def require_open(self) -> None:
         """Raises a ClosedFileError if the file was closed."""
         if self._closed:
-            raise ClosedFileError(f"{self.file_path!r} is closed", url=self.file_path)
+            raise ClosedFileError(
+                f"{self.file_path!r} is closed",
+                url=self.file_path,
+                hint="open it again; what was read before stays valid",
+            )
 
     def highest_cycle(self, path: str) -> int | None:
         """The highest cycle of a key; None if the file was closed before its keys were read."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import islice
+from weakref import finalize, ref
 
 from ..errors import KeyInFileError, UsageError
 from ..lazy.background import in_background
@@ -24,7 +25,8 @@ from .single import open_with_file
 # Until the first file is done. Opening takes about five round trips and reading a little one more: with seven
 # files ahead, one is ready every round trip. A local file opens in the time in which one is read.
 _FAR, _NEAR = 7, 2
-# Most files open ahead: each may hold a connection and a few windows.
+# Most files open ahead, and most that stay open because something of them is used: each may hold a
+# connection and a few windows.
 _MOST = 15
 
 Begin = Callable[[FileSpec, HasBranches], Steps]
@@ -44,6 +46,7 @@ class OpeningFile:
         """The part of it that the caller waited."""
         self._opening = self._open(options)
         self._begun: Future[Steps] | None = None
+        self._users: list[ref[object]] = []
 
     @property
     def source(self) -> HasBranches:
@@ -75,6 +78,22 @@ class OpeningFile:
             except Exception as error:
                 self._begun.set_exception(error)
 
+    def add_user(self, user: object) -> None:
+        """Lets an object read from the file after its turn, as long as the object lives."""
+        self._users.append(ref(user))
+
+    def leave(self) -> None:
+        """Closes the file as soon as it has no users."""
+        users = [user for user in (each() for each in self._users) if user is not None]
+        for user in users:
+            finalize(user, self._close_unused).atexit = False
+        if not users:
+            self.close()
+
+    def _close_unused(self) -> None:
+        if all(user() is None for user in self._users):
+            self.close()
+
     def close(self) -> None:
         """Closes the file, now or once it is open, unless the caller opened it."""
         self._begun = None
@@ -97,7 +116,7 @@ class OpeningFile:
 
 
 class FilesAhead:
-    """Iterates over files in order, none of which is waited for, and closes each after its turn.
+    """Iterates over files in order, none of which is waited for, and leaves each after its turn.
 
     So many are open ahead that none would have to be waited for, by the measured times of opening a file and
     of using one; at most ``most``.
@@ -107,6 +126,7 @@ class FilesAhead:
         self._remaining = iter(specs)
         self._options, self._most = options, most
         self._files: deque[OpeningFile] = deque()
+        self._left: deque[ref[OpeningFile]] = deque()
         self._opening_seconds = self._using_seconds = 0.0
         self._used = 0
 
@@ -135,12 +155,27 @@ class FilesAhead:
                 begin = time.perf_counter()
                 yield files[0]
                 self._count(files[0], time.perf_counter() - begin)
-                files.popleft().close()
+                self._leave(files.popleft())
                 if not files:
                     files.extend(OpeningFile(spec, self._options) for spec in islice(self._remaining, 1))
         finally:
-            for file in files:
+            while files:
+                self._leave(files.popleft())
+
+    def close(self) -> None:
+        """Closes the files, even if something of them is still used."""
+        for file in (*self._files, *(each() for each in self._left)):
+            if file is not None:
                 file.close()
+
+    def _leave(self, file: OpeningFile) -> None:
+        file.leave()
+        self._left.append(ref(file))
+        del file
+        while len(self._left) > _MOST:
+            oldest = self._left.popleft()()
+            if oldest is not None:
+                oldest.close()
 
     def _count(self, file: OpeningFile, seconds: float) -> None:
         """Takes note of the times of a file. Old ones lose weight, as files and servers change."""

@@ -246,8 +246,9 @@ class FileLoop(ClosingContext, Generic[T]):
         return f"<{type(self).__name__}: {files}, {counted(report.entries, 'entry', 'entries')} done>"
 
     def close(self) -> None:
-        """Ends the loop, and closes its files."""
+        """Ends the loop, and closes its files, also those of events and chunks that you keep."""
         self._items.close()
+        self._run.ahead.close()
 
 
 def popped(items: list[T]) -> Iterator[T]:

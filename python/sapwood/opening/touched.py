@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_ADVICE = "touch columns inside the loop, or read them all into one array with sapwood.concatenate"
+
 
 def events(
     files: Any,
@@ -168,11 +170,15 @@ class TouchedFiles:
                 else:
                     reader = prepared[0]
             self._reader = reader
-            # What is held ahead stays until its first window is held by the loop.
-            yield reader
-            del prepared
-            run.waited += reader.waited
-            self._reader = None
+            # Events and chunks that the caller keeps read on.
+            file.add_user(reader)
+            try:
+                # What is held ahead stays until its first window is held by the loop.
+                yield reader
+            finally:
+                del prepared
+                run.waited += reader.waited
+                self._reader = None
 
     def read_next_file(self) -> None:
         """Reads the columns in use of the first window of the files that open ahead."""
@@ -209,17 +215,24 @@ class TouchedFiles:
 
 
 class TouchLoop(FileLoop[T]):
-    """A loop over many files whose columns are read when they are touched. It can be used once."""
+    """A loop over many files whose columns are read when they are touched. It can be used once.
+
+    Events and chunks that you keep read further columns as well: their files, at most the last 15, stay open
+    until you drop them or close the loop.
+    """
 
     def __init__(self, touched: TouchedFiles, read: Callable[[OpeningFile], Iterator[T]]) -> None:
         super().__init__(touched.run, touched.run.files(read))
         self._touched = touched
 
     def __getitem__(self, where: object) -> NoReturn:
-        raise ArgumentTypeError(
-            f"a loop over files has no items such as {where!r}: touch columns inside the loop, or read them"
-            " all into one array with sapwood.concatenate"
-        )
+        raise ArgumentTypeError(f"a loop over files has no items such as {where!r}: {_ADVICE}")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if not name.startswith("_"):
+            message += f": {_ADVICE}"
+        raise AttributeError(message, name=name, obj=self)
 
     def report(self) -> LoopReport:
         """What the loop has done so far, the entries that it lost, and the schemas of the trees."""
