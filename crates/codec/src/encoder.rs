@@ -6,6 +6,7 @@ use crate::{Algorithm, Compression, Search, lz4, lzma, planes, steps, zstd};
 use libdeflater::{CompressionLvl, Compressor};
 use sapwood_core::{Error, ErrorKind, Result, WORK};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Instant;
 use zstd_safe::CCtx;
@@ -42,7 +43,8 @@ const PART_SAVED: usize = 5;
 /// ```
 #[derive(Default)]
 pub struct Encoder {
-    deflate: Option<(i32, Compressor)>,
+    /// By the library's level.
+    deflate: BTreeMap<i32, Compressor>,
     zstd: Option<CCtx<'static>>,
     table: Option<TableEncoder>,
     /// Scratch memory for planes.
@@ -254,8 +256,8 @@ impl Encoder {
     /// # Errors
     /// `Limit` if there is not enough memory for the compressor.
     pub fn search_for(&mut self, sample: &[u8], compression: Compression) -> Result<Search> {
-        if !Search::has_choice(compression) {
-            return Ok(Search::default());
+        if let Some(search) = Search::of_pages(compression) {
+            return Ok(search);
         }
         let sample = Sample { entries: sample, saved: 0 };
         Ok(self.enough(&sample, compression, MORE_PER_MILLE_OF_PAGES)?.0)
@@ -311,9 +313,10 @@ impl Encoder {
         let Some((header, stream)) = target.split_first_chunk_mut::<HEADER_LEN>() else { return Ok(None) };
         let level = compression.level();
         let algorithm = compression.algorithm();
+        let search = if let CompressionScheme::By(search) = way { search } else { Search::default() };
         let written = match algorithm {
-            Algorithm::Zlib => self.deflate(level).zlib_compress(block, stream).ok(),
-            Algorithm::OldZlib => self.deflate(level).deflate_compress(block, stream).ok(),
+            Algorithm::Zlib => self.deflate(level, search).zlib_compress(block, stream).ok(),
+            Algorithm::OldZlib => self.deflate(level, Search::Far).deflate_compress(block, stream).ok(),
             Algorithm::Lzma => lzma::compress(block, level, stream)?,
             Algorithm::Lz4 => lz4::compress(block, level, stream),
             Algorithm::Zstd => match way {
@@ -339,16 +342,18 @@ impl Encoder {
         Ok(Some(HEADER_LEN + written))
     }
 
-    fn deflate(&mut self, level: u8) -> &mut Compressor {
+    fn deflate(&mut self, level: u8, search: Search) -> &mut Compressor {
         // The library's first level makes blocks 3 % longer than ROOT's zlib at its own; the second 0.4 %, in
         // half of zlib's time. At higher levels, blocks are shorter than ROOT's.
-        let level = i32::from(level.max(2));
-        let fits = self.deflate.take().filter(|(of, _)| *of == level);
-        let compressor = fits.unwrap_or_else(|| {
-            let level = CompressionLvl::new(level).unwrap_or_default();
-            (i32::from(level), Compressor::new(level))
-        });
-        &mut self.deflate.insert(compressor).1
+        let far = i32::from(level.max(2));
+        let level = match search {
+            Search::First => 1,
+            Search::Double => 2,
+            Search::Few => far.min(4),
+            Search::Far | Search::Farthest => far,
+        };
+        let compressor = || Compressor::new(CompressionLvl::new(level).unwrap_or_default());
+        self.deflate.entry(level).or_insert_with(compressor)
     }
 
     fn zstd(&mut self) -> Result<&mut CCtx<'static>> {

@@ -21,6 +21,7 @@ mod encoder;
 mod lz4;
 mod lzma;
 mod planes;
+mod search;
 mod steps;
 mod table;
 mod zstd;
@@ -33,4 +34,4 @@ pub use block::{
 pub use compression::Compression;
 pub use decoder::{Decoder, with_decoder};
 pub use encoder::{BLOCK_MAX, Encoder, with_encoder};
-pub use zstd::Search;
+pub use search::Search;

@@ -1,36 +1,7 @@
-//! Zstandard frames, and how far the library searches for repetitions when it compresses.
+//! Zstandard frames.
 
-use crate::{Algorithm, Compression};
+use crate::Search;
 use zstd_safe::{CCtx, CParameter, ResetDirective, Strategy};
-
-/// How far Zstandard searches at ROOT's levels 4 and 5, from the fastest search to the one with the smallest
-/// blocks.
-///
-/// On some columns, the far search finds nothing more than a fast one: on numbers that hardly repeat, or
-/// hardly change. [`Encoder::learn`](crate::Encoder::learn) finds the search that is sufficient for the
-/// baskets of a branch. Other levels and algorithms have a single search, and ignore this.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Search {
-    /// Only the last candidate, for repetitions of at least 5 bytes.
-    First,
-    /// Two candidates, one for long repetitions: the library's level 3.
-    Double,
-    /// A few candidates, using the longest repetition: its level 5.
-    Few,
-    /// More candidates, also compared with those one byte later.
-    #[default]
-    Far,
-    /// As far as the library does at twice ROOT's level: for metadata, which repeat more than numbers, and are read
-    /// whenever a file is opened.
-    Farthest,
-}
-
-impl Search {
-    /// Whether a compression has more than one search.
-    pub(crate) fn has_choice(compression: Compression) -> bool {
-        compression.algorithm() == Algorithm::Zstd && matches!(compression.level(), 4 | 5)
-    }
-}
 
 /// The longest block for which the library has other parameters, which work better there than ours.
 const SHORT_BLOCK: usize = 16_384;

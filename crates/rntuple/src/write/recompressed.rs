@@ -2,7 +2,7 @@
 
 use crate::blob::check;
 use bytes::Bytes;
-use sapwood_codec::{Compression, with_decoder, with_encoder};
+use sapwood_codec::{Algorithm, Compression, Search, with_decoder, with_encoder};
 use sapwood_core::Result;
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
@@ -28,7 +28,14 @@ pub(super) fn recompressed(stored: &[u8], len: u64, compression: Compression) ->
     };
     let mut compressed = Vec::new();
     let is_smaller = with_encoder(|encoder| {
-        let search = encoder.search_for(&sample(page), compression)?;
+        let search = match Search::of_pages(compression) {
+            Some(search) => search,
+            None if compression.algorithm() == Algorithm::Zstd => {
+                encoder.search_for(&sample(page), compression)?
+            }
+            // To learn it for a single page takes longer than a faster search saves.
+            None => Search::default(),
+        };
         encoder.compress_basket(search, page, page.len(), compression, &mut compressed)
     })?;
     let mut written = if is_smaller { compressed } else { page.to_vec() };
