@@ -6,7 +6,7 @@
 #![expect(unsafe_code, clippy::print_stdout, reason = "calls C libraries, and prints the result")]
 
 use libdeflater::{CompressionLvl, Compressor};
-use sapwood_codec::{Compression, Encoder};
+use sapwood_codec::{Compression, Encoder, Search};
 use std::error::Error;
 use std::ffi::c_int;
 use std::io::Read;
@@ -49,7 +49,9 @@ fn by_codec(input: &[u8], compression: Compression) -> Result<usize> {
     let (mut encoder, mut payload, mut total) = (Encoder::default(), Vec::new(), 0);
     for piece in input.chunks(PIECE) {
         payload.clear();
-        let smaller = encoder.compress(piece, compression, &mut payload)?;
+        // As baskets: metadata are searched further.
+        let smaller =
+            encoder.compress_basket(Search::default(), piece, piece.len(), compression, &mut payload)?;
         total += if smaller { payload.len() } else { piece.len() };
     }
     Ok(total)
