@@ -313,14 +313,17 @@ impl Encoder {
         let Some((header, stream)) = target.split_first_chunk_mut::<HEADER_LEN>() else { return Ok(None) };
         let level = compression.level();
         let algorithm = compression.algorithm();
-        let search = if let CompressionScheme::By(search) = way { search } else { Search::default() };
+        let search = match way {
+            CompressionScheme::By(search) if Search::has_choice(compression) => search,
+            _ => Search::default(),
+        };
         let written = match algorithm {
             Algorithm::Zlib => self.deflate(level, search).zlib_compress(block, stream).ok(),
-            Algorithm::OldZlib => self.deflate(level, Search::Far).deflate_compress(block, stream).ok(),
+            Algorithm::OldZlib => self.deflate(level, search).deflate_compress(block, stream).ok(),
             Algorithm::Lzma => lzma::compress(block, level, stream)?,
             Algorithm::Lz4 => lz4::compress(block, level, stream),
             Algorithm::Zstd => match way {
-                CompressionScheme::By(search) => zstd::compress(self.zstd()?, block, level, search, stream),
+                CompressionScheme::By(_) => zstd::compress(self.zstd()?, block, level, search, stream),
                 CompressionScheme::Planes(_) | CompressionScheme::Steps => {
                     let mut room = std::mem::take(&mut self.room);
                     let written = match way {

@@ -29,7 +29,7 @@ impl Search {
     /// than ROOT's zlib does at level 1.
     pub fn of_pages(compression: Compression) -> Option<Search> {
         match (compression.algorithm(), compression.level()) {
-            (Algorithm::Zlib, 1) => Some(Search::First),
+            (Algorithm::Zlib | Algorithm::OldZlib, 1) => Some(Search::First),
             _ if Search::has_choice(compression) => None,
             _ => Some(Search::default()),
         }
@@ -39,8 +39,8 @@ impl Search {
     pub(crate) fn has_choice(compression: Compression) -> bool {
         match compression.algorithm() {
             Algorithm::Zstd => matches!(compression.level(), 4 | 5),
-            Algorithm::Zlib => compression.level() <= 6,
-            Algorithm::OldZlib | Algorithm::Lz4 | Algorithm::Lzma => false,
+            Algorithm::Zlib | Algorithm::OldZlib => compression.level() <= 6,
+            Algorithm::Lz4 | Algorithm::Lzma => false,
         }
     }
 }

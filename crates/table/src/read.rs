@@ -190,9 +190,11 @@ impl LocalRead<'_> {
         let of_file = needed.iter().filter(|chunk| chunk.is_stored() && chunk.file == 0);
         let mut ranges: Vec<ByteRange> = of_file.map(|chunk| chunk.range).collect();
         ranges.sort_unstable();
-        table.fetcher(0).source().announce(&ranges);
-        let Some((carried, _)) = self.carried else { return Ok(()) };
+        // Columns share index chunks.
+        ranges.dedup();
         let fetcher = table.fetcher(0);
+        fetcher.source().announce(&ranges);
+        let Some((carried, _)) = self.carried else { return Ok(()) };
         for plan in &plans {
             let mut account = ColumnAccount::of(plan, fetcher.counters());
             for chunk in plan.chunks() {

@@ -217,8 +217,8 @@ class TouchedFiles:
 class TouchLoop(FileLoop[T]):
     """A loop over many files whose columns are read when they are touched. It can be used once.
 
-    Events and chunks that you keep read further columns as well: their files, at most the last 15, stay open
-    until you drop them or close the loop.
+    Events and chunks that you keep read further columns as well: their files stay open until you drop them,
+    close the loop, or are 15 files further.
     """
 
     def __init__(self, touched: TouchedFiles, read: Callable[[OpeningFile], Iterator[T]]) -> None:

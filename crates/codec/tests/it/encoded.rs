@@ -53,6 +53,13 @@ fn the_quickest_search_that_is_enough_is_found() {
     }
     for (algorithm, level) in [(Algorithm::Lzma, 5), (Algorithm::Lz4, 5), (Algorithm::Zlib, 7)] {
         let only = Compression::new(algorithm, level).unwrap();
+        let object = sentences(20_000);
+        let compressed = |search| {
+            let mut payload = Vec::new();
+            Encoder::default().compress_basket(search, &object, object.len(), only, &mut payload).unwrap();
+            payload
+        };
+        assert_eq!(compressed(Search::First), compressed(Search::Far), "{only}");
         let learned = Encoder::default().learn(&noise(20_000), 20_000, only, &mut vec![]).unwrap().1;
         assert_eq!(learned, Search::default());
     }
