@@ -3,8 +3,7 @@
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use sapwood_dataset::BasketForm;
-use sapwood_rewrite::repack::baskets::BasketEncoding;
-use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, References, uncompressed_record};
+use sapwood_ttree::{BasketRecord, BasketRef, Entries, Interpretation, References, uncompressed_record};
 
 /// A branch.
 #[derive(Debug, Clone)]
@@ -38,16 +37,12 @@ impl PlainBasket {
         }
         Ok(PlainBasket { basket, record, entries })
     }
-}
 
-/// Entries as an uncompressed basket.
-pub(super) fn plain_of(column: &Column, first_entry: u64, entries: Entries) -> Result<PlainBasket> {
-    let (count, mut cutter) = (entries.len(), column.form.cutter(BasketEncoding::Stripe));
-    cutter.add(&entries, 0..count, &mut Vec::new())?;
-    let cut = cutter.close()?.ok_or_else(|| Error::corrupt("a block has no entries"))?;
-    let record: Bytes = column.form.key.record(&cut.fields, &cut.content, cut.content.len())?.into();
-    BasketHeader::parse(&record)?.check_record(&record)?;
-    let (len, entries_len) = (record.len() as u64, count as u64);
-    let basket = BasketRef { first_entry, entries: entries_len, offset: 0, len, embedded: None };
-    Ok(PlainBasket { basket, record, entries })
+    /// Entries as an uncompressed basket.
+    pub(super) fn of_entries(column: &Column, first_entry: u64, record: BasketRecord) -> Result<PlainBasket> {
+        let (record, entries) = column.form.finish(record)?;
+        let (len, count) = (record.len() as u64, entries.len() as u64);
+        let basket = BasketRef { first_entry, entries: count, offset: 0, len, embedded: None };
+        Ok(PlainBasket { basket, record, entries })
+    }
 }

@@ -1,13 +1,13 @@
 //! A block of a flat file that several batches may need.
 
-use super::column::{Column, PlainBasket, plain_of};
+use super::column::{Column, PlainBasket};
 use super::flat_block::BlockPlace;
 use super::flat_split::split;
 use bytes::Bytes;
 use sapwood_codec::{is_compressed, uncompressed_len, with_decoder};
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_stripe::checksum;
-use sapwood_ttree::Entries;
+use sapwood_ttree::BasketRecord;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The columns of a block; `None` for a column without data.
@@ -15,8 +15,10 @@ type BlockColumns = Arc<[Option<Mutex<BlockColumn>>]>;
 
 /// A column of a block.
 enum BlockColumn {
-    Entries(Entries),
+    Entries(BasketRecord),
     Basket(Arc<PlainBasket>),
+    /// It was damaged.
+    Lost,
 }
 
 /// A block that several batches may need: the first of them decodes it.
@@ -65,17 +67,20 @@ impl SharedBlock {
             return Ok(None);
         };
         let found = &mut *locked(found);
-        let basket = match found {
-            BlockColumn::Basket(basket) => return Ok(Some(Arc::clone(basket))),
-            BlockColumn::Entries(entries) => plain_of(column, self.first, std::mem::take(entries)),
+        let basket = match std::mem::replace(found, BlockColumn::Lost) {
+            BlockColumn::Basket(basket) => Ok(basket),
+            BlockColumn::Entries(entries) => {
+                PlainBasket::of_entries(column, self.first, entries).map(Arc::new)
+            }
+            BlockColumn::Lost => Err(Error::corrupt("a column of a block of events is damaged")),
         };
-        let basket = Arc::new(basket.map_err(|error| error.inside(self.place.offset).url(&self.url))?);
+        let basket = basket.map_err(|error| error.inside(self.place.offset).url(&self.url))?;
         *found = BlockColumn::Basket(Arc::clone(&basket));
         Ok(Some(basket))
     }
 
     /// The entries of each column.
-    fn decode(&self) -> Result<Vec<Option<Entries>>> {
+    fn decode(&self) -> Result<Vec<Option<BasketRecord>>> {
         if checksum(&self.stored) != self.place.checksum {
             let message = "the checksum of a block of events does not match";
             return Err(Error::new(ErrorKind::Checksum, message));

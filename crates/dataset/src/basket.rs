@@ -7,7 +7,7 @@ use sapwood_core::{Error, Result, Statistics};
 use sapwood_rewrite::repack::baskets::{BasketEncoding, CodecTimes, OutputKey, encode_basket};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_tfile::write::{Datime, NewKey};
-use sapwood_ttree::{Cutter, Entries, NewBasket, References};
+use sapwood_ttree::{BasketRecord, Cutter, Entries, NewBasket, References};
 use std::ops::Range;
 
 /// The form of a branch's baskets.
@@ -67,6 +67,11 @@ impl BasketForm {
     /// A cutter that cuts only where it is told to. ROOT cannot read baskets that record where their entries stood.
     pub fn cutter(&self, encoding: BasketEncoding) -> Cutter {
         Cutter::new(usize::MAX, self.key.len(), self.offset_len, encoding == BasketEncoding::Stripe)
+    }
+
+    /// The record of an uncompressed basket with the key of this form, and its entries.
+    pub fn finish(&self, record: BasketRecord) -> Result<(Bytes, Entries)> {
+        record.finish(&self.key, self.offset_len, &self.references)
     }
 
     /// The basket of a stripe.

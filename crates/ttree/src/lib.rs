@@ -23,5 +23,5 @@ pub use interpret::{BranchType, Meaning, interpret};
 pub use meta::{BasketRef, Baskets, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, TTree};
 pub use objects::{ItemClasses, ObjectBranches, clones_members, is_whole_clones};
 pub use record::{BranchOutline, Maximum, TreeOutline};
-pub use recut::{Cutter, Entries, NewBasket, References, serialized};
+pub use recut::{BasketRecord, Cutter, Entries, NewBasket, References, serialized};
 pub use table::{BasketStorage, TreeTable, integers};

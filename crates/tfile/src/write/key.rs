@@ -72,13 +72,19 @@ impl NewKey {
     /// # Errors
     /// `Limit` if the record or its key is too long.
     pub fn record(&self, fields: &[u8], payload: &[u8], object_len: usize) -> Result<Vec<u8>> {
-        let datime = self.datime.unwrap_or(Datime(0));
-        let cycle = self.cycle.unwrap_or(1);
-        let place =
-            RecordExtent { offset: 0, parent: 0, cycle, datime, payload_len: payload.len(), object_len };
-        let mut record = self.image(&place, fields)?;
+        let mut record = self.before(fields, payload.len(), object_len)?;
         record.extend_from_slice(payload);
         Ok(record)
+    }
+
+    /// The bytes of such a record before its payload.
+    ///
+    /// # Errors
+    /// `Limit` if the record or its key is too long.
+    pub fn before(&self, fields: &[u8], payload_len: usize, object_len: usize) -> Result<Vec<u8>> {
+        let datime = self.datime.unwrap_or(Datime(0));
+        let cycle = self.cycle.unwrap_or(1);
+        self.image(&RecordExtent { offset: 0, parent: 0, cycle, datime, payload_len, object_len }, fields)
     }
 
     /// The bytes of the key of a placed record, followed by `fields`.

@@ -158,10 +158,7 @@ impl Cutter {
         if entries == 0 {
             return Ok(None);
         }
-        let last = u32::try_from(self.data.len()).ok().and_then(|len| len.checked_add(self.key_len));
-        let last = last.and_then(|last| i32::try_from(last).ok()).ok_or_else(too_long)?;
-        let count = i32::try_from(entries).map_err(|_| too_long())?;
-        let entry_size = self.entry_size()?;
+        let fields = fields(&self.starts, self.data.len(), self.key_len, self.offset_len)?;
         let mut content = std::mem::take(&mut self.data);
         let data_len = content.len();
         let starts = || self.starts.iter().map(|start| start + self.key_len);
@@ -170,39 +167,50 @@ impl Cutter {
             return Err(immovable(why));
         }
         if self.offset_len != 0 {
-            table(&mut content, count, starts());
+            table(&mut content, starts());
             if displaced.is_some() {
-                table(&mut content, count, self.origins.iter().copied());
+                table(&mut content, self.origins.iter().copied());
             }
         }
-        let fields = basket_fields([last, entry_size, count, last].map(i32::cast_unsigned));
         let first_entry = self.first_entry;
         self.first_entry += entries as u64;
         self.starts.clear();
         self.origins.clear();
         Ok(Some(NewBasket { first_entry, entries: entries as u64, fields, content, data_len }))
     }
+}
 
-    /// `fNevBufSize`: the size of each entry or, with a table, the capacity of that table (TBasket §2.1).
-    fn entry_size(&self) -> Result<i32> {
-        let entries = self.starts.len();
-        if self.offset_len != 0 {
-            return i32::try_from(entries + 1).map(|room| room.max(self.offset_len)).map_err(|_| too_long());
-        }
-        let size = self.data.len() / entries.max(1);
-        let even = self.starts.iter().enumerate().all(|(index, &start)| start as usize == index * size);
-        match i32::try_from(size) {
-            Ok(size) if even => Ok(size),
-            _ => Err(Error::unsupported(
-                "the entries of a branch differ in size, and it has no offset tables",
-            )
+/// The own fields of a basket with entries at these starts in `data_len` bytes, and a key of `key_len` bytes.
+///
+/// # Errors
+/// `Unsupported` if the entries differ in size and the branch has no tables.
+pub(super) fn fields(starts: &[u32], data_len: usize, key_len: u32, offset_len: i32) -> Result<Vec<u8>> {
+    let last = u32::try_from(data_len).ok().and_then(|len| len.checked_add(key_len));
+    let last = last.and_then(|last| i32::try_from(last).ok()).ok_or_else(too_long)?;
+    let count = i32::try_from(starts.len()).map_err(|_| too_long())?;
+    let entry_size = entry_size(starts, data_len, offset_len)?;
+    Ok(basket_fields([last, entry_size, count, last].map(i32::cast_unsigned)))
+}
+
+/// `fNevBufSize`: the size of each entry or, with a table, the capacity of that table (TBasket §2.1).
+fn entry_size(starts: &[u32], data_len: usize, offset_len: i32) -> Result<i32> {
+    let entries = starts.len();
+    if offset_len != 0 {
+        return i32::try_from(entries + 1).map(|room| room.max(offset_len)).map_err(|_| too_long());
+    }
+    let size = data_len / entries.max(1);
+    let even = starts.iter().enumerate().all(|(index, &start)| start as usize == index * size);
+    match i32::try_from(size) {
+        Ok(size) if even => Ok(size),
+        _ => Err(Error::unsupported("the entries of a branch differ in size, and it has no offset tables")
             .hint("such baskets can only be copied whole: pass no basket size, cluster size or entry range")),
-        }
     }
 }
 
 /// Appends a table: its length, one word per entry, and one word without meaning (TBasket §5.1).
-fn table(content: &mut Vec<u8>, count: i32, words: impl Iterator<Item = u32>) {
+pub(super) fn table(content: &mut Vec<u8>, words: impl ExactSizeIterator<Item = u32>) {
+    let count = i32::try_from(words.len()).unwrap_or(i32::MAX);
+    content.reserve(4 * words.len() + 8);
     content.extend(count.saturating_add(1).to_be_bytes());
     words.for_each(|word| content.extend(word.to_be_bytes()));
     content.extend([0; 4]);
@@ -213,7 +221,7 @@ fn immovable(why: &str) -> Error {
         .hint("drop the branch, or copy all of its entries")
 }
 
-fn too_long() -> Error {
+pub(super) fn too_long() -> Error {
     Error::unsupported("an entry is too long for a basket")
 }
 
@@ -221,12 +229,13 @@ fn too_long() -> Error {
 mod tests {
     use super::*;
     use crate::recut::References;
+    use bytes::Bytes;
     use sapwood_streamer::Compiler;
     use sapwood_tfile::StreamerInfos;
     use std::sync::Arc;
 
     /// The record of a cut with a key without strings.
-    fn record(cut: &NewBasket) -> Vec<u8> {
+    fn record(cut: &NewBasket) -> Bytes {
         let key_len = 34 + 3 + cut.fields.len();
         let mut bytes = i32::try_from(key_len + cut.content.len()).unwrap().to_be_bytes().to_vec();
         bytes.extend(1004_u16.to_be_bytes());
@@ -236,7 +245,7 @@ mod tests {
         bytes.extend([0; 2 + 16 + 3]);
         bytes.extend(&cut.fields);
         bytes.extend(&cut.content);
-        bytes
+        bytes.into()
     }
 
     fn all(cutter: &mut Cutter, entries: &Entries, sizes: &[usize]) -> Vec<NewBasket> {

@@ -4,13 +4,14 @@ use super::References;
 use super::references::Tags;
 use crate::BasketHeader;
 use crate::basket::{Bounds, Content};
+use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use std::ops::Range;
 
 /// The entries of a basket.
 #[derive(Debug, Clone, Default)]
 pub struct Entries {
-    pub(super) data: Vec<u8>,
+    pub(super) data: Bytes,
     /// The start of each in `data`, and the end of the last.
     pub(super) starts: Vec<u32>,
     /// The offset of each in the buffer that it was first written to, counted from the start of the key.
@@ -21,12 +22,12 @@ pub struct Entries {
 
 impl Entries {
     /// Splits a basket, either a record or a basket embedded in a tree's record. `references` are those of
-    /// its branch.
+    /// its branch. The entries of an uncompressed record share its memory.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated` or `Checksum` if it is damaged; `Unsupported` if it does not store the offsets
     /// of its entries.
-    pub fn parse(bytes: &[u8], embedded: bool, references: &References) -> Result<Entries> {
+    pub fn parse(bytes: &Bytes, embedded: bool, references: &References) -> Result<Entries> {
         let header = BasketHeader::parse(bytes)?;
         let mut scratch = Vec::new();
         let content = if embedded {
@@ -42,7 +43,16 @@ impl Entries {
             None => starts.iter().take(header.entries).map(|start| start.wrapping_add(key_len)).collect(),
         };
         let tags = references.find(content.data, places(&starts, &origins));
-        Ok(Entries { data: content.data.to_vec(), starts, origins, tags })
+        let len = content.data.len();
+        let data = if embedded {
+            Bytes::copy_from_slice(content.data)
+        } else if scratch.is_empty() {
+            bytes.slice(header.key_len..header.key_len + len)
+        } else {
+            scratch.truncate(len);
+            scratch.into()
+        };
+        Ok(Entries { data, starts, origins, tags })
     }
 
     /// Entries from another source: their concatenated bytes, the start of each and the end of the last, and
@@ -61,7 +71,7 @@ impl Entries {
             return Err(Error::corrupt("the starts of entries do not match their data"));
         }
         let tags = references.find(&data, places(&starts, &origins));
-        Ok(Entries { data, starts, origins, tags })
+        Ok(Entries { data: data.into(), starts, origins, tags })
     }
 
     /// Number of entries.
@@ -143,7 +153,10 @@ fn size_of_each(size: usize, entries: usize, len: usize) -> Result<usize> {
 }
 
 /// The range of each entry in the data, and its origin.
-fn places<'e>(starts: &'e [u32], origins: &'e [u32]) -> impl Iterator<Item = (Range<usize>, u32)> + 'e {
+pub(super) fn places<'e>(
+    starts: &'e [u32],
+    origins: &'e [u32],
+) -> impl Iterator<Item = (Range<usize>, u32)> + 'e {
     let ranges = starts.iter().zip(starts.iter().skip(1)).map(|(from, to)| *from as usize..*to as usize);
     ranges.zip(origins.iter().copied())
 }

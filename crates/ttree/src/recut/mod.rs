@@ -1,15 +1,18 @@
 //! Re-splits baskets: entries are bytes of unknown meaning.
 //!
-//! [`Entries`] splits a basket, [`Cutter`] makes new ones of any size. References inside an entry count from
-//! the start of the basket that it was first written to: [`References`] finds them, and they are rewritten
-//! when the entry moves. [`serialized`] turns values into entries.
+//! [`Entries`] splits a basket, [`Cutter`] makes new ones of any size, and [`BasketRecord`] one that is not
+//! compressed. References inside an entry count from the start of the basket that it was first written to:
+//! [`References`] finds them, and they are rewritten when the entry moves. [`serialized`] turns values into
+//! entries.
 
 mod cutter;
 mod entries;
+mod in_place;
 mod references;
 mod serialize;
 
 pub use cutter::{Cutter, NewBasket};
 pub use entries::Entries;
+pub use in_place::BasketRecord;
 pub use references::References;
 pub use serialize::serialized;

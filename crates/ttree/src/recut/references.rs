@@ -4,6 +4,7 @@
 //! including that of a null pointer (`TBufferFile::ReadObjectAny`), and then looks for an object where there
 //! is none. The tags themselves are therefore rewritten if the file's class descriptions locate them.
 
+use memchr::memmem;
 use sapwood_core::{Error, Result};
 use sapwood_streamer::{Program, StreamInput};
 use std::ops::Range;
@@ -36,6 +37,13 @@ pub(super) enum Tags {
 impl Default for Tags {
     fn default() -> Self {
         Tags::At(Vec::new())
+    }
+}
+
+impl Tags {
+    /// True if the entries are known to have none.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Tags::At(tags) if tags.is_empty())
     }
 }
 
@@ -93,5 +101,5 @@ pub(super) fn shift(word: &mut [u8], distance: i64) -> Option<()> {
 }
 
 fn names_class(bytes: &[u8]) -> bool {
-    bytes.windows(NEW_CLASS.len()).any(|word| word == NEW_CLASS)
+    memmem::find(bytes, &NEW_CLASS).is_some()
 }

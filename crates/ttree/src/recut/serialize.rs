@@ -1,6 +1,7 @@
 //! Values to entries: the inverse of decoding a column.
 
 use super::Entries;
+use super::references::Tags;
 use crate::decode::Layout;
 use crate::write::put_numbers;
 use sapwood_core::{Column, Primitive};
@@ -25,32 +26,31 @@ const VECTOR_HEADER: usize = 10;
 /// assert!(serialized(&layout, &column, &[]).is_some_and(|entries| entries.is_empty()));
 /// ```
 pub fn serialized(layout: &Layout, column: &Column, like: &[(&Entries, Range<usize>)]) -> Option<Entries> {
-    let mut out = Entries::default();
-    for (entries, range) in like {
-        out.origins.extend_from_slice(entries.origins(range.clone()));
-    }
-    if out.origins.len() != column.length {
+    let origins: Vec<u32> =
+        like.iter().flat_map(|(entries, range)| entries.origins(range.clone())).copied().collect();
+    if origins.len() != column.length {
         return None;
     }
+    let (mut data, mut starts) = (Vec::new(), Vec::new());
     match layout {
         Layout::Fixed { number: StoredNumber::Plain(primitive), values } => {
             let size = u32::try_from(primitive.size().checked_mul(*values)?).ok()?;
-            put_numbers(&mut out.data, column.buffers.first()?.as_bytes(), *primitive);
+            put_numbers(&mut data, column.buffers.first()?.as_bytes(), *primitive);
             let entries = u32::try_from(column.length).ok()?;
-            out.starts.extend((0..=entries).map(|entry| entry.saturating_mul(size)));
+            starts.extend((0..=entries).map(|entry| entry.saturating_mul(size)));
         }
         Layout::Jagged { number: StoredNumber::Plain(primitive), values, header } => {
-            put_lists(&mut out, (*primitive, *values), *header, column, like)?;
+            put_lists((&mut data, &mut starts), (*primitive, *values), *header, column, like)?;
         }
         _ => return None,
     }
-    let whole = out.starts.last().is_some_and(|&end| end as usize == out.data.len());
-    whole.then_some(out)
+    let whole = starts.last().is_some_and(|&end| end as usize == data.len());
+    whole.then(|| Entries { data: data.into(), starts, origins, tags: Tags::default() })
 }
 
 /// Appends entries that consist of a header and items.
 fn put_lists(
-    out: &mut Entries,
+    (data, starts): (&mut Vec<u8>, &mut Vec<u32>),
     (primitive, values): (Primitive, usize),
     header: usize,
     column: &Column,
@@ -62,19 +62,19 @@ fn put_lists(
     let frames = like.iter().flat_map(|(entries, range)| range.clone().map(|index| entries.entry(index)));
     for (frame, bounds) in frames.zip(offsets.windows(2)) {
         let &[from, to] = bounds else { return None };
-        let start = out.data.len();
-        out.starts.push(u32::try_from(start).ok()?);
+        let start = data.len();
+        starts.push(u32::try_from(start).ok()?);
         // An entry without items may lack a header.
-        out.data.extend_from_slice(frame.get(..header.min(frame.len()))?);
+        data.extend_from_slice(frame.get(..header.min(frame.len()))?);
         let (from, to) = (usize::try_from(from).ok()?, usize::try_from(to).ok()?);
-        put_numbers(&mut out.data, items.get(from.checked_mul(size)?..to.checked_mul(size)?)?, primitive);
+        put_numbers(data, items.get(from.checked_mul(size)?..to.checked_mul(size)?)?, primitive);
         if header == VECTOR_HEADER && frame.len() >= header {
             let count = u32::try_from(to.checked_sub(from)?).ok()?;
-            let len = u32::try_from(out.data.len() - start - 4).ok()?;
-            out.data.get_mut(start..start + 4)?.copy_from_slice(&(len | BYTE_COUNT_MASK).to_be_bytes());
-            out.data.get_mut(start + 6..start + VECTOR_HEADER)?.copy_from_slice(&count.to_be_bytes());
+            let len = u32::try_from(data.len() - start - 4).ok()?;
+            data.get_mut(start..start + 4)?.copy_from_slice(&(len | BYTE_COUNT_MASK).to_be_bytes());
+            data.get_mut(start + 6..start + VECTOR_HEADER)?.copy_from_slice(&count.to_be_bytes());
         }
     }
-    out.starts.push(u32::try_from(out.data.len()).ok()?);
+    starts.push(u32::try_from(data.len()).ok()?);
     Some(())
 }
