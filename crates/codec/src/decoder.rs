@@ -94,15 +94,15 @@ impl Decoder {
     /// # Errors
     /// As [`Decoder::decode`]; `Limit` if there is not enough memory.
     pub fn decode_to_vec(&mut self, payload: &[u8], object_len: usize) -> Result<Vec<u8>> {
-        uncompressed_len(payload, object_len)?;
+        let len = uncompressed_len(payload, object_len)?;
         let mut out = Vec::new();
+        out.try_reserve_exact(len).map_err(|error| {
+            Error::new(ErrorKind::Limit, format!("not enough memory for an object of {object_len} bytes"))
+                .caused_by(error)
+        })?;
         for block in blocks(payload, object_len) {
             let block = block?;
             let start = out.len();
-            out.try_reserve_exact(block.header.uncompressed).map_err(|error| {
-                Error::new(ErrorKind::Limit, format!("not enough memory for an object of {object_len} bytes"))
-                    .caused_by(error)
-            })?;
             out.resize(start + block.header.uncompressed, 0);
             self.decode_block(block, out.get_mut(start..).unwrap_or_default())?;
         }
