@@ -17,6 +17,8 @@ const HUGE: u64 = 2;
 const WINDOWS: u64 = 4;
 /// So many pieces of a cluster that is cut do: chunks that reach into the next piece are held as well.
 const PIECES: u64 = 8;
+/// The compressed bytes of a window take at most this part of the memory.
+const COMPRESSED: u64 = 8;
 
 /// The windows of some columns of a table, all of whose chunks are located; otherwise as [`cut`].
 pub(super) fn windows_of(
@@ -29,13 +31,20 @@ pub(super) fn windows_of(
     let all = 0..table.entries();
     // Columns that cannot be planned cost nothing.
     let chunks = selections.iter().filter_map(|one| table.chunks(one, &all).ok()).flatten();
-    let costs = chunks.filter(|chunk| !chunk.index).map(|chunk| cost(&chunk));
+    let costs = chunks.filter(|chunk| !chunk.index).map(|chunk| cost(&chunk, memory));
     cut(table.cluster_starts(), costs, entries, memory, first)
 }
 
-/// The first entry of a chunk, and the cost of holding it.
-fn cost(chunk: &Chunk) -> (u64, u64) {
-    (chunk.entries.start, chunk.range.len.max(chunk.uncompressed_bytes / MOST_EXPANSION))
+/// The first entry of a chunk, and the cost of holding it, in the unit of `budget`.
+fn cost(chunk: &Chunk, memory: u64) -> (u64, u64) {
+    let compressed_most = WINDOW.min(memory / COMPRESSED).max(1);
+    let compressed = chunk.range.len.saturating_mul(budget(memory)) / compressed_most;
+    (chunk.entries.start, compressed.max(chunk.uncompressed_bytes / MOST_EXPANSION))
+}
+
+/// Most that a window costs.
+fn budget(memory: u64) -> u64 {
+    WINDOW.min(memory / (WINDOWS * MOST_EXPANSION)).max(1)
 }
 
 /// Cuts `entries` into windows by the `costs` of chunks. The first window has at most `first` entries.
@@ -52,7 +61,7 @@ fn cut(
         bytes[cluster] = bytes[cluster].saturating_add(cost);
     }
     let [whole, piece] = [WINDOWS, PIECES].map(|number| (memory / (number * MOST_EXPANSION)).max(1));
-    let budget = WINDOW.min(whole);
+    let budget = budget(memory);
     let cost = |cluster: usize| bytes.get(cluster).copied().unwrap_or_default();
     let joined = windows(cluster_starts, cost, budget, entries);
     let bytes_of = |window: &Range<u64>| -> u64 {
@@ -107,6 +116,21 @@ mod tests {
         assert_eq!(windows(WINDOW / 2, u64::MAX), vec![0..10]);
         assert_eq!(windows(WINDOW, u64::MAX), [0..5, 5..10]);
         assert_eq!(windows(WINDOW, 16 * WINDOW), [0..3, 3..6, 6..9, 9..10]);
+    }
+
+    #[test]
+    fn compressed_bytes_cost_more_than_decoded_ones_where_they_are_many() {
+        let cost = |len, uncompressed_bytes, memory| {
+            let range = sapwood_core::ByteRange { start: 0, len };
+            let chunk =
+                Chunk { file: 0, range, entries: 7..20, uncompressed_bytes, index: false, shared: false };
+            cost(&chunk, memory)
+        };
+        assert_eq!(cost(1 << 20, 2 << 20, u64::MAX), (7, 1 << 20));
+        assert_eq!(cost(1 << 20, 5 << 20, u64::MAX), (7, 5 << 18));
+        // Of 64 MiB, a window may hold 8 MiB compressed, or 16 MiB decoded.
+        assert_eq!(cost(8 << 20, 16 << 20, 64 << 20), (7, budget(64 << 20)));
+        assert_eq!(cost(u64::MAX, 0, 1).1, u64::MAX);
     }
 
     #[test]
