@@ -53,7 +53,10 @@ class EventChunk(HasFields):
             if is_short and max(positions, default=0) >= column.length:
                 raise IndexError(f"{name!r} has too few entries: it has fewer than its tree")
             chosen = slice(positions.start, positions.stop) if isinstance(positions, range) else positions
-            found = self._arrays[name] = array_of(column)[chosen]
+            array = array_of(column)
+            # To slice an Awkward Array takes as long as to make it, even if nothing is left out.
+            is_whole = positions == range(column.length)
+            found = self._arrays[name] = array if is_whole else array[chosen]
         return found
 
     @shows_printable
