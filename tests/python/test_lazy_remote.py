@@ -127,10 +127,16 @@ def test_random_access_of_few_guesses_little(url: str) -> None:
         found = [(event.entry, event.x1, event.x2) for event in events]
         use = use_of(tree)
         expected = tree.arrays(["x1", "x2"])
+        visited = {
+            index
+            for index, (start, stop) in enumerate(events.windows)
+            for entry, _, _ in found
+            if start <= entry < stop
+        }
     for entry, x1, x2 in found:
         assert (x1.tolist(), x2.tolist()) == (expected.x1[entry].tolist(), expected.x2[entry].tolist())
     # What is touched in the first of the windows that hold them is asked for in the others, ahead of need.
-    assert use.windows_seen == 3 and {fetch.window for fetch in use.fetches} == {0, 5, 11}
+    assert use.windows_seen == 3 and {fetch.window for fetch in use.fetches} == visited
     assert use.misses <= 3 and use.wasted_bytes < 0.1 * use.fetched_bytes
 
 

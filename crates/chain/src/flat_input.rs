@@ -2,7 +2,7 @@
 
 use super::column::Column;
 use super::flat_block::{BLOCK, BlockPlace, EMPTY, HEAD, MAGIC, Numbers, TRAILER, VERSION, kind};
-use super::shared_block::SharedBlock;
+use super::shared_block::{BlockFormat, SharedBlock};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Call, Deadline, Error, ErrorKind, Result};
 use sapwood_dataset::{Template, open_schema};
@@ -142,8 +142,7 @@ async fn one(fetcher: &Fetcher, offset: u64, len: u64, size: u64, deadline: Dead
 /// Delivers blocks, batch by batch.
 pub(super) struct FlatFeed {
     file: FlatFile,
-    /// The columns, with the form of their baskets.
-    columns: Arc<[Column]>,
+    format: Arc<BlockFormat>,
     reader: ReadAhead<usize>,
     /// The last block of the previous batch, and its number.
     kept: Option<(usize, Arc<SharedBlock>)>,
@@ -159,7 +158,8 @@ impl FlatFeed {
         });
         let fetcher = file.fetcher.clone();
         let reader = read_ahead(jobs, move |_| fetcher.clone(), Ahead { jobs: 8, bytes: AHEAD })?;
-        Ok(FlatFeed { columns: columns.iter().cloned().collect(), file, reader, kept: None })
+        let format = Arc::new(BlockFormat::new(&file.url, columns));
+        Ok(FlatFeed { file, format, reader, kept: None })
     }
 
     /// The blocks that hold some events, and how many bytes were read for them.
@@ -182,8 +182,7 @@ impl FlatFeed {
             read += stored.len() as u64;
             let place = *self.file.blocks.get(tag).ok_or_else(lost)?;
             let events = self.file.batch.min(self.file.events - first);
-            let block =
-                Arc::new(SharedBlock::new(place, first, events, stored, &self.file.url, &self.columns));
+            let block = Arc::new(SharedBlock::new(place, first, events, stored, &self.format));
             self.kept = Some((number, Arc::clone(&block)));
             blocks.push(block);
         }
