@@ -47,7 +47,7 @@ class Run:
 
 
 RUNS = {
-    "nano": Run("nano_zstd5", "Events", sample=10_000),
+    "nano": Run("nano_zstd5", "Events", sample=5_000),
     "cms2015": Run("edm_zlib5", "Events", "cms2015"),
     "atlas2018": Run("xaod_study", "CollectionTree", "atlas2018"),
 }
