@@ -38,8 +38,8 @@ impl PlainBasket {
         Ok(PlainBasket { basket, record, entries })
     }
 
-    /// Entries as an uncompressed basket.
-    pub(super) fn of_entries(column: &Column, first_entry: u64, record: BasketRecord) -> Result<PlainBasket> {
+    /// A basket whose record was made in place.
+    pub(super) fn of_record(column: &Column, first_entry: u64, record: BasketRecord) -> Result<PlainBasket> {
         let (record, entries) = column.form.finish(record)?;
         let (len, count) = (record.len() as u64, entries.len() as u64);
         let basket = BasketRef { first_entry, entries: count, offset: 0, len, embedded: None };

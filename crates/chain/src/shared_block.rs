@@ -17,7 +17,7 @@ type BlockColumns = Arc<[Option<Mutex<BlockColumn>>]>;
 enum BlockColumn {
     Entries(BasketRecord),
     Basket(Arc<PlainBasket>),
-    /// It was damaged.
+    /// Its entries do not make a basket.
     Lost,
 }
 
@@ -81,7 +81,7 @@ impl SharedBlock {
         let basket = match std::mem::replace(found, BlockColumn::Lost) {
             BlockColumn::Basket(basket) => Ok(basket),
             BlockColumn::Entries(entries) => {
-                PlainBasket::of_entries(column, self.first, entries).map(Arc::new)
+                PlainBasket::of_record(column, self.first, entries).map(Arc::new)
             }
             BlockColumn::Lost => Err(Error::corrupt("a column of a block of events is damaged")),
         };

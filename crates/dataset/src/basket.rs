@@ -70,6 +70,9 @@ impl BasketForm {
     }
 
     /// The record of an uncompressed basket with the key of this form, and its entries.
+    ///
+    /// # Errors
+    /// Those of [`BasketRecord::finish`].
     pub fn finish(&self, record: BasketRecord) -> Result<(Bytes, Entries)> {
         record.finish(&self.key, self.offset_len, &self.references)
     }

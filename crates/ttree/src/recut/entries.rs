@@ -44,6 +44,7 @@ impl Entries {
         };
         let tags = references.find(content.data, places(&starts, &origins));
         let len = content.data.len();
+        // The scratch memory stays empty where nothing is compressed.
         let data = if embedded {
             Bytes::copy_from_slice(content.data)
         } else if scratch.is_empty() {

@@ -5,14 +5,14 @@
 //! [`References`] finds them, and they are rewritten when the entry moves. [`serialized`] turns values into
 //! entries.
 
+mod basket_record;
 mod cutter;
 mod entries;
-mod in_place;
 mod references;
 mod serialize;
 
+pub use basket_record::BasketRecord;
 pub use cutter::{Cutter, NewBasket};
 pub use entries::Entries;
-pub use in_place::BasketRecord;
 pub use references::References;
 pub use serialize::serialized;

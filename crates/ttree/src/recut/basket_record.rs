@@ -28,8 +28,8 @@ impl BasketRecord {
         BasketRecord { record: vec![0; key_len as usize], key_len, starts: room(), origins: room() }
     }
 
-    /// Adds an entry. `origin` is its offset in the buffer that it was first written to, counted from the start of the key;
-    /// by default, it was first written here.
+    /// Adds an entry. `origin` is its offset in the buffer that it was first written to, counted from the start
+    /// of the key; by default, it was first written here.
     ///
     /// # Errors
     /// `Unsupported` if the basket is too long.
@@ -57,12 +57,12 @@ impl BasketRecord {
         Ok((end - self.key_len, end))
     }
 
-    /// The record, and its entries. `key` is that of the beginning, `offset_len` the branch's `fEntryOffsetLen`, and
-    /// `references` are those of the branch.
+    /// The record, and its entries. `key` is that of the beginning, `offset_len` the branch's `fEntryOffsetLen`,
+    /// and `references` are those of the branch. Only entries with references are copied: they name positions.
     ///
     /// # Errors
-    /// `Unsupported` if the entries differ in size and the branch has no tables; `Limit` if the record is too long;
-    /// `Corrupt` if there are no entries.
+    /// `Unsupported` if the entries differ in size and the branch has no tables; `Limit` if the record is too
+    /// long; `Corrupt` if there are no entries.
     pub fn finish(self, key: &NewKey, offset_len: i32, references: &References) -> Result<(Bytes, Entries)> {
         let (data_len, _) = self.end()?;
         let BasketRecord { mut record, key_len, mut starts, origins } = self;
