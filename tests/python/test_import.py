@@ -98,6 +98,21 @@ def test_tools_can_look_at_all_that_is_listed() -> None:
     assert run("import inspect, sapwood; print(len(inspect.getmembers(sapwood)) > 30)").strip() == "True"
 
 
+def test_a_thread_that_imports_may_end_before_others_read(events_file: object) -> None:
+    # A thread that starts then often gets the address of the one that ended, by which allocators know threads.
+    code = f"""
+import threading
+def read():
+    import sapwood
+    print(len(sapwood.open({str(events_file)!r} + ":Events")["met"].array(library="np")))
+for _ in range(5):
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join()
+"""
+    assert run(code).split() == ["1000"] * 5
+
+
 def test_writing_does_not_load_what_reads(tmp_path: Path) -> None:
     code = f"""
 import sys, numpy, sapwood
