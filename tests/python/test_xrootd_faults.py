@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,6 +81,22 @@ def test_a_broken_connection_is_opened_again(content: bytes) -> None:
     with fake.FakeServer(content, behave) as server:
         assert runs(server.url) == 1000
         assert server.counts[fake.LOGIN] == 2
+
+
+def test_all_connections_of_a_process_share_one_event_loop(content: bytes, tmp_path: Path) -> None:
+    # With two, XRootD's client 5.5.3 crashed once in some thousand broken connections.
+    log = tmp_path / "client.log"
+    code = "import sapwood; print(len(sapwood.open({!r})['Events']['run'].array(library='np')))"
+    with fake.FakeServer(content) as server:
+        done = subprocess.run(
+            [sys.executable, "-c", code.format(server.url)],
+            env={**os.environ, "XRD_LOGLEVEL": "Debug", "XRD_LOGFILE": str(log)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert done.stdout.strip() == "1000", done.stderr
+    assert "Using 1 poller threads" in log.read_text()
 
 
 def test_a_server_that_sends_too_little_is_reported(content: bytes) -> None:

@@ -16,7 +16,9 @@ const NUMBERS: [(&CStr, i32, i32); 5] = [
     (c"ConnectionRetry", 5, 1),
     // After a failure, the next request connects again instead of failing for half an hour.
     (c"StreamErrorWindow", 1800, 0),
-    (c"ParallelEvtLoop", 1, 2),
+    // With several event loops, a broken connection that is made again may move to another loop while the first one
+    // still works on it: client 5.5.3 then follows a null pointer, 5.9.9 and 6.2.1 do not. The default is 10 since 5.6.
+    (c"ParallelEvtLoop", 10, 1),
 ];
 
 /// Applies the settings.
