@@ -99,7 +99,7 @@ def test_tools_can_look_at_all_that_is_listed() -> None:
 
 
 def test_a_thread_that_imports_may_end_before_others_read(events_file: object) -> None:
-    # A thread that starts then often gets the address of the one that ended, by which allocators know threads.
+    # A new thread often gets the address of one that ended, by which allocators know threads.
     code = f"""
 import threading
 def read():
