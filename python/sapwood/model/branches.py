@@ -107,7 +107,7 @@ class HasBranches(AcceptedByUproot, ABC):
     @property
     def branches(self) -> list[Branch]:
         """The branches directly under this one."""
-        return self.tree.children_of(self)
+        return self.tree.lookup.children_of(self)
 
     @named()
     def iteritems(
@@ -189,7 +189,7 @@ class HasBranches(AcceptedByUproot, ABC):
 
     def get(self, name: str, default: T | None = None) -> Branch | T | None:
         """The branch with this name, or ``default`` if there is none."""
-        found = self.tree.find(self, name)
+        found = self.tree.lookup.find(self, name)
         return default if found is None else found
 
     def __getitem__(self, name: str | int) -> Branch:
@@ -200,16 +200,16 @@ class HasBranches(AcceptedByUproot, ABC):
                 f"expected the name or number of a branch, not {name!r}; to read several columns, or some "
                 "entries, use .arrays([names], entry_start=…, entry_stop=…)"
             )
-        found = self.tree.find(self, name)
+        found = self.tree.lookup.find(self, name)
         if found is None:
-            names = [*self.tree.fields_near(self, name), *self.names()]
+            names = [*self.tree.lookup.fields_near(self, name), *self.names()]
             if not names and self is not self.tree:
                 raise KeyInFileError(f"{self.location} has no members, so there is no {name!r}", key=name)
             raise KeyInFileError.not_found("branch", name, names, self.location)
         return found
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.tree.find(self, name) is not None
+        return isinstance(name, str) and self.tree.lookup.find(self, name) is not None
 
     def __iter__(self) -> Iterator[str]:
         return self.iterkeys()

@@ -1,9 +1,8 @@
-"""Trees: metadata, friends, and finding branches by name."""
+"""Trees: their metadata, and their friends."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -13,10 +12,10 @@ from ..display.units import counted
 from ..errors import DeadlineError, SapwoodError
 from ..errors.closing import ClosingContext
 from ..errors.core import core_errors
-from ..query.assemble import member_of
 from ..query.filters import Filter, Filters
 from .branch import Branch
 from .branches import BranchFilter, HasBranches
+from .lookup import BranchLookup
 
 if TYPE_CHECKING:
     import os
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_FEW = 32
-"""Once more branches than these were looked up, all are listed."""
 _SPECULATING: ContextVar[Tree | None] = ContextVar("speculating", default=None)
 """The tree that is being read before the keys of its file have confirmed it."""
 
@@ -328,118 +325,19 @@ class Tree(HasBranches, ClosingContext):
             core = self.core.attribute_set(name, self.file.options.deadline)
         return AttributeSet(self, name, core)
 
+    @cached_property
+    def lookup(self) -> BranchLookup:
+        """Finds branches by position, path and name."""
+        return BranchLookup(self)
+
     @property
     def all_branches(self) -> list[Branch]:
         """The branches at any depth, by their :attr:`Branch.index`."""
-        return self._branches
+        return self.lookup.branches
 
     def branch_at(self, index: int) -> Branch:
         """The branch with this :attr:`Branch.index`."""
-        return self._branches[index]
-
-    def _at_path(self, path: str) -> Branch | None:
-        """The branch at a path from the top. To look up a few takes less time than to list all."""
-        if len(self._made) > _FEW or "_by_path" in self.__dict__:
-            return self._by_path.get(path)
-        try:
-            core = self.core.branch_at_path(path)
-        except UnicodeEncodeError:  # half of a pair of surrogates: no name has one
-            return None
-        return None if core is None else self._made_of(core)
-
-    def _made_of(self, core: _core.Branch) -> Branch:
-        return self._made.setdefault(core.index, Branch(self, core))
-
-    def children_of(self, source: HasBranches) -> list[Branch]:
-        """The branches directly under the tree or under one of its branches."""
-        if isinstance(source, Branch):
-            if source.member:
-                return []
-            return [self._branches[index] for index in self._cores[source.index].children]
-        return [
-            branch for branch, core in zip(self._branches, self._cores, strict=True) if core.parent is None
-        ]
-
-    def find(self, source: HasBranches, name: str) -> Branch | None:
-        """The branch under ``source`` that a name or a path stands for, or None.
-
-        The name is tried, in this order, as:
-
-        1. a path from ``source`` down;
-        2. the name of a branch at any depth; the topmost wins, then the first;
-        3. such a name followed by a path below that branch;
-        4. a path with dots instead of slashes;
-        5. the name of a branch, a dot, and a member of its objects; the longest branch name wins. A branch
-           name may itself end in a dot;
-        6. for a tree, the name of a friend, a dot, and a column of the friend.
-        """
-        return (
-            self._find_branch(source, name)
-            or self._find_member(source, name)
-            or (self._find_in_friend(name) if source is self else None)
-        )
-
-    def _find_in_friend(self, name: str) -> Branch | None:
-        for alias, friend in self.friends.items():
-            if name.startswith((f"{alias}.", f"{alias}/")):
-                found = friend.tree.get(name[len(alias) + 1 :])
-                if found is not None:
-                    return found
-        return None
-
-    def fields_near(self, source: HasBranches, name: str) -> list[str]:
-        """Candidates for a misspelled member: of the source, and of the branches that the name begins with.
-
-        The member may follow an underscore, as in NanoAOD, if it exists.
-        """
-        found = list(source.fields) if isinstance(source, Branch) else []
-        found += [
-            f"{head}.{field}" for head, branch, _ in self._heads(source, name) for field in branch.fields
-        ]
-        parts = name.split("_")
-        for number in range(1, len(parts)):
-            dotted = f"{'_'.join(parts[:number])}.{'_'.join(parts[number:])}"
-            found += [dotted] if self._find_member(source, dotted) is not None else []
-        if source is self:
-            # Arrays of arrays with a counter are only in the collections of an RNTuple made from a tree.
-            hidden = (branch for branch in self.branches if branch.name.startswith("_collection"))
-            found += [f"{branch.path}.{name}" for branch in hidden if name in branch.fields]
-        return found
-
-    def _find_member(self, source: HasBranches, name: str) -> Branch | None:
-        if isinstance(source, Branch) and not source.is_group:
-            return source.member_at(name)
-        members = (member_of(branch, path) for _, branch, path in self._heads(source, name))
-        found = next((member for member in members if member is not None), None)
-        return member_of(source, name) if found is None and isinstance(source, Branch) else found
-
-    def _heads(self, source: HasBranches, name: str) -> Iterator[tuple[str, Branch, str]]:
-        """Splits a name at each dot where the part before it is the name of a branch, longest first.
-
-        Yields:
-            The part before the dot, the branch, and the part after the dot.
-        """
-        end = name.rfind(".")
-        while end > 0:
-            head, rest = name[:end], name[end + 1 :]
-            branch = self._find_branch(source, head) or self._find_branch(source, head + ".")
-            if rest and branch is not None:
-                yield head, branch, rest
-            end = name.rfind(".", 0, end)
-
-    def _find_branch(self, source: HasBranches, name: str) -> Branch | None:
-        prefix = source.path + "/" if isinstance(source, Branch) else ""
-        path = name.strip("/")
-        found = self._at_path(prefix + path)
-        if found is None and not name.startswith("/"):
-            found = self._by_name(prefix, path)
-            if found is None and "/" in path:
-                head, tail = path.split("/", 1)
-                first = self._by_name(prefix, head)
-                found = None if first is None else self._find_branch(first, "/" + tail)
-            if found is None:
-                found = self._by_dots.get((prefix + path).replace("/", "."))
-        return found
+        return self.lookup.branches[index]
 
     def close(self) -> None:
         """Closes the file, and the files of friends that were opened."""
@@ -457,38 +355,6 @@ class Tree(HasBranches, ClosingContext):
             f"<Tree {self.object_path!r}: {counted(self.num_entries, 'entry', 'entries')}, "
             f"{counted(len(self), 'branch', 'branches')}, in {self.file.file_path!r}>"
         )
-
-    @cached_property
-    def _cores(self) -> list[_core.Branch]:
-        return list(self.core.branches)
-
-    @cached_property
-    def _made(self) -> dict[int, Branch]:
-        """The branches that were asked for, by index."""
-        return {}
-
-    @cached_property
-    def _branches(self) -> list[Branch]:
-        return [self._made_of(core) for core in self._cores]
-
-    @cached_property
-    def _by_path(self) -> dict[str, Branch]:
-        return {core.path: branch for core, branch in zip(self._cores, self._branches, strict=True)}
-
-    @cached_property
-    def _by_dots(self) -> dict[str, Branch]:
-        return {path.replace("/", "."): branch for path, branch in reversed(self._by_path.items())}
-
-    @cached_property
-    def _named(self) -> dict[str, list[Branch]]:
-        named: dict[str, list[Branch]] = defaultdict(list)
-        for branch in self._branches:
-            named[branch.name].append(branch)
-        return dict(named)
-
-    def _by_name(self, prefix: str, name: str) -> Branch | None:
-        inside = [branch for branch in self._named.get(name, []) if branch.path.startswith(prefix)]
-        return min(inside, key=lambda branch: branch.path.count("/"), default=None)
 
 
 class AttributeSet(Tree):

@@ -264,7 +264,7 @@ class _Resolver:
             self._pending.pop()
         else:
             place = f"{self.source.file.file_path}:{self.source.object_path}"
-            near = self.source.tree.fields_near(self.source, name)
+            near = self.source.tree.lookup.fields_near(self.source, name)
             names = [*near, *self.source.names(), *self.aliases]
             error = KeyInFileError.not_found("branch", name, names, place)
             position = expression.position_of(name)
