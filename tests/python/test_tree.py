@@ -28,6 +28,15 @@ def test_a_tree_is_a_mapping_of_branches(tree: sapwood.Tree) -> None:
     assert tree["met"] is tree["met"] and len(tree["met"]) == 0 and bool(tree["met"])
 
 
+def test_a_branch_in_place_of_an_attribute_is_shown_as_an_item(tree: sapwood.Tree) -> None:
+    with pytest.raises(AttributeError, match=r"an item, and tree\['met'\]\.array\(\) returns its values"):
+        getattr(tree, "met")  # noqa: B009
+    with pytest.raises(AttributeError, match=r"^'Tree' object has no attribute 'head'$"):
+        getattr(tree, "head")  # noqa: B009
+    tree.file.close()
+    assert not hasattr(tree, "met")
+
+
 def test_the_same_listing_as_uproot(tree: sapwood.Tree, events_file: Path) -> None:
     theirs = pytest.importorskip("uproot").open(f"{events_file}:Events")
     for options in (

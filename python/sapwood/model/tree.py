@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 from ..display.printable import shows_printable
 from ..display.units import counted
@@ -132,6 +133,18 @@ class Tree(HasBranches, ClosingContext):
         return other is None
 
     arrays = speculative(HasBranches.arrays)
+
+    if not TYPE_CHECKING:  # type checkers would take any name for an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Says where branches are: not attributes, but items."""
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            # Without a parent while it is copied or pickled.
+            if not name.startswith("_") and "_parent" in self.__dict__:
+                with suppress(SapwoodError):
+                    if name in self:
+                        message += f": a branch is an item, and tree[{name!r}].array() returns its values"
+            raise AttributeError(message, name=name, obj=self)
 
     @property
     def core(self) -> _core.Tree:
