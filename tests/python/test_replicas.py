@@ -121,14 +121,16 @@ def test_dropping_a_server_is_logged_in_one_line(web: Web, caplog: pytest.LogCap
 
 def test_the_only_place_is_asked_again(web: Web, caplog: pytest.LogCaptureFixture) -> None:
     one = web()
+
+    def retried() -> list[str]:
+        return [line for record in caplog.records if " retried: network" in (line := record.getMessage())]
+
     with caplog.at_level(logging.INFO, "sapwood"):
         file = sapwood.open("/x.root", replicas=[one.url + "/"])
-        left = iter(range(2))
-        one.behave = lambda request: http_fake.reset if next(left, None) is not None else None
+        # Where a connection was used before, its loss is not reported: a new one gets the request.
+        one.behave = lambda request: None if retried() else http_fake.reset
         check(file["t"])
-    lines = [record.getMessage() for record in caplog.records if record.name == "sapwood.source"]
-    retried = [line for line in lines if " retried: network" in line]
-    assert 1 <= len(retried) <= 2 and file.report().retries == len(retried), lines
+    assert file.report().retries == len(retried()) >= 1
 
 
 def test_another_file_of_that_name_is_not_mixed_in(web: Web, tmp_path: Path) -> None:
