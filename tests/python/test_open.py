@@ -97,9 +97,9 @@ def test_to_look_up_a_few_branches_does_not_list_all(tmp_path: Path) -> None:
     with sapwood.open(f"{path}:t") as tree:
         first = tree["column7"]
         assert tree["column7"] is first and tree["/column7"] is first
-        assert "_branches" not in vars(tree)
+        assert "branches" not in vars(tree.lookup)
         assert [tree[name].name for name in names] == names
-        assert "_branches" in vars(tree)
+        assert "branches" in vars(tree.lookup)
         assert tree["column7"] is first and tree.branches[7] is first
         assert len({id(tree[name]) for name in names}) == 100
 
