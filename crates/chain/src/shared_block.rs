@@ -4,7 +4,7 @@ use super::column::{Column, PlainBasket};
 use super::flat_block::BlockPlace;
 use super::flat_split::split;
 use bytes::Bytes;
-use sapwood_codec::{is_compressed, uncompressed_len, with_decoder};
+use sapwood_codec::{is_compressed, with_decoder};
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_stripe::checksum;
 use sapwood_ttree::BasketRecord;
@@ -100,19 +100,11 @@ impl SharedBlock {
         if !is_compressed(len, self.stored.len()) {
             return split(&self.stored, &self.format.columns, self.events);
         }
-        if uncompressed_len(&self.stored, len)? != len {
+        let mut room = locked(&self.format.rooms).pop().unwrap_or_default();
+        if with_decoder(|decoder| decoder.decode_over(&self.stored, len, &mut room))? != len {
             return Err(Error::corrupt("the length of a block of events does not match the index"));
         }
-        let mut room = locked(&self.format.rooms).pop().unwrap_or_default();
-        if room.len() < len {
-            room.try_reserve_exact(len - room.len()).map_err(|error| {
-                Error::new(ErrorKind::Limit, format!("not enough memory for a block of {len} bytes"))
-                    .caused_by(error)
-            })?;
-            room.resize(len, 0);
-        }
-        let content = room.get_mut(..len).unwrap_or_default();
-        with_decoder(|decoder| decoder.decode(&self.stored, content))?;
+        let content = room.get(..len).unwrap_or_default();
         let columns = split(content, &self.format.columns, self.events);
         locked(&self.format.rooms).push(room);
         columns

@@ -94,19 +94,31 @@ impl Decoder {
     /// # Errors
     /// As [`Decoder::decode`]; `Limit` if there is not enough memory.
     pub fn decode_to_vec(&mut self, payload: &[u8], object_len: usize) -> Result<Vec<u8>> {
-        let len = uncompressed_len(payload, object_len)?;
         let mut out = Vec::new();
-        out.try_reserve_exact(len).map_err(|error| {
+        self.decode_over(payload, object_len, &mut out)?;
+        Ok(out)
+    }
+
+    /// As [`decode_to_vec`](Decoder::decode_to_vec), over the first bytes of `out`, whose memory is used again. `out`
+    /// grows block by block where it is shorter, so that a damaged block ends it early. Returns the object's length.
+    ///
+    /// # Errors
+    /// As [`decode_to_vec`](Decoder::decode_to_vec).
+    pub fn decode_over(&mut self, payload: &[u8], object_len: usize, out: &mut Vec<u8>) -> Result<usize> {
+        let len = uncompressed_len(payload, object_len)?;
+        out.try_reserve_exact(len.saturating_sub(out.len())).map_err(|error| {
             Error::new(ErrorKind::Limit, format!("not enough memory for an object of {object_len} bytes"))
                 .caused_by(error)
         })?;
+        let mut start = 0;
         for block in blocks(payload, object_len) {
             let block = block?;
-            let start = out.len();
-            out.resize(start + block.header.uncompressed, 0);
-            self.decode_block(block, out.get_mut(start..).unwrap_or_default())?;
+            let end = start + block.header.uncompressed;
+            out.resize(end.max(out.len()), 0);
+            self.decode_block(block, out.get_mut(start..end).unwrap_or_default())?;
+            start = end;
         }
-        Ok(out)
+        Ok(len)
     }
 
     /// Decompresses one block; `out` has the length that its header states.

@@ -22,6 +22,21 @@ fn numbers(len: usize) -> Vec<u8> {
 }
 
 #[test]
+fn memory_is_used_again_and_grows_only_as_far_as_blocks_decode() {
+    let (object, compression) = (vec![7; 20 << 20], Compression::new(WRITTEN[0], 1).unwrap());
+    let (mut decoder, mut payload) = (Decoder::default(), Vec::new());
+    assert!(Encoder::default().compress(&object, compression, &mut payload).unwrap());
+    let mut out = vec![1; (20 << 20) + 5];
+    assert_eq!(decoder.decode_over(&payload, object.len(), &mut out).unwrap(), object.len());
+    assert!(out.starts_with(&object) && out.ends_with(&[1; 5]));
+    // The first block, which has just under 16 MiB, does not decode.
+    payload.get_mut(9..30).unwrap().fill(0xff);
+    let mut out = Vec::new();
+    assert!(decoder.decode_over(&payload, object.len(), &mut out).is_err());
+    assert!(out.len() < 16 << 20);
+}
+
+#[test]
 fn every_algorithm_at_every_level() {
     let (mut encoder, mut decoder) = (Encoder::default(), Decoder::default());
     for object in [golden::object(), numbers(100_000), vec![0; 1000]] {
